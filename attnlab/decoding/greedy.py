@@ -1,0 +1,27 @@
+"""Greedy decoding: the likeliest symbol, again and again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+
+def greedy(step: Callable, state: Any, begin: int, end: int, length: int, pad: int = 0) -> Int[Array, " length"]:
+    """The symbols that follow `begin`, each the likeliest given those before it; one example.
+
+    `step(state, token) -> (scores [vocabulary], state)` has room for `length` tokens. After `end` follow `pad`s. The
+    special symbols `begin` and `pad` are never chosen.
+    """
+
+    def choose(carry, _):
+        state, token, done = carry
+        scores, state = step(state, token)
+        never = jnp.zeros_like(scores).at[jnp.array([begin, pad])].set(-jnp.inf)
+        token = jnp.where(done, pad, jnp.argmax(scores + never)).astype(jnp.int32)
+        return (state, token, done | (token == end)), token
+
+    start = (state, jnp.asarray(begin, jnp.int32), jnp.asarray(False))
+    _, tokens = jax.lax.scan(choose, start, length=length)
+    return tokens

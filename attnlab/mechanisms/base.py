@@ -1,0 +1,254 @@
+"""The mechanism: how values are mixed. The one contract behind which every attention stands.
+
+A mechanism writes one of three things, and the base does the rest (positions, padding, defaults, refusals):
+
+- *pairwise*: `weights(q, k, allowed, ...) -> [T S]`. `attend`, cached `extend` and the map follow.
+- *stateful*: `memory(length, K, V, dtype)` and `absorb(memory, q, k, v, block, ...)`: reads the past only.
+- *whole*: `mix(q, k, v, mask, ...)` alone: does not decode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab.mechanisms.cache import Cache
+from attnlab.mechanisms.clock import Block, Clock, place
+from attnlab.ops.mask import Full, Mask
+from attnlab.ops.precision import blend
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a call costs: floating-point operations, bytes of inputs and outputs, bytes of decoding state."""
+
+    flops: int
+    bytes: int
+    state_bytes: int
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class State:
+    """What is remembered: the clock, and the mechanism's own memory (a cache of keys and values, a matrix)."""
+
+    clock: Clock
+    memory: Any
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How T queries mix S values: y [T V] from q [T K], k [S K], v [S V]; one example, one head.
+
+    Frozen, hashable, without arrays. `tokens` names extra inputs per key token with their shape after [S]; `learned`
+    names learned arrays, one set a head, with their shapes ("K" and "V" stand for the widths). `turns` says whether
+    rotary positions keep their meaning in it, `biases` whether it adds a bias to scores, `block` how many tokens its
+    causal form takes at a time (None: all). Every mechanism is linear in v.
+    """
+
+    turns = False
+    biases = False
+    block = None
+
+    @property
+    def tokens(self) -> dict[str, tuple]:
+        """Extra inputs a key token."""
+        return {}
+
+    @property
+    def learned(self) -> dict[str, tuple]:
+        """Learned arrays, one set a head."""
+        return {}
+
+    # What a mechanism may write.
+
+    def weights(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias=None, **extra) -> Float[Array, "T S"]:
+        """Pairwise: the weight of every allowed pair, zero for the others."""
+        raise NotImplementedError
+
+    def memory(self, length: int, K: int, V: int, dtype) -> Any:
+        """Stateful: what is remembered before the first token. Pairwise mechanisms remember all keys and values."""
+        shapes = {name: shape_of(shape, K, V) for name, shape in self.tokens.items()}
+        return Cache.start(length, K, V, dtype, shapes)
+
+    def absorb(self, memory: Any, q, k, v, block: Block, *, bias=None, **extra) -> tuple[Float[Array, "T V"], Any]:
+        """Stateful: a block of new tokens, given what is remembered."""
+        if not self.pairwise:
+            raise NotImplementedError(f"{self} has no causal form: it cannot decode")
+        tokens, rest = split(extra, self.tokens)
+        cache, room, visible = memory.write(k, v, tokens, block)
+        weights = self.weights(q, cache.k, visible, i=block.i, j=cache.i, bias=bias, **cache.tokens, **rest)
+        y = blend(weights, cache.v)
+        # A write past the end cannot raise inside a trace; its output is made unusable instead.
+        return jnp.where(room[:, None], y, jnp.nan), cache
+
+    def mix(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra) -> Float[Array, "T V"]:
+        """Whole: every query against every key that the mask allows."""
+        if not self.pairwise:
+            raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
+        return blend(self.weights(q, k, mask(i, j), i=i, j=j, bias=bias, **extra), v)
+
+    def sequence(self, q, k, v, block: Block, *, bias=None, **extra) -> Float[Array, "T V"]:
+        """A whole sequence from its beginning, in the mechanism's fastest causal form."""
+        if not self.pairwise:
+            memory = self.memory(q.shape[0], q.shape[1], v.shape[1], v.dtype)
+            return self.absorb(memory, q, k, v, block, bias=bias, **extra)[0]
+        return blend(self.weights(q, k, block.pairs, i=block.i, j=block.i, bias=bias, **extra), v)
+
+    def initial(self, key: Array, K: int, V: int) -> dict[str, Array]:
+        """Where the learned arrays start."""
+        return {}
+
+    def heads(self, H: int) -> dict[str, Float[Array, " H"]]:
+        """What differs by head and is not learned, one number a head."""
+        return {}
+
+    def cost(self, T: int, S: int, K: int, V: int, block: int | None = None) -> Cost:
+        """FLOPs and bytes of T queries against S keys (or of a causal pass by blocks), and bytes of state, float32."""
+        raise NotImplementedError
+
+    # What the base makes of it.
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether it writes weights for pairs."""
+        return type(self).weights is not Mechanism.weights
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it decodes: token after token."""
+        return self.pairwise or type(self).absorb is not Mechanism.absorb
+
+    def attend(self, q, k, v, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Float[Array, "T V"]:
+        """Any queries against any keys: encoder, cross, graph.
+
+        q [T K], k [S K], v [S V] -> y [T V]. Keys stand at j = 0…S−1 and queries at i = S−T…S−1, ends aligned,
+        unless given. A query that sees no key answers zero. What no query sees reaches neither the result nor a
+        gradient. Raises ValueError where the mask looks up rows, T ≠ S, and `i` is missing; NotImplementedError for
+        a bias or a mask that this mechanism cannot honour.
+        """
+        T, S = q.shape[0], k.shape[0]
+        if i is None and mask.indexed and T != S:
+            raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
+        extra = self._complete(extra, bias)
+        j = jnp.arange(S, dtype=jnp.int32) if j is None else j
+        i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else i
+        if not isinstance(mask, Full):
+            columns, rows = mask.columns(i, j), mask.rows(i, j)
+            q, k, v = select(rows, q), select(columns, k), select(columns, v)
+            extra |= {name: select(columns, extra[name]) for name in self.tokens}
+        return self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra)
+
+    def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Any:
+        """What a module keeps of a call, to be looked at: nothing, unless the mechanism is `Watched`."""
+        return None
+
+    def start(self, length: int, K: int, V: int, dtype=None) -> State:
+        """The state before the first token. `length` bounds a cache and never changes a result."""
+        return State(Clock.start(), self.memory(length, K, V, jnp.result_type(float) if dtype is None else dtype))
+
+    def extend(self, state: State, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra):
+        """T new tokens, given what is remembered: q [T K], k [T K], v [T V] -> (y [T V], state).
+
+        `keep [T]` False is padding: no write, no decay, a zero row. A change of `segment [T]` forgets all before it.
+        `i [T]` gives positions, which otherwise count on. Raises ValueError where a cache is known to be full; inside
+        a trace such an output is NaN and no slot is touched.
+        """
+        extra = self._complete(extra, bias)
+        if isinstance(state.memory, Cache):
+            state.memory.check(q.shape[0] if keep is None else keep)
+        block, clock = place(state.clock, q.shape[0], i, keep, segment)
+        q, k, v, extra = self._kept(keep, q, k, v, extra)
+        y, memory = self.absorb(state.memory, q, k, v, block, bias=bias, **extra)
+        return y if keep is None else select(keep, y), State(clock, memory)
+
+    def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
+        """`extend` of a whole sequence from its beginning, without the state: the fastest causal form."""
+        extra = self._complete(extra, bias)
+        block, _ = place(Clock.start(), q.shape[0], i, keep, segment)
+        q, k, v, extra = self._kept(keep, q, k, v, extra)
+        y = self.sequence(q, k, v, block, bias=bias, **extra)
+        return y if keep is None else select(keep, y)
+
+    def _kept(self, keep, q, k, v, extra):
+        """The selection of padding, written once, before any product: 0·NaN in a backward pass is NaN."""
+        if keep is None:
+            return q, k, v, extra
+        chosen = {name: select(keep, value) if name in self.tokens else value for name, value in extra.items()}
+        return select(keep, q), select(keep, k), select(keep, v), chosen
+
+    def _complete(self, extra: dict, bias) -> dict:
+        """The extras, checked by name, with the default of one head for what is not learned."""
+        if bias is not None and not self.biases:
+            raise NotImplementedError(f"{self} cannot honour a bias: {bias}")
+        defaults = {name: value[0] for name, value in self.heads(1).items()}
+        wanted = {*self.tokens, *self.learned, *defaults}
+        if unknown := set(extra) - wanted:
+            raise TypeError(f"{self} takes no {sorted(unknown)}; it takes {sorted(wanted)}")
+        if missing := wanted - set(extra) - set(defaults):
+            raise TypeError(f"{self} needs {sorted(missing)}")
+        return defaults | extra
+
+
+def select(keep: Bool[Array, " S"], x: Float[Array, "S ..."]) -> Float[Array, "S ..."]:
+    """X where kept, zero elsewhere."""
+    return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
+
+
+def split(extra: dict, names) -> tuple[dict, dict]:
+    """The extras of those names, and the others."""
+    return {n: v for n, v in extra.items() if n in names}, {n: v for n, v in extra.items() if n not in names}
+
+
+def shape_of(shape: tuple, K: int, V: int) -> tuple[int, ...]:
+    """A declared shape with "K" and "V" replaced by the widths."""
+    return tuple({"K": K, "V": V}.get(size, size) for size in shape)
+
+
+def causal(
+    mechanism: Mechanism,
+    q: Float[Array, "T K"],
+    k: Float[Array, "T K"],
+    v: Float[Array, "T V"],
+    *,
+    block: int | None = None,
+    keep: Bool[Array, " T"] | None = None,
+    i: Int[Array, " T"] | None = None,
+    segment: Int[Array, " T"] | None = None,
+    bias: Any = None,
+    **extra: Array,
+) -> Float[Array, "T V"]:
+    """A whole sequence, causally: `extend` scanned over blocks of `block` tokens, for any T and block.
+
+    None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
+    `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
+    """
+    T = q.shape[0]
+    if block is None:
+        block = mechanism.block
+        if block is None or T <= block:
+            return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
+    if block < 1:
+        raise ValueError(f"{block=} must be at least 1")
+    state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
+    tokens, rest = split(extra, mechanism.tokens)
+    keep = jnp.ones(T, bool) if keep is None else keep
+    columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
+    columns = {name: _blocks(x, block) for name, x in columns.items() if x is not None}
+
+    def advance(state, columns):
+        y, state = mechanism.extend(state, **columns, bias=bias, **rest)
+        return state, y
+
+    _, y = jax.lax.scan(advance, state, columns)
+    return y.reshape(-1, v.shape[1])[:T]
+
+
+def _blocks(x: Float[Array, "T ..."], block: int) -> Float[Array, "N B ..."]:
+    """X cut into blocks, the last one filled up with zeros (and `keep` with False)."""
+    padded = jnp.pad(x, [(0, -x.shape[0] % block)] + [(0, 0)] * (x.ndim - 1))
+    return padded.reshape(-1, block, *x.shape[1:])

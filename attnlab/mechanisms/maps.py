@@ -1,0 +1,118 @@
+"""The map of any mechanism: its weights, as its response to v = I.
+
+Every mechanism is linear in v, so the T×S map stands in what it makes of the identity: one function for softmax, linear
+and delta alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from attnlab.mechanisms.base import Mechanism, State, causal
+from attnlab.ops.mask import Causal, Full, Mask
+
+
+def weights(
+    mechanism: Mechanism, q: Float[Array, "T K"], k: Float[Array, "S K"], mask: Mask = Full(), **extra: Any
+) -> Float[Array, "T S"]:
+    """The map [T S] with which `mechanism` mixes values: row t holds the weight of every key for query t.
+
+    Through `extend` where the mask is `Causal()`, the mechanism decodes, and T = S; else through `attend`. Takes and
+    raises what those do.
+    """
+    eye = jnp.eye(k.shape[0], dtype=k.dtype)
+    if isinstance(mask, Causal) and mechanism.stateful and q.shape[0] == k.shape[0] and "j" not in extra:
+        return causal(mechanism, q, k, eye, **extra)
+    return mechanism.attend(q, k, eye, mask, **extra)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class WatchedState:
+    """A state, the same state for v = I, and the map [N N] of the tokens so far."""
+
+    inner: State
+    echo: State
+    map: Float[Array, "N N"]
+    count: Int[Array, ""]
+
+
+@dataclass(frozen=True)
+class Watched(Mechanism):
+    """`mechanism`, with a state that also holds its map: to look inside a model, swap this in.
+
+    Costs the map besides, O(T·S); results are those of `mechanism`.
+    """
+
+    mechanism: Mechanism
+
+    @property
+    def tokens(self):
+        """Those of the mechanism."""
+        return self.mechanism.tokens
+
+    @property
+    def learned(self):
+        """Those of the mechanism."""
+        return self.mechanism.learned
+
+    @property
+    def turns(self):
+        """As the mechanism."""
+        return self.mechanism.turns
+
+    @property
+    def biases(self):
+        """As the mechanism."""
+        return self.mechanism.biases
+
+    @property
+    def stateful(self):
+        """As the mechanism."""
+        return self.mechanism.stateful
+
+    def initial(self, key, K, V):
+        """As the mechanism."""
+        return self.mechanism.initial(key, K, V)
+
+    def heads(self, H):
+        """As the mechanism."""
+        return self.mechanism.heads(H)
+
+    def cost(self, T, S, K, V, block=None):
+        """That of the mechanism, watching apart."""
+        return self.mechanism.cost(T, S, K, V, block)
+
+    def attend(self, q, k, v, mask=Full(), **extra):
+        """As the mechanism."""
+        return self.mechanism.attend(q, k, v, mask, **extra)
+
+    def whole(self, q, k, v, **extra):
+        """As the mechanism."""
+        return causal(self.mechanism, q, k, v, **extra)
+
+    def look(self, q, k, mask=Full(), **extra):
+        """The map of the call."""
+        return weights(self.mechanism, q, k, mask, **extra)
+
+    def start(self, length, K, V, dtype=None):
+        """The mechanism's state, and an empty map for `length` tokens."""
+        inner, echo = (self.mechanism.start(length, K, width, dtype) for width in (V, length))
+        return WatchedState(inner, echo, jnp.zeros((length, length), jnp.result_type(float)), jnp.zeros((), jnp.int32))
+
+    def extend(self, state, q, k, v, *, keep=None, **extra):
+        """The mechanism's answer; the new tokens' rows join the map, padding left out."""
+        N, T = state.map.shape[0], q.shape[0]
+        kept = jnp.ones(T, bool) if keep is None else keep
+        # The map's row of a token is its row in the cache: as many as were kept before it.
+        slot = state.count + jnp.cumsum(kept, dtype=jnp.int32) - 1
+        values = jax.nn.one_hot(slot, N, dtype=v.dtype)
+        rows, echo = self.mechanism.extend(state.echo, q, k, values, keep=keep, **extra)
+        y, inner = self.mechanism.extend(state.inner, q, k, v, keep=keep, **extra)
+        drawn = state.map.at[jnp.where(kept, slot, N)].set(rows.astype(state.map.dtype), mode="drop")
+        return y, WatchedState(inner, echo, drawn, state.count + jnp.sum(kept, dtype=jnp.int32))

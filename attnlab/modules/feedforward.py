@@ -1,0 +1,26 @@
+"""The feed-forward layer."""
+
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.modules.dense import Dense, child
+from attnlab.ops.layer import ACTIVATIONS, dropout, silu
+
+
+class FeedForward(nnx.Module):
+    """activation(x W_1) W_2, or SwiGLU's (silu(x W_1) · x W_3) W_2 (Vaswani et al. 2017, eq. 2; Shazeer 2020)."""
+
+    def __init__(self, key: PRNGKeyArray, width: int, hidden: int, activation: str, rate: float):
+        self.inner = Dense(child(key, "inner"), width, hidden)
+        self.outer = Dense(child(key, "outer"), hidden, width)
+        self.gate = Dense(child(key, "gate"), width, hidden) if activation == "swiglu" else None
+        self.activation, self.rate = activation, rate
+
+    def __call__(self, x: Float[Array, "T D"], key: PRNGKeyArray | None = None) -> Float[Array, "T D"]:
+        """One example; `key` None means no dropout."""
+        hidden = self.inner(x)
+        if self.gate is None:
+            hidden = ACTIVATIONS[self.activation](hidden)
+        else:
+            hidden = silu(hidden) * self.gate(x)
+        return self.outer(dropout(hidden, self.rate, key))

@@ -1,0 +1,33 @@
+"""Norms with their parameters."""
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float
+
+from attnlab.ops import layer
+
+
+class LayerNorm(nnx.Module):
+    """`attnlab.ops.layer.layer_norm` with learned scale and shift."""
+
+    def __init__(self, width: int):
+        self.scale = nnx.Param(jnp.ones(width))
+        self.shift = nnx.Param(jnp.zeros(width))
+
+    def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
+        """Over features."""
+        return layer.layer_norm(x, self.scale[...], self.shift[...])
+
+
+class RMSNorm(nnx.Module):
+    """`attnlab.ops.layer.rms_norm` with a learned scale."""
+
+    def __init__(self, width: int):
+        self.scale = nnx.Param(jnp.ones(width))
+
+    def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
+        """Over features."""
+        return layer.rms_norm(x, self.scale[...])
+
+
+NORMS = {"layer": LayerNorm, "rms": RMSNorm}

@@ -1,0 +1,55 @@
+"""Norms, activations and dropout."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.ops.precision import wide
+
+
+def layer_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], shift: Float[Array, " D"], epsilon: float = 1e-6):
+    """(x − mean) / √(variance + ε) · scale + shift, over features, in float32 at least (Ba et al. 2016)."""
+    dtype = wide(x.dtype)
+    centred = x.astype(dtype) - jnp.mean(x.astype(dtype), axis=-1, keepdims=True)
+    variance = jnp.mean(centred * centred, axis=-1, keepdims=True)
+    return _scaled(centred * jax.lax.rsqrt(variance + epsilon), scale, x.dtype) + _like(shift, x)
+
+
+def rms_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], epsilon: float = 1e-6):
+    """x / √(mean x² + ε) · scale: no mean removed (Zhang and Sennrich 2019), in float32 at least."""
+    wider = x.astype(wide(x.dtype))
+    return _scaled(wider * jax.lax.rsqrt(jnp.mean(wider * wider, axis=-1, keepdims=True) + epsilon), scale, x.dtype)
+
+
+def _like(parameter: Float[Array, " D"], x: Float[Array, "... D"]) -> Float[Array, "... D"]:
+    return parameter.astype(x.dtype).reshape((1,) * (x.ndim - 1) + parameter.shape)
+
+
+def _scaled(x, scale, dtype):
+    return (x * _like(scale, x)).astype(dtype)
+
+
+def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """max(x, 0)."""
+    return jax.nn.relu(x)
+
+
+def gelu(x: Float[Array, "..."], approximate: bool = False) -> Float[Array, "..."]:
+    """x Φ(x) by erf, or its approximation 0.5 x (1 + tanh(√(2/π)(x + 0.044715 x³))) (Hendrycks and Gimpel 2016)."""
+    return jax.nn.gelu(x, approximate=approximate)
+
+
+def silu(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """x · sigmoid(x), the gate of SwiGLU (Shazeer 2020)."""
+    return jax.nn.silu(x)
+
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu, "silu": silu}
+
+
+def dropout(x: Float[Array, "..."], rate: float, key: PRNGKeyArray | None) -> Float[Array, "..."]:
+    """Each element zero with probability `rate`, else divided by 1 − rate; x itself where `key` is None."""
+    if key is None or rate == 0:
+        return x
+    keep = jax.random.bernoulli(key, 1 - rate, x.shape)
+    return jnp.where(keep, x / (1 - rate), jnp.zeros_like(x))

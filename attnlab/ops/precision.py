@@ -1,0 +1,25 @@
+"""In which precision sums are taken."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def wide(dtype) -> jnp.dtype:
+    """The dtype to accumulate in: float32 at least, float64 for float64."""
+    return jnp.dtype(dtype) if jnp.finfo(dtype).bits >= 32 else jnp.dtype(jnp.float32)
+
+
+def product(a: Float[Array, "T K"], b: Float[Array, "K V"]) -> Float[Array, "T V"]:
+    """The matrix product a b, summed and answered in `wide` precision."""
+    return jnp.matmul(a, b, preferred_element_type=wide(a.dtype))
+
+
+def divide(a: Float[Array, "T V"], b: Float[Array, "T 1"]) -> Float[Array, "T V"]:
+    """a / b, and zero with zero gradient where b is 0."""
+    safe = jnp.where(b == 0, jnp.ones_like(b), b)
+    return jnp.where(b == 0, jnp.zeros_like(a), a / safe)
+
+
+def blend(weights: Float[Array, "T S"], v: Float[Array, "S V"]) -> Float[Array, "T V"]:
+    """The values mixed by the weights, in the dtype of the values, summed in `wide` precision."""
+    return product(weights.astype(v.dtype), v).astype(v.dtype)
