@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from attnlab.lab.folder import folder_name
+from attnlab.registry import field_names, no_field
 from attnlab.training.config import Train
 
 
@@ -14,14 +16,27 @@ class Experiment:
 
     task: Any
     model: Any
-    train: Train = Train()
+    train: Train = field(default_factory=Train)
 
 
 @dataclass(frozen=True)
 class Variation:
-    """Named variants, each a set of fields with the value it gives them."""
+    """Named variants, each a set of fields with the value it gives them. The names become folders.
+
+    Raises ValueError for no variants, and for a name that cannot be a folder's.
+    """
 
     variants: dict[str, dict[str, Any]]
+
+    def __post_init__(self):
+        if not self.variants:
+            raise ValueError("vary: at least one variant must be named")
+        for name in self.variants:
+            folder_name(name)
+
+    def fields(self) -> list[str]:
+        """The paths that any variant sets, in order."""
+        return list(dict.fromkeys(path for changes in self.variants.values() for path in changes))
 
 
 def over(path: str, **values: Any) -> Variation:
@@ -35,7 +50,7 @@ class Study:
 
     `quick` holds the fields that `--quick` changes, so that a glimpse ends within a minute.
     `name` is the experiment's folder; a file that gives none lends its own.
-    Raises ValueError where a variant names a field that does not exist.
+    Raises ValueError where a variant names a field that does not exist, or a value that its config refuses.
     """
 
     base: Experiment
@@ -45,27 +60,41 @@ class Study:
     name: str = ""
 
     def __post_init__(self):
+        if not isinstance(self.base, Experiment):
+            raise ValueError(f"base must be an Experiment, not {type(self.base).__name__}")
         self.variants()
+        self.variants(quick=True)
 
-    def variants(self) -> dict[str, Experiment]:
-        """Each variant's experiment, by name, in order."""
-        if self.vary is None:
-            return {"base": self.base}
-        return {name: change(self.base, **changes) for name, changes in self.vary.variants.items()}
+    def variants(self, quick: bool = False) -> dict[str, Experiment]:
+        """Each variant's experiment, by name, in order; `quick`: each as a glimpse."""
+        changes = self.vary.variants if self.vary else {"base": {}}
+        glimpse = self.quick if quick else {}
+        return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
 
 
 def change(config: Any, /, **changes: Any) -> Any:
-    """A copy of a tree of dataclasses with `a.b=value` replaced at each dotted path.
+    """A copy of a tree of dataclasses with `a.b=value` replaced at each dotted path, all at once.
 
+    Every config is built once, with all its changes: what only a passing state would violate is not refused.
+    A path below another one changes what that other one puts there.
     Raises ValueError naming the path where a field does not exist.
     """
-    for path, value in changes.items():
-        config = _set(config, path.split("."), value, path)
-    return config
+    return _rebuild(config, {tuple(path.split(".")): value for path, value in changes.items()}, ())
 
 
-def _set(config: Any, names: list[str], value: Any, path: str) -> Any:
-    name, *rest = names
-    if not is_dataclass(config) or name not in {f.name for f in fields(config)}:
-        raise ValueError(f"{path}: {type(config).__name__} has no field {name!r}")
-    return replace(config, **{name: _set(getattr(config, name), rest, value, path) if rest else value})
+def _rebuild(config: Any, changes: dict[tuple[str, ...], Any], above: tuple[str, ...]) -> Any:
+    config = changes.get((), config)
+    below: dict[str, dict[tuple[str, ...], Any]] = {}
+    for names, value in changes.items():
+        if names:
+            below.setdefault(names[0], {})[names[1:]] = value
+    for name in below:
+        if name not in field_names(config):
+            raise ValueError(no_field(config, name, ".".join((*above, name))))
+    new = {name: _rebuild(getattr(config, name), inner, (*above, name)) for name, inner in below.items()}
+    try:
+        return replace(config, **new) if new else config
+    except ValueError as refusal:
+        # Configs that serve in many places name the field alone: "block=0 must be at least 1".
+        where = "" if not above or str(refusal).startswith(f"{above[0]}.") else f"{'.'.join(above)}: "
+        raise ValueError(f"{where}{refusal}") from refusal

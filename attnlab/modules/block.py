@@ -113,7 +113,8 @@ def climb(layers: nnx.Module, x: Array, step: Callable, key: PRNGKeyArray | None
         layer, key, rest = here
         return step(layer, x, key, *rest)
 
-    return jax.lax.scan(jax.checkpoint(up), x, (layers, keys, per_layer))
+    # Inside a scan nothing can be shared with the forward pass anyway.
+    return jax.lax.scan(jax.checkpoint(up, prevent_cse=False), x, (layers, keys, per_layer))
 
 
 def _feedforward(key, sizes: Sizes) -> FeedForward:

@@ -4,18 +4,28 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from attnlab.ops.precision import divide, wide
+from attnlab.ops.precision import wide
 
 
+@jax.custom_jvp
 def masked_softmax(scores: Float[Array, "T S"], allowed: Bool[Array, "T S"]) -> Float[Array, "T S"]:
     """exp(s_tj) / Σ_n exp(s_tn) over the allowed j; a row with none is zero, with zero gradient.
 
     The mask acts before the exponential, so what it forbids takes no share of the denominator. Computed and
     answered in float32 at least: bfloat16 sums lose the tail.
     """
-    scores = scores.astype(wide(scores.dtype))
-    peak = jnp.max(scores, axis=-1, keepdims=True, where=allowed, initial=-jnp.inf)
-    peak = jax.lax.stop_gradient(jnp.where(jnp.isfinite(peak), peak, jnp.zeros_like(peak)))
-    # Inner where: exp of a forbidden score may overflow, and its gradient would be 0·inf.
-    share = jnp.where(allowed, jnp.exp(jnp.where(allowed, scores - peak, jnp.zeros_like(scores))), 0)
-    return divide(share, share.sum(axis=-1, keepdims=True))
+    scores = jnp.where(allowed, scores.astype(wide(scores.dtype)), -jnp.inf)
+    peak = jnp.max(scores, axis=-1, keepdims=True)
+    share = jnp.exp(scores - jnp.where(jnp.isneginf(peak), jnp.zeros_like(peak), peak))
+    total = share.sum(axis=-1, keepdims=True)
+    # The peak's own share is 1, so a total below that means that no key is allowed.
+    return share * jnp.where(total == 0, jnp.zeros_like(total), 1 / jnp.maximum(total, 1))
+
+
+@masked_softmax.defjvp
+def _(primals, tangents):
+    """dw = w (ds − Σ_n w_n ds_n); no tangent of a forbidden score gets in, NaN or not."""
+    scores, allowed = primals
+    weights = masked_softmax(scores, allowed)
+    change = jnp.where(allowed, tangents[0].astype(weights.dtype), jnp.zeros_like(weights))
+    return weights, weights * (change - jnp.sum(weights * change, axis=-1, keepdims=True))

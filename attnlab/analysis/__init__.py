@@ -1,0 +1,1 @@
+"""Looking inside: what a model costs, and where its attention goes."""

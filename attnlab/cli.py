@@ -1,0 +1,205 @@
+"""The door: `attnlab VERB …`. Every refusal is one line on stderr; `EXITS` says what the exit codes mean.
+
+Nothing heavy is imported before a verb runs: `attnlab --help` answers at once.
+"""
+
+import argparse
+import errno
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from attnlab import registry
+from attnlab.lab import verbs
+
+EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 data;
+4 run folder, checkpoint or disk; 5 numbers diverged; above 128 stopped by a signal"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with exact option names, and refusals of one line."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(allow_abbrev=False, **settings)
+        self.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise ValueError(f"{message}; {self.prog} --help tells more")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    debug = "--debug" in arguments or os.environ.get("ATTNLAB_DEBUG", "0") not in ("", "0")
+    try:
+        code = dispatch(arguments)
+        # A reader that has gone away is met here, not at exit, where nothing could be caught.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffers is for nobody: without this, Python would complain at exit.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print("attnlab: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if debug:
+            import traceback
+
+            traceback.print_exception(error)
+        line, code = explain(error)
+        print(line, file=sys.stderr)
+    return code
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Options of the whole first, then a verb and what belongs to it."""
+    rest = [argument for argument in arguments if argument != "--debug"]
+    if not rest:
+        raise ValueError(f"say what to do: {', '.join(VERBS)}; attnlab --help tells more")
+    first, *others = rest
+    if first in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if first == "--version":
+        from attnlab import __version__
+
+        print(f"attnlab {__version__}")
+        return 0
+    if first.startswith("-"):
+        raise ValueError(registry.unknown(f"{first} is no option", first, ["--help", "--version", "--debug"]))
+    if first not in VERBS:
+        raise ValueError(registry.unknown(f"{first!r} is no verb", first, VERBS))
+    return VERBS[first].run(others, f"attnlab {first}")
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """The line for stderr and the exit code."""
+    line = " ".join(str(error).split()) or type(error).__name__
+    code = getattr(error, "exit_code", None)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        code, line = 4, f"{error.filename or 'disk'}: {error.strerror}"
+    if code is None and isinstance(error, ValueError | NotImplementedError) and _ours(error):
+        code = 2
+    if code is None:
+        return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows where", 1
+    return f"attnlab: {line}" if code > 128 else f"attnlab: error: {line}", code
+
+
+def _ours(error: Exception) -> bool:
+    """Whether our code refused, rather than a library that was called wrongly."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    return bool(trace) and trace.tb_frame.f_globals.get("__name__", "").split(".")[0].startswith("attnlab")
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: what it takes, in the words of the usage, and what it does."""
+
+    takes: str
+    does: str
+    act: Callable[[argparse.Namespace], int]
+    declare: Callable[[Parser], Any]
+
+    def run(self, arguments: list[str], name: str) -> int:
+        """Parse its arguments and do it; the exit code."""
+        parser = Parser(prog=name, usage=f"{name} {self.takes}", description=self.does)
+        self.declare(parser)
+        try:
+            options, left = parser.parse_known_intermixed_args(arguments)
+        except SystemExit as leaving:  # --help
+            return int(leaving.code or 0)
+        if left:
+            known = [option for action in parser._actions for option in action.option_strings]
+            raise ValueError(registry.unknown(f"{name} takes no {left[0]!r}", left[0].split("=")[0], known))
+        return self.act(options)
+
+
+def _experiment(parser: Parser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="an experiment file, such as experiments/dates.py"
+    )
+    parser.add_argument(
+        "overrides",
+        metavar="field=value",
+        nargs="*",
+        help="model.width=256 model.mechanism=linear train.seeds=0,1,2",
+    )
+
+
+def _run_options(parser: Parser) -> None:
+    _experiment(parser)
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)"
+    )
+    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
+    parser.add_argument("--quick", action="store_true", help="a minute's glimpse")
+    parser.add_argument("--fresh", action="store_true", help="begin anew, dropping what was run before")
+
+
+def _sample_options(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/softmax")
+    parser.add_argument("--input", metavar="TEXT", required=True, help="what the model is given")
+
+
+VERBS = {
+    "list": Verb(
+        f"[{'|'.join(verbs.KINDS)}]",
+        "names with a line about each",
+        verbs.list_names,
+        lambda parser: parser.add_argument("kind", nargs="?", metavar="KIND"),
+    ),
+    "show": Verb(
+        "FILE [field=value …]",
+        "an experiment's fields; parameters, FLOPs, state, memory; nothing runs",
+        verbs.show,
+        _experiment,
+    ),
+    "run": Verb(
+        "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh]",
+        "train every variant and lane; resumes by itself; ends with the table and the report",
+        verbs.run,
+        _run_options,
+    ),
+    "report": Verb(
+        "RUNS",
+        "the page again, from folders",
+        verbs.report,
+        lambda parser: parser.add_argument("runs", metavar="RUNS", type=Path),
+    ),
+    "sample": Verb(
+        "RUN --input TEXT", "decode with a trained model; shows its attention", verbs.sample, _sample_options
+    ),
+    "data": Verb(
+        "[NAMES]",
+        "fetch and verify data sets, say where they are",
+        verbs.data,
+        lambda parser: parser.add_argument("names", nargs="*", metavar="NAME"),
+    ),
+}
+
+
+def usage() -> str:
+    """The help of the whole."""
+    wide = max(map(len, VERBS))
+    lines = [f"  {name:<{wide}}  {verb.takes}\n  {'':<{wide}}    {verb.does}" for name, verb in VERBS.items()]
+    return "\n".join(
+        [
+            "attnlab: a laboratory for attention",
+            "",
+            "usage: attnlab [--help] [--version] [--debug] VERB …",
+            "",
+            *lines,
+            "",
+            "attnlab VERB --help tells more about one.",
+            EXITS,
+        ]
+    )

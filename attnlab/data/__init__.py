@@ -1,0 +1,1 @@
+"""Arrays on the host: fetch, verify, read, encode, batch. numpy and the standard library; never jax."""

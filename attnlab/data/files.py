@@ -1,0 +1,153 @@
+"""Files of public data sets: found or fetched, and always verified against a sha256 in the source."""
+
+import gzip
+import hashlib
+import http.client
+import os
+import urllib.request
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 30.0  # seconds without a byte before a download is given up
+BLOCK = 1 << 16  # bytes read at a time
+
+
+class DataError(Exception):
+    """What is wrong with data: one line that names the file or the text. The command line leaves with 3."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of a data set, as its public address serves it.
+
+    On disk it lies in the folder `set` under `file`, or gzipped under `file` + ".gz". `sha256` and `size`
+    (bytes) are those of what the address serves; of a gzipped copy, therefore, those of its content.
+    """
+
+    set: str
+    file: str
+    sha256: str
+    size: int
+    url: str
+
+
+def read(source: Source) -> bytes:
+    """The verified bytes of `source`, fetched into the user's cache where no folder holds it.
+
+    Raises DataError where the file is missing and cannot be fetched, is damaged, or is another file.
+    """
+    path = locate(source)
+    return fetch(source)[1] if path is None else verified(source, path)
+
+
+def locate(source: Source) -> Path | None:
+    """Where `source` lies: in `$ATTNLAB_DATA`, else in the user's cache, else None. Nothing is verified."""
+    names = (source.file, source.file + ".gz")
+    candidates = (folder / name for folder in folders(source) for name in names)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def folders(source: Source) -> list[Path]:
+    """The folders in which `source` is looked for, in order."""
+    given = os.environ.get("ATTNLAB_DATA")
+    roots = [Path(given).expanduser()] if given else []
+    return [root / source.set for root in [*roots, cache()]]
+
+
+def cache() -> Path:
+    """Where fetched files are kept: `$XDG_CACHE_HOME/attnlab`, else `~/.cache/attnlab`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+
+
+def verified(source: Source, path: Path) -> bytes:
+    """The bytes of `path`, unpacked where it is gzipped; DataError where they are not those of `source`."""
+    # One byte more than there may be is enough to tell, and no file can fill the memory.
+    content = contents(path, path.name == source.file + ".gz", limit=source.size + 1)
+    if wrong := _difference(source, content):
+        raise DataError(
+            f"{path} is not the file attnlab knows: {wrong}; delete it, "
+            "point ATTNLAB_DATA at a good copy, or connect so that it is fetched again"
+        )
+    return content
+
+
+def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
+    """Up to `limit` bytes (−1: all) of a file, unpacked if asked; DataError where it is damaged."""
+    done = bytearray()
+    try:
+        with gzip.open(path) if unpack else path.open("rb") as file:
+            while block := file.read(BLOCK if limit < 0 else min(BLOCK, limit - len(done))):
+                done += block
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); "
+            "delete it and fetch it again"
+        ) from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    return bytes(done)
+
+
+def text(content: bytes, path: str | Path) -> str:
+    """`content` as UTF-8; DataError naming `path` and the byte where it is not."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
+
+
+def fetch(source: Source) -> tuple[Path, bytes]:
+    """Fetch `source` over https into the user's cache: its path there and its bytes.
+
+    What arrives is verified before it takes its name; DataError where it cannot be had.
+    """
+    target = cache() / source.set / source.file
+    try:
+        content = _download(source)
+        if wrong := _difference(source, content):
+            raise DataError(f"{source.url} sent another file: {wrong}; {_remedy(source)}")
+        _place(content, target)
+    except (OSError, http.client.HTTPException) as error:
+        where = ", ".join(str(folder) for folder in folders(source))
+        raise DataError(
+            f"{source.set}/{source.file} is missing: looked in {where}; fetching {source.url} failed "
+            f"({error or type(error).__name__}); connect, or {_remedy(source)}"
+        ) from error
+    return target, content
+
+
+def _download(source: Source) -> bytes:
+    """What the address serves, up to one byte more than the file has."""
+    if not source.url.startswith("https://"):
+        raise OSError("not an https address")
+    with urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
+        if not answer.url.startswith("https://"):
+            raise OSError(f"redirected away from https, to {answer.url}")
+        return answer.read(source.size + 1)
+
+
+def _place(content: bytes, target: Path) -> None:
+    """Write a file whole or not at all: another process may be looking for it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _difference(source: Source, content: bytes) -> str:
+    """What tells `content` from the file it should be; nothing where it is that file."""
+    found = hashlib.sha256(content).hexdigest()
+    if found == source.sha256:
+        return ""
+    size = f"more than {source.size}" if len(content) > source.size else str(len(content))
+    return f"sha256 {source.sha256} expected, {found} found ({source.size} bytes expected, {size} found)"
+
+
+def _remedy(source: Source) -> str:
+    return f"set ATTNLAB_DATA to a folder that holds {source.set}/{source.file}"

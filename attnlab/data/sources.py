@@ -1,0 +1,38 @@
+"""The public data sets attnlab knows, and where their files lie."""
+
+from collections.abc import Iterable, Iterator
+
+from attnlab.data import cmudict, sigmorphon
+from attnlab.data.files import DataError, Source, fetch, locate, verified
+from attnlab.data.names import check
+
+SOURCES: dict[str, tuple[Source, ...]] = {
+    "cmudict": cmudict.SOURCES,
+    "sigmorphon2020_g2p": sigmorphon.SOURCES,
+}
+
+
+def report(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]]:
+    """(set, file, status, path) for each file of the data sets named, or of all, one after the other.
+
+    A file that is missing is fetched; each is verified. The status is "verified" or "fetched"; where a file
+    cannot be had it is the line that says why, and the path is None.
+
+    Raises ValueError for a data set that is not known.
+    """
+    names = list(names) or list(SOURCES)
+    for name in names:
+        check("data", name, SOURCES)
+    return (_find(source) for name in names for source in SOURCES[name])
+
+
+def _find(source: Source) -> tuple[str, str, str, str | None]:
+    try:
+        path, status = locate(source), "verified"
+        if path is None:
+            path, status = fetch(source)[0], "fetched"
+        else:
+            verified(source, path)
+    except DataError as error:
+        return source.set, source.file, str(error), None
+    return source.set, source.file, status, str(path)

@@ -1,0 +1,76 @@
+"""Experiment files: Python that calls constructors. Reading one runs it; nothing else here runs anything."""
+
+import ast
+import sys
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from attnlab.lab.study import Experiment, Study
+
+
+def load_study(path: str | Path) -> Study:
+    """The `study` (or the `experiment`) that a Python file holds, named after the file where it has no name.
+
+    Raises ValueError, in one line with the file and its line, for what cannot be read.
+    """
+    path = Path(path)
+    module = _run(path, _compile(path))
+    study = getattr(module, "study", None) or getattr(module, "experiment", None)
+    if isinstance(study, Experiment):
+        study = Study(study)
+    if not isinstance(study, Study):
+        found = "no `study` in it" if study is None else f"its `study` is of class {type(study).__name__}"
+        raise ValueError(f"{path}: {found}; it must say study = Study(Experiment(…), over(…))")
+    return replace(study, name=study.name or path.stem)
+
+
+def experiments(folder: Path = Path("experiments")) -> dict[str, str]:
+    """The experiment files of a folder with the first line of their docstrings, read without running them."""
+    return {
+        str(path): _docstring(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")
+    }
+
+
+def _docstring(path: Path) -> str:
+    try:
+        document = ast.get_docstring(ast.parse(path.read_bytes()))
+    except (SyntaxError, ValueError) as error:
+        return f"(cannot be read: {error})"
+    return (document or "").split("\n")[0]
+
+
+def _compile(path: Path) -> CodeType:
+    if not path.is_file():
+        near = ", ".join(experiments()) or "none in ./experiments"
+        raise ValueError(f"{path}: no such experiment file; there are: {near}")
+    try:
+        return compile(path.read_bytes(), str(path), "exec")
+    except SyntaxError as error:
+        raise ValueError(f"{path}:{error.lineno}: {error.msg}") from error
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path}: cannot be read as Python: {error}") from error
+
+
+def _run(path: Path, code: CodeType) -> ModuleType:
+    name = f"attnlab_experiment_{path.stem}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    # Where a file defines configs of its own, their annotations are looked up by module name.
+    sys.modules[name] = module
+    try:
+        # Not by an importer: it would leave compiled files beside the experiment.
+        exec(code, module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        if hasattr(error, "exit_code"):
+            raise
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{path}:{_line(error, path)}: {kind}{error}") from error
+    return module
+
+
+def _line(error: BaseException, path: Path) -> int:
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)

@@ -1,0 +1,135 @@
+"""Attention maps as SVG by hand: the browser's own fonts draw the characters of any script along the axes."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.markup import Markup, tag
+
+CELL = 16
+LEVELS = 20
+LONGEST = 120  # positions drawn on either axis
+_SHOWN = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
+
+
+def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
+    """A map [T S] with its input along the top and its output down the side; a cell tells its weight when pointed at."""
+    weights, source, target = weights[:LONGEST, :LONGEST], source[:LONGEST], target[:LONGEST]
+    rows, columns = [visible(t) for t in target], [visible(s) for s in source]
+    tall = max(map(len, columns)) > 2
+    left, top = 10 + 7 * max(map(len, rows)), 10 + 7 * max(map(len, columns)) if tall else 20
+    width, height = left + CELL * len(columns) + 1, top + CELL * len(rows) + 1
+    names = [_column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)]
+    names += [_label(text, left - 6, top + CELL * (n + 0.72), "end", target[n]) for n, text in enumerate(rows)]
+    return tag(
+        "svg",
+        tag("title", label),
+        tag("g", *names, class_="chars"),
+        tag("g", _frame(len(rows), len(columns)), _cells(weights, source, target), transform=f"translate({left} {top})"),
+        viewBox=f"0 0 {width} {height}",
+        style=f"width:{width}px;min-width:{min(width, 300 + 4 * len(columns))}px",
+        role="img",
+        aria_label=label,
+        class_="map",
+    )
+
+
+def small(weights: np.ndarray, label: str) -> Markup:
+    """The same map [T S] without characters, to be set beside others."""
+    weights = weights[:LONGEST, :LONGEST]
+    rows, columns = weights.shape
+    return tag(
+        "svg",
+        tag("title", label),
+        _frame(rows, columns),
+        tag("g", *_paths(weights)),
+        viewBox=f"-1 -1 {CELL * columns + 2} {CELL * rows + 2}",
+        role="img",
+        aria_label=label,
+        class_="small map",
+    )
+
+
+def ramp() -> Markup:
+    """The scale that all maps share."""
+    steps = [0.0, 0.05, 0.1, 0.25, 0.5, 1.0]
+    boxes = [tag("span", tag("i", style=f"opacity:{_shade(w):.2f}"), f"{w:g}", class_="swatch") for w in steps]
+    return tag("span", *boxes, class_="ramp", aria_hidden="true")
+
+
+def visible(token: Any) -> str:
+    """A token as something that can be seen: marks on a dotted circle, blanks and controls as signs.
+
+    >>> visible(" "), visible("é"), visible("\\u0301"), visible("\\u200f"), visible("<end>")
+    ('␣', 'é', '◌́', '·', '<end>')
+    """
+    text = str(token)
+    if text in _SHOWN:
+        return _SHOWN[text]
+    if not text or all(unicodedata.category(letter)[0] in "CZ" for letter in text):
+        return "·"
+    if unicodedata.category(text[0])[0] == "M":
+        text = "◌" + text
+    return text if len(text) <= 10 else text[:9] + "…"
+
+
+def _shade(weight: float) -> float:
+    # The root lifts small weights: a map spread over thirty positions would else look empty.
+    return math.sqrt(min(abs(weight), 1.0))
+
+
+def _cells(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any]) -> Markup:
+    places = np.argwhere(np.abs(weights) >= 0.002)
+    cells = [_cell(weights[t, s], t, s, f"{target[t]} ← {source[s]}") for t, s in places]
+    return tag("g", *cells)
+
+
+def _cell(weight: float, t: int, s: int, where: str) -> Markup:
+    return tag(
+        "rect",
+        tag("title", f"{where}  {weight:.3f}"),
+        x=CELL * s,
+        y=CELL * t,
+        width=CELL,
+        height=CELL,
+        fill_opacity=f"{_shade(weight):.2f}",
+        class_="less" if weight < 0 else None,
+    )
+
+
+def _paths(weights: np.ndarray) -> list[Markup]:
+    """One path for each shade: a tenth of the size of a rectangle for each cell."""
+    levels = np.rint(np.sqrt(np.minimum(np.abs(weights), 1)) * LEVELS) * np.sign(weights)
+    return [
+        tag(
+            "path",
+            d="".join(f"M{CELL * s} {CELL * t}h{CELL}v{CELL}h-{CELL}z" for t, s in np.argwhere(levels == level)),
+            fill_opacity=f"{abs(level) / LEVELS:.2f}",
+            class_="less" if level < 0 else None,
+        )
+        for level in np.unique(levels)
+        if level
+    ]
+
+
+def _frame(rows: int, columns: int) -> Markup:
+    return tag("rect", x=-0.5, y=-0.5, width=CELL * columns + 1, height=CELL * rows + 1, class_="frame")
+
+
+def _column(text: str, x: float, y: float, tall: bool, token: Any) -> Markup:
+    turned = f"rotate(-90 {x:g} {y:g}) translate(0 4)" if tall else None
+    return _label(text, x, y, "start" if tall else "middle", token, turned)
+
+
+def _label(text: str, x: float, y: float, anchor: str, token: Any, transform: str | None = None) -> Markup:
+    place = {"x": f"{x:g}", "y": f"{y:g}", "text_anchor": anchor, "transform": transform}
+    return tag("text", tag("title", _names(str(token))), text, **place)
+
+
+def _names(token: str) -> str:
+    return ", ".join(f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".strip() for letter in token[:3])

@@ -1,0 +1,107 @@
+"""Strict JSON on disk: reading that names what is broken, and writing that a crash leaves whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+Fields = dict[str, type | tuple[type, ...]]
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a whole number"}
+
+
+class FolderError(Exception):
+    """A run folder that cannot be read or written; one line naming the file, and the line in it."""
+
+    exit_code = 4
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """`value` as JSON; arrays become lists, and numbers that are not finite null."""
+    return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False, indent=indent)
+
+
+def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
+    """The JSON object in `content`, with the fields `needed`; else FolderError, beginning with `where`."""
+    try:
+        value = json.loads(content, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise FolderError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict):
+        raise FolderError(f"{where}: a JSON object was expected, not {type(value).__name__}")
+    for name, kind in needed.items():
+        if name not in value:
+            raise FolderError(f"{where}: the field {name!r} is missing")
+        # True is an int to Python, and 1 is no answer to a yes-or-no question.
+        if not isinstance(value[name], kind) or isinstance(value[name], bool) != (kind is bool):
+            raise FolderError(f"{where}: the field {name!r} must be {_KINDS.get(kind, 'a number')}")
+    return value
+
+
+def content(path: Path) -> bytes | None:
+    """The bytes of a file; None where there is none."""
+    with named(path), suppress(FileNotFoundError):
+        return path.read_bytes()
+    return None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that after a crash it is the old or the new one, never a part. Raises FolderError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with part.open("wb") as file:
+                file.write(encoded(text))
+                settle(file)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+        _settle_folder(path.parent)
+
+
+@contextmanager
+def named(path: Path):
+    """Turns what the operating system refuses into a FolderError that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderError(f"{path}: {error.strerror or error}") from error
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8; a lone surrogate, which JSON may hold and UTF-8 may not, becomes a question mark."""
+    return text.encode("utf-8", errors="replace")
+
+
+def settle(file: Any) -> None:
+    """Leave what was written on the disk, not in a buffer."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _settle_folder(path: Path) -> None:
+    # Makes the new name itself last. Windows and some file systems cannot sync a folder.
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):  # numpy's and jax's arrays and scalars
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

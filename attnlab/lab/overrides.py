@@ -1,0 +1,170 @@
+"""Overrides of a study: `model.width=256`, `model.mechanism=linear`, `train.seeds=0,1,2`.
+
+Texts become values first, shallow fields before deeper ones, each read by its own field's annotation. Then
+every config is built once, with all of its changes: what only a passing state would violate is not refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import NoneType
+from typing import Any
+
+from attnlab import registry
+from attnlab.lab.study import Study, Variation, change
+from attnlab.lab.value import annotations, members, parse, text
+
+Changes = dict[str, Any]  # path → value
+
+
+def apply(study: Study, overrides: Sequence[str]) -> Study:
+    """The study with each `field=value` put in.
+
+    An override of a field that the study varies keeps the variants with that value; one below it applies to
+    every variant that has the field. Overridden fields are no longer changed by `--quick`.
+
+    Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
+    is given twice.
+    """
+    given = _split(overrides)
+    draft = _Draft(study.base, {}, study.vary.variants if study.vary else None)
+    for path in sorted(given, key=lambda path: path.count(".")):
+        draft = draft.put(path, given[path])
+    base = change(study.base, **draft.changes)
+    quick = {path: value for path, value in study.quick.items() if path not in given and _has(base, {}, path)}
+    vary = None if draft.variants is None else Variation(draft.variants)
+    return replace(study, base=base, vary=vary, quick=quick)
+
+
+def _split(overrides: Sequence[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for override in overrides:
+        path, equals, value = override.partition("=")
+        if not equals or not all(path.split(".")):
+            raise ValueError(f"{override!r} must be field=value, for example train.steps=500")
+        if path in given:
+            raise ValueError(f"{path} is given twice: {given[path]!r} and {value!r}")
+        given[path] = value
+    return given
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A study on its way: its base, what changes in it, and what changes besides in each variant."""
+
+    base: Any
+    changes: Changes
+    variants: dict[str, Changes] | None
+
+    def put(self, path: str, given: str) -> _Draft:
+        """One override, on the base or on what the study varies."""
+        varied = {varied for changes in (self.variants or {}).values() for varied in changes}
+        if path in varied:
+            return self.keep(path, given)
+        if any(path.startswith(f"{upper}.") for upper in varied):
+            return self.put_below(path, given)
+        return replace(self, changes=self.changes | {path: _value(self.base, self.changes, path, given)})
+
+    def keep(self, path: str, given: str) -> _Draft:
+        """Only the variants with that value; a value of a registry that none has becomes the one variant."""
+        variants = {name: own for name, own in self.seen().items() if _has(self.base, own, path)}
+        held = {name: _look(self.base, own, path) for name, own in variants.items()}
+        names = self.matching(held, path, given)
+        if not names:
+            return self.replace_all(path, given, held)
+        kept = {name: own for name, own in (self.variants or {}).items() if name in names}
+        value = held[names[0]]
+        # The base follows where it can: it is checked too, and its own value is one that nobody asked for.
+        follows = _has(self.base, self.changes, path) and all(held[name] == value for name in names)
+        return replace(self, changes=self.changes | ({path: value} if follows else {}), variants=kept)
+
+    def matching(self, held: Changes, path: str, given: str) -> list[str]:
+        """The variants meant: those with the very value, else the one so named, else those of that class."""
+        with suppress(ValueError):
+            value = _value(self.base, self.seen()[next(iter(held))], path, given)
+            if same := [name for name in held if held[name] == value]:
+                return same
+        if given in held:
+            return [given]
+        return [name for name in held if (found := registry.find(held[name])) and found[1] == given]
+
+    def replace_all(self, path: str, given: str, held: Changes) -> _Draft:
+        """The field no longer varies: it has that value."""
+        value = _value(self.base, self.seen()[next(iter(held))], path, given)
+        if not registry.find(value):
+            values = ", ".join(dict.fromkeys(map(text, held.values())))
+            raise ValueError(
+                f"{path}={given!r}: the study varies this field over {values}; choose among them"
+            )
+        variants: dict[str, Changes] = {}
+        for own in (self.variants or {}).values():
+            rest = {other: own[other] for other in own if other != path}
+            variants["-".join([given, *map(text, rest.values())])] = rest | {path: value}
+        return replace(self, changes=self.changes | {path: value}, variants=variants)
+
+    def put_below(self, path: str, given: str) -> _Draft:
+        """The value in every variant that has the field."""
+        having = [name for name, own in self.seen().items() if _has(self.base, own, path)]
+        if not having:
+            raise ValueError(self.none_has(path))
+        values = {name: _value(self.base, self.seen()[name], path, given) for name in having}
+        return replace(
+            self,
+            variants={
+                name: own | ({path: values[name]} if name in values else {})
+                for name, own in (self.variants or {}).items()
+            },
+        )
+
+    def none_has(self, path: str) -> str:
+        """The complaint that no variant has such a field, with those that they have."""
+        upper, _, name = path.rpartition(".")
+        holders = [
+            _look(self.base, own, upper) for own in self.seen().values() if _has(self.base, own, upper)
+        ]
+        known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
+        return registry.unknown(f"{path}: no variant has a field {name!r} there", name, known)
+
+    def seen(self) -> dict[str, Changes]:
+        """All that changes in each variant."""
+        return {name: self.changes | own for name, own in (self.variants or {}).items()}
+
+
+def _look(base: Any, changes: Changes, path: str) -> Any:
+    """The value at a path, changes counted in. Raises ValueError where there is no such field."""
+    names = path.split(".")
+    uppers = [".".join(names[:depth]) for depth in range(len(names), 0, -1)]
+    changed = next((upper for upper in uppers if upper in changes), None)
+    value = base if changed is None else changes[changed]
+    for depth in range(changed.count(".") + 1 if changed else 0, len(names)):
+        name = names[depth]
+        if name not in registry.field_names(value):
+            raise ValueError(registry.no_field(value, name, ".".join(names[: depth + 1])))
+        value = getattr(value, name)
+    return value
+
+
+def _has(base: Any, changes: Changes, path: str) -> bool:
+    with suppress(ValueError):
+        _look(base, changes, path)
+        return True
+    return False
+
+
+def _value(base: Any, changes: Changes, path: str, given: str) -> Any:
+    """The value that a text stands for in the field at a path."""
+    current = _look(base, changes, path)
+    upper, _, name = path.rpartition(".")
+    allowed = annotations(type(_look(base, changes, upper) if upper else base)).get(name, Any)
+    kinds = members(allowed)
+    place = registry.home(current, name, kinds)
+    if place is None:
+        try:
+            return parse(allowed, given)
+        except ValueError as refusal:
+            raise ValueError(f"{path}={given!r} {refusal}") from None
+    if given.lower() == "none" and NoneType in kinds and "none" not in registry.table(place):
+        return None
+    return registry.pick(registry.table(place), given, path)

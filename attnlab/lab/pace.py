@@ -1,0 +1,50 @@
+"""How fast a study goes and when it will be done."""
+
+import time
+from collections.abc import Callable
+
+from attnlab.lab.quantity import duration
+
+
+class Course:
+    """How far the study is and how long the rest will take, if all variants go at the present speed."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self.clock = clock
+        self.name, self.index, self.count, self.total = "", 0, 1, 0
+        self.step = 0
+        self._since: tuple[float, int] | None = None
+        self._speed: float | None = None
+
+    def variant(self, name: str, index: int, count: int, total: int, done: int) -> None:
+        """The next variant; the speed of the one before is kept until its own is known."""
+        self.name, self.index, self.count, self.total, self.step = name, index, count, total, done
+        self._since = None
+
+    def advance(self, step: int, speed: float | None) -> None:
+        """So many steps are done. The first call starts the watch: what came before holds the compilation."""
+        self.step = step
+        if speed is not None:
+            self._speed = speed
+        elif self._since is None:
+            self._since = self.clock(), step
+        elif (elapsed := self.clock() - self._since[0]) > 0:
+            self._speed = (step - self._since[1]) / elapsed
+
+    @property
+    def speed(self) -> float | None:
+        """Steps a second, or None while unknown."""
+        return self._speed
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left in the whole study, or None while unknown."""
+        steps = self.total - self.step + (self.count - self.index - 1) * self.total
+        return steps / self._speed if self._speed else None
+
+
+def pace(course: Course) -> list[str]:
+    """Speed and time left in words; nothing while they are unknown."""
+    if course.speed is None or course.left is None:
+        return []
+    return [f"{course.speed:.3g} steps/s", f"{duration(max(1, round(course.left)))} left"]

@@ -1,0 +1,199 @@
+"""How a run says where it stands: a live display on a terminal, plain lines elsewhere, or nothing.
+
+The training loop calls one `Progress`; which of the three it is, it never asks.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TextIO
+
+from attnlab.lab.pace import Course, pace
+from attnlab.lab.quantity import measure, title
+
+
+class Progress(Protocol):
+    """What a run tells as it goes. Steps count from 0 for each variant; times are in seconds."""
+
+    def variant(self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0) -> None:
+        """Variant `index` (from 0) of `count` begins, or goes on after `done_steps`."""
+        ...
+
+    def compiling(self, what: str) -> None:
+        """A program is being compiled; nothing moves meanwhile."""
+        ...
+
+    def compiled(self, what: str, seconds: float) -> None:
+        """It is compiled."""
+        ...
+
+    def advanced(self, step: int, loss: float, steps_per_second: float | None = None) -> None:
+        """`step` steps are done; `loss` is the mean over lanes. A speed not given is measured here."""
+        ...
+
+    def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
+        """An evaluation after `step` steps: each metric's mean over lanes."""
+        ...
+
+    def saved(self, step: int) -> None:
+        """A checkpoint is on disk."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Anything else that a person should know."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will come; the terminal is as before."""
+        ...
+
+
+def choose(stream: TextIO | None = None) -> "Progress":
+    """`Terminal` where the stream (standard error) is one, `Plain` elsewhere."""
+    return Terminal() if (stream or sys.stderr).isatty() else Plain(stream)
+
+
+class Silent:
+    """Says nothing: for notebooks and tests."""
+
+    def variant(self, name, index, count, total_steps, done_steps=0):
+        """Nothing."""
+
+    def compiling(self, what):
+        """Nothing."""
+
+    def compiled(self, what, seconds):
+        """Nothing."""
+
+    def advanced(self, step, loss, steps_per_second=None):
+        """Nothing."""
+
+    def evaluated(self, step, metrics):
+        """Nothing."""
+
+    def saved(self, step):
+        """Nothing."""
+
+    def note(self, text):
+        """Nothing."""
+
+    def close(self):
+        """Nothing."""
+
+
+class Plain:
+    """One line each ~10 seconds and at every event, flushed: for logs."""
+
+    def __init__(
+        self, stream: TextIO | None = None, every: float = 10.0, clock: Callable[[], float] = time.monotonic
+    ):
+        self._stream, self._every, self._clock = stream or sys.stderr, every, clock
+        self._course = Course(clock)
+        self._last = clock()
+
+    def variant(self, name, index, count, total_steps, done_steps=0):
+        """Its name, its place and its steps."""
+        self._course.variant(name, index, count, total_steps, done_steps)
+        resumed = f", resumed at step {done_steps}" if done_steps else ""
+        self._line(f"variant {index + 1} of {count}, {total_steps} steps{resumed}")
+
+    def compiling(self, what):
+        """A line before the wait."""
+        self._line(f"compiling {what} …")
+
+    def compiled(self, what, seconds):
+        """A line after it."""
+        self._line(f"compiled {what} in {seconds:.1f} s")
+
+    def advanced(self, step, loss, steps_per_second=None):
+        """A line where the last one is long enough ago."""
+        self._course.advance(step, steps_per_second)
+        if self._clock() - self._last >= self._every:
+            self._line(
+                ", ".join([f"step {step} of {self._course.total}", f"loss {loss:.4g}", *pace(self._course)])
+            )
+
+    def evaluated(self, step, metrics):
+        """A line with every metric."""
+        self._line(f"step {step} of {self._course.total}, {_metrics(metrics)}")
+
+    def saved(self, step):
+        """A line."""
+        self._line(f"saved at step {step}")
+
+    def note(self, text):
+        """The text as a line."""
+        self._line(text)
+
+    def close(self):
+        """Nothing is left to flush."""
+
+    def _line(self, text: str) -> None:
+        self._last = self._clock()
+        name = f"{self._course.name}: " if self._course.name else ""
+        print(name + text, file=self._stream, flush=True)
+
+
+class Terminal:
+    """A live bar for each variant with steps, loss, validation and time left; events stand above it."""
+
+    def __init__(self, console: Any = None, clock: Callable[[], float] = time.monotonic):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Live
+
+        texts = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("loss", "metric", "left")]
+        name = TextColumn("{task.description}", markup=False)
+        self._console = console or Console(stderr=True)
+        self._live = Live(
+            name, BarColumn(), MofNCompleteColumn(), *texts, console=self._console, refresh_per_second=4
+        )
+        self._course, self._task = Course(clock), None
+
+    def variant(self, name, index, count, total_steps, done_steps=0):
+        """A new bar; those of the variants before stay."""
+        self._course.variant(name, index, count, total_steps, done_steps)
+        self._live.start()
+        self._task = self._live.add_task(
+            name, total=total_steps, completed=done_steps, loss="", metric="", left="starting"
+        )
+
+    def compiling(self, what):
+        """Shown where the time left stands otherwise."""
+        self._update(left=f"compiling {what} …")
+
+    def compiled(self, what, seconds):
+        """A line of its own, which stays."""
+        self._update(left="")
+        self.note(f"compiled {what} in {seconds:.1f} s")
+
+    def advanced(self, step, loss, steps_per_second=None):
+        """The bar moves."""
+        self._course.advance(step, steps_per_second)
+        self._update(completed=step, loss=f"loss {loss:.4g}", left=", ".join(pace(self._course)))
+
+    def evaluated(self, step, metrics):
+        """The metrics of the last evaluation stand beside the bar."""
+        self._update(metric=_metrics(metrics))
+
+    def saved(self, step):
+        """Nothing: a line for each checkpoint would push the events away."""
+
+    def note(self, text):
+        """A line above the bars."""
+        name = f"{self._course.name}: " if self._course.name else ""
+        self._console.print(name + text, markup=False, highlight=False)
+
+    def close(self):
+        """The bars stay as they are; the cursor comes back."""
+        if self._task is not None:
+            self._update(left="")
+        self._live.stop()
+
+    def _update(self, **fields: Any) -> None:
+        if self._task is not None:
+            self._live.update(self._task, **fields)
+
+
+def _metrics(metrics: Mapping[str, float]) -> str:
+    return ", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items())

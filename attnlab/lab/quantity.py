@@ -1,0 +1,120 @@
+"""Numbers as a person reads them: rates in per cent, counts in thousands, the units that fit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+NONE = "–"
+_LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def number(value: Any) -> float | None:
+    """The value if it is a finite number, else None: a file may hold anything."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def is_rate(metric: str) -> bool:
+    """Whether the metric lies in 0 … 1 and reads best in per cent.
+
+    >>> is_rate("valid.exact_match"), is_rate("word_error_rate.de"), is_rate("loss")
+    (True, True, False)
+    """
+    return any(part.endswith(("_rate", "match", "accuracy")) for part in metric.split("."))
+
+
+def title(metric: str) -> str:
+    """A metric's name in words.
+
+    >>> title("word_error_rate")
+    'word error rate'
+    """
+    return metric.replace("_", " ")
+
+
+def measure(metric: str, value: Any, sign: bool = False) -> str:
+    """A value of a metric: a rate in per cent, with a second digit near the ends; else four digits.
+
+    >>> measure("exact_match", 0.99128), measure("exact_match", 0.9987), measure("loss", 0.0123456)
+    ('99.1%', '99.87%', '0.01235')
+    """
+    value = number(value)
+    if value is None:
+        return NONE
+    if not is_rate(metric):
+        return _signed(f"{value:.4g}", sign)
+    digits = 2 if not sign and (0 < value < 0.005 or 0.995 < value < 1) else 1
+    return _signed(f"{100 * value:.{digits}f}", sign) + ("" if sign else "%")
+
+
+def span(metric: str, low: float, high: float) -> str:
+    """An interval of a metric; of a rate, only what lies in 0 … 1, where the truth must be.
+
+    >>> span("exact_match", 0.981, 1.002), span("loss", 0.1, 0.25)
+    ('98.1–100%', '0.1–0.25')
+    """
+    if is_rate(metric):
+        low, high = max(low, 0.0), min(high, 1.0)
+        digits = 2 if low > 0.99 or high < 0.01 else 1
+        return f"{_trim(100 * low, digits)}–{_trim(100 * high, digits)}%"
+    return f"{low:.4g}–{high:.4g}".replace("-", "−")
+
+
+def count(value: Any) -> str:
+    """A whole number with its thousands apart.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    value = number(value)
+    return NONE if value is None else f"{round(value):,}"
+
+
+def large(value: Any, unit: str) -> str:
+    """Three digits and the prefix that fits.
+
+    >>> large(1.234e9, "FLOP"), large(16384, "B"), large(12, "B")
+    ('1.23 GFLOP', '16.4 kB', '12 B')
+    """
+    value = number(value)
+    if value is None:
+        return NONE
+    scale, prefix = next(((s, p) for s, p in _LARGE if abs(value) >= s), (1, ""))
+    return f"{_three(value / scale)} {prefix}{unit}"
+
+
+def duration(value: Any) -> str:
+    """Seconds, in the unit that fits.
+
+    >>> duration(0.0382), duration(7.25), duration(431)
+    ('38.2 ms', '7.25 s', '7 min 11 s')
+    """
+    value = number(value)
+    if value is None:
+        return NONE
+    if value < 1:
+        return f"{_three(1000 * value)} ms"
+    if value < 60:
+        return f"{_three(value)} s"
+    minutes, seconds = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def _three(value: float) -> str:
+    # Three digits alone would write 999.6 as 1e+03.
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _trim(value: float, digits: int) -> str:
+    return "100" if value == 100 else "0" if value == 0 else f"{value:.{digits}f}"
+
+
+def _signed(text: str, sign: bool) -> str:
+    text = f"+{text}" if sign and not text.startswith("-") else text
+    return text.replace("-", "−")

@@ -1,0 +1,165 @@
+"""Running a study: every variant and lane, each in its folder, resumed where it stopped."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.lab import configuration
+from attnlab.lab.describe import costs
+from attnlab.lab.folder import RunFolder, environment, folder_name
+from attnlab.lab.lock import locked
+from attnlab.lab.look import look
+from attnlab.lab.progress import Silent
+from attnlab.lab.result import result
+from attnlab.lab.study import Experiment, Study, change
+from attnlab.tasks.base import Problem
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.loop import fit
+from attnlab.training.trainer import Trainer
+
+QUICK = 200  # test examples of a glimpse
+
+
+@dataclass(frozen=True)
+class Results:
+    """A finished study: its folder, its page, and the exit code (5 where lanes diverged)."""
+
+    folder: Path
+    report: Path
+    code: int
+
+
+def run(
+    study: Study, out: str | Path = "runs", *, quick: bool = False, fresh: bool = False, progress: Any = None, command: str = ""
+) -> Results:
+    """Train every variant of a study that is not done yet, and write its page.
+
+    `quick` takes the study's own glimpse; `fresh` drops what stands in the folders. Nothing is written before every
+    variant has been checked. Raises ValueError for a folder that holds another configuration.
+    """
+    progress = Silent() if progress is None else progress
+    if quick:
+        study = glimpse(study)
+    name = folder_name(study.name or "study")
+    problems: dict[Any, Problem] = {}
+    plans = [_plan(study, variant, experiment, Path(out) / name, quick, fresh, problems) for variant, experiment in study.variants().items()]
+    diverged = 0
+    for n, plan in enumerate(plans):
+        diverged += len(_conduct(plan, n, len(plans), command, progress)["diverged"])
+    from attnlab.lab.report import report
+
+    return Results(Path(out) / name, report(Path(out) / name), 5 if diverged else 0)
+
+
+def glimpse(study: Study) -> Study:
+    """The study as `--quick` runs it: its own `quick` fields, or a few steps of the first two seeds."""
+    if study.quick:
+        return replace(study, base=change(study.base, **study.quick))
+    train = study.base.train
+    short = replace(
+        train, steps=min(train.steps, 64), warmup=min(train.warmup, 16), seeds=train.seed_list[:2], evaluate_every=64, save_every=64
+    )
+    return replace(study, base=replace(study.base, train=short))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A variant that was checked and may run."""
+
+    study: Study
+    variant: str
+    experiment: Experiment
+    problem: Problem
+    folder: RunFolder
+    quick: bool
+    clear: bool
+
+
+def _plan(study, variant, experiment, home: Path, quick: bool, fresh: bool, problems: dict) -> Plan:
+    folder = RunFolder(home / folder_name(variant))
+    before = folder.read("experiment")
+    # A glimpse is thrown away by the real run.
+    clear = before is not None and (fresh or (before["quick"] and not quick))
+    if before is not None and not clear:
+        _same(folder, before, experiment)
+    if experiment.task not in problems:
+        problems[experiment.task] = experiment.task.load()
+    problem = problems[experiment.task]
+    if before is not None and not clear and folder.read("result") is None:
+        problem.check(folder.path)
+    # What a model cannot be built for is met here, not in the middle of the study.
+    jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+    return Plan(study, variant, experiment, problem, folder, quick, clear)
+
+
+def _same(folder: RunFolder, before: dict, experiment: Experiment) -> None:
+    differing = configuration.difference(before["experiment"], configuration.write(experiment))
+    if differing:
+        fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
+        raise ValueError(f"{folder.path} holds another configuration: {fields}; --fresh starts again, --out DIR keeps both")
+
+
+def _conduct(plan: Plan, index: int, count: int, command: str, progress: Any) -> dict:
+    """Train one variant to its result; or answer the one it has."""
+    folder, train = plan.folder, plan.experiment.train
+    done = None if plan.clear else folder.read("result")
+    if done is not None:
+        progress.note(f"{plan.variant}: done before, in {folder.path}")
+        return done
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with locked(folder.path):
+        if plan.clear:
+            _clear(folder.path)
+        _describe(plan, command)
+        trainer = Trainer(
+            lambda key: plan.experiment.model.create(key, plan.problem.shape), plan.problem, train,
+            announce=progress.compiling, announced=progress.compiled,
+        )  # fmt: skip
+        checkpoints = Checkpoints(folder.path / "checkpoints", note=progress.note)
+        progress.variant(plan.variant, index, count, train.steps, max(checkpoints.steps(), default=0))
+        fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
+        valid = trainer.evaluate(fitted.state, "valid", 512) if len(train.rates) > 1 else None
+        test = trainer.evaluate(fitted.state, "test", QUICK if plan.quick else None)
+        found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
+        if found["metrics"]:
+            folder.write("maps", _maps(plan, trainer, fitted.state, found))
+        folder.write("result", found)
+    return found
+
+
+def _clear(folder: Path) -> None:
+    """Empty the folder, except for the lock that is held."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
+            path.unlink()
+
+
+def _describe(plan: Plan, command: str) -> None:
+    """Say what the folder is for, before the first step."""
+    if plan.folder.read("experiment") is None:
+        plan.problem.save(plan.folder.path)
+        plan.folder.write("environment", environment())
+        plan.folder.write("experiment", {
+            "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "quick": plan.quick,
+            "command": command, "experiment": configuration.write(plan.experiment),
+        })  # fmt: skip
+
+
+def _maps(plan: Plan, trainer: Trainer, state: Any, found: dict) -> dict[str, Any]:
+    """The attention of the first lane of the chosen rate on the longest of the first test examples."""
+    alive = np.asarray(state.alive)
+    lane = next(n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n])
+    model = jax.tree.map(lambda x: x[lane], state.model)
+    batch = plan.problem.examination("test", 8)[0]
+    row = int(np.argmax(np.sum(batch["source"] != 0, axis=1)))
+    batch = {name: values[row : row + 1] for name, values in batch.items()}
+    answer = jax.jit(plan.problem.answer)(model, batch)
+    return look(plan.experiment.model, model, plan.problem, batch, answer)

@@ -1,0 +1,65 @@
+"""An attention map drawn in characters: rows are the output's characters, columns the input's."""
+
+from collections.abc import Sequence
+from unicodedata import combining
+
+import numpy as np
+from rich.cells import cell_len
+
+SHADES = " ░▒▓█"
+
+
+def draw(source: Sequence[str], target: Sequence[str], weights, width: int | None = None) -> list[str]:
+    """The map [.. T S] as lines, leading axes (layers, heads) averaged; darkest is the largest weight.
+
+    Columns are as wide as their characters are on a terminal. Where all of them are wider than `width` cells,
+    the map continues below.
+    Raises ValueError for a map of another shape.
+    """
+    weights = np.asarray(weights, float)
+    weights = weights.reshape(-1, *weights.shape[-2:]).mean(axis=0)
+    columns, rows = [visible(c) for c in source], [visible(c) for c in target]
+    if weights.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"a map of shape {weights.shape} does not fit {len(rows)} rows and {len(columns)} columns"
+        )
+    shades = _shades(weights)
+    margin = max(map(cell_len, rows), default=0)
+    lines = []
+    for start, stop in _blocks([cell_len(c) for c in columns], None if width is None else width - margin - 1):
+        lines += [""] if lines else []
+        lines.append(" " * (margin + 1) + "".join(columns[start:stop]))
+        for row, shaded in zip(rows, shades, strict=True):
+            cells = (shaded[n] * cell_len(columns[n]) for n in range(start, stop))
+            lines.append((row + " " * (margin - cell_len(row)) + " " + "".join(cells)).rstrip())
+    return lines
+
+
+def visible(character: str) -> str:
+    """A character that takes a cell: a blank as ␣, a mark that combines on a dotted circle."""
+    if character.isspace():
+        return "␣"
+    if character and combining(character[0]):
+        character = "◌" + character
+    if not character.isprintable() or cell_len(character) == 0:
+        return "·"
+    return character
+
+
+def _shades(weights: np.ndarray) -> list[list[str]]:
+    largest = weights.max(initial=0.0)
+    # A signed or diverged map is drawn as far as it can be.
+    share = np.nan_to_num(weights / largest if largest > 0 else weights * 0, nan=0.0, posinf=1.0, neginf=0.0)
+    levels = np.clip(np.round(share * (len(SHADES) - 1)), 0, len(SHADES) - 1).astype(int)
+    return [[SHADES[level] for level in row] for row in levels]
+
+
+def _blocks(widths: Sequence[int], room: int | None) -> list[tuple[int, int]]:
+    """Runs of columns (start, stop) that fit the room; at least one column each."""
+    blocks, start, used = [], 0, 0
+    for n, width in enumerate(widths):
+        if room is not None and n > start and used + width > room:
+            blocks.append((start, n))
+            start, used = n, 0
+        used += width
+    return [*blocks, (start, len(widths))]

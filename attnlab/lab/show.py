@@ -1,0 +1,108 @@
+"""A study in words: every field with what varies marked, and what each variant costs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+from attnlab import registry
+from attnlab.lab.quantity import NONE, count, large
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.value import text
+
+DIFFERS = "≠"
+
+
+def settings(study: Study) -> list[str]:
+    """A line for every field of the study; where variants differ it is marked, with a line for each."""
+    variants = {name: flat(experiment) for name, experiment in study.variants().items()}
+    paths = _merged(variants.values())
+    wide, names = max(map(len, paths)), max(map(len, variants))
+    lines = [f"{study.name or 'study'}: {study.question}".rstrip(": "), _lanes(study), ""]
+    for path in paths:
+        told = {name: fields[path] for name, fields in variants.items() if path in fields}
+        if len(told) == len(variants) and len(set(told.values())) == 1:
+            lines.append(f"  {path:<{wide}}  {next(iter(told.values()))}")
+            continue
+        for n, (name, value) in enumerate(told.items()):
+            left = f"{DIFFERS} {path:<{wide}}" if n == 0 else " " * (wide + 2)
+            lines.append(f"{left}  {name + ':':<{names + 1}} {value}")
+    return lines
+
+
+def flat(experiment: Experiment) -> dict[str, str]:
+    """Every field by its dotted path, as text; what is in a registry by its name, then its own fields."""
+    return dict(_flat(experiment, ()))
+
+
+def _flat(config: Any, path: tuple[str, ...]):
+    if path and (not is_dataclass(config) or registry.home(config, path[-1])):
+        yield ".".join(path), text(config)
+    for name in registry.field_names(config):
+        yield from _flat(getattr(config, name), (*path, name))
+
+
+def _merged(variants: Iterable[dict[str, str]]) -> list[str]:
+    """All paths, those below one another together: what one variant alone has stands where it belongs."""
+    tree: dict = {}
+    for path in (path for fields in variants for path in fields):
+        node = tree
+        for name in path.split("."):
+            node = node.setdefault(name, {})
+        node[""] = {}  # a field of its own, not only the way to one
+    return list(_walk(tree, ()))
+
+
+def _walk(tree: dict, above: tuple[str, ...]):
+    for name, below in tree.items():
+        if name == "":
+            yield ".".join(above)
+        else:
+            yield from _walk(below, (*above, name))
+
+
+def _lanes(study: Study) -> str:
+    variants = study.variants()
+    lanes = {(len(each.train.seed_list), len(each.train.rates)) for each in variants.values()}
+    first = _plural(len(variants), "variant")
+    if len(lanes) > 1:
+        return first
+    ((seeds, rates),) = lanes
+    return f"{first} × {_plural(seeds, 'seed')} × {_plural(rates, 'learning rate')}"
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# What a cost is called and how it is written. Others are shown by their own name, as they are.
+COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "parameters": ("parameters", count),
+    "flops": ("training a step", lambda number: large(number, "FLOP")),
+    "state_bytes": ("decoding state", lambda number: large(number, "B")),
+    "memory": ("memory, about", lambda number: large(number, "B")),
+}
+
+
+def costs(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """A table of what each variant costs, from rows of one dict each."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    heads = [COSTS[key][0] if key in COSTS else key.replace("_", " ") for key in keys]
+    return columns([heads, *[[_cost(key, row.get(key)) for key in keys] for row in rows]], right=True)
+
+
+def _cost(key: str, value: Any) -> str:
+    if value is None:
+        return NONE
+    return COSTS[key][1](value) if key in COSTS else text(value)
+
+
+def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+    """Rows as lines with their columns aligned; `right`: all but the first at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = ["<" if n == 0 or not right else ">" for n in range(len(widths))]
+    return [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

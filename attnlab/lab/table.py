@@ -1,0 +1,118 @@
+"""The table of a study: the same numbers for the page and for the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.lab.outcome import Estimate, Outcome, outcomes
+from attnlab.lab.quantity import NONE, count, duration, large, measure, number, span, title
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number as a person reads it; `note` stands smaller below it, `exact` is what the file holds."""
+
+    text: str
+    note: str = ""
+    exact: str = ""
+
+
+def results_table(folder: Path) -> Table:
+    """The table of a study's folder (`OUT/<experiment>`), for a terminal. Raises FolderError."""
+    # rich costs time to import, and a report for a file needs none of it.
+    from rich.table import Table
+    from rich.text import Text
+
+    found = outcomes(folder)
+    table = Table(title=Text(Path(folder).name), title_justify="left")
+    table.add_column("variant")
+    heads, rows = table_of(found)
+    for head in heads:
+        table.add_column(Text(head), justify="right")
+    for outcome, cells in zip(found, rows, strict=True):
+        # Text, not str: rich would take square brackets in a name for its own markup.
+        words = [Text(f"{cell.text}\n{cell.note}" if cell.note else cell.text) for cell in cells]
+        table.add_row(Text(outcome.name), *words)
+    return table
+
+
+def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
+    """Column heads and, for each outcome, its cells. A run that has not finished has its state in the first."""
+    metrics = _metrics(found)
+    costs = [(head, *what) for head, what in COSTS.items() if _known(found, what[0])]
+    heads = [*map(title, metrics), *(head for head, _, _ in costs), "diverged lanes"]
+    rows = []
+    for outcome in found:
+        if outcome.result is None:
+            rows.append([Cell(state(outcome)), *[Cell(NONE)] * (len(heads) - 1)])
+            continue
+        cells = [_estimate(metric, outcome.metrics.get(metric)) for metric in metrics]
+        cells += [_cost(outcome.result.get(field), write) for _, field, write in costs]
+        rows.append([*cells, _diverged(outcome)])
+    return heads, rows
+
+
+def state(outcome: Outcome) -> str:
+    """How far a run is that has no result: "unfinished, 120 of 1,500 steps"."""
+    if outcome.troubles:
+        return "cannot be read"
+    planned = outcome.planned_steps()
+    of = f" of {count(planned)}" if planned else ""
+    return f"unfinished, {count(outcome.last_step())}{of} steps"
+
+
+COSTS: dict[str, tuple[str, Any]] = {
+    "parameters": ("parameters", count),
+    "FLOPs a step": ("flops", lambda value: large(value, "FLOP")),
+    "decoding state": ("state_bytes", lambda value: large(value, "B")),
+    "a step": ("seconds_per_step", duration),
+    "steps": ("steps", count),
+    "training": ("seconds", duration),
+    "compiling": ("compile_seconds", duration),
+    "peak memory": ("peak_memory", lambda value: large(value, "B")),
+}
+
+
+def _metrics(found: list[Outcome]) -> list[str]:
+    """The metrics over all examples, the headline first; those of groups stand elsewhere."""
+    named = dict.fromkeys(outcome.result["metric"] for outcome in found if outcome.result)
+    others = dict.fromkeys(metric for outcome in found for metric in outcome.metrics if "." not in metric)
+    return list(named | others)
+
+
+def _known(found: list[Outcome], field: str) -> bool:
+    return any(number((outcome.result or {}).get(field)) is not None for outcome in found)
+
+
+def _estimate(metric: str, estimate: Estimate | None) -> Cell:
+    if estimate is None:
+        return Cell(NONE)
+    if not estimate.sound:
+        bad = sum(value is None for value in estimate.values)
+        return Cell("failed", f"not finite in {bad} of {len(estimate.values)} seeds")
+    exact = ", ".join(repr(value) for value in estimate.values)
+    if estimate.low is None or estimate.high is None:
+        note = "no interval from one seed" if len(estimate.values) == 1 else "no interval"
+    else:
+        note = span(metric, estimate.low, estimate.high)
+    return Cell(measure(metric, estimate.mean), note, f"mean {estimate.mean!r}; by seed {exact}")
+
+
+def _cost(value: Any, write: Any) -> Cell:
+    return Cell(write(value), exact="" if number(value) is None else repr(value))
+
+
+def _diverged(outcome: Outcome) -> Cell:
+    lanes = outcome.diverged()
+    words = [
+        f"seed {lane.get('seed')} at {lane.get('learning_rate')}, step {lane.get('step')}" for lane in lanes
+    ]
+    rates = (outcome.result or {}).get("learning_rates")
+    seeds = (outcome.result or {}).get("seeds", [])
+    total = len(seeds) * (len(rates) if isinstance(rates, list) and rates else 1)
+    return Cell(f"{len(lanes)} of {total}", exact="; ".join(words))

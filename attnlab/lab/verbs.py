@@ -1,0 +1,150 @@
+"""What each verb of the command line does, given its options. Each imports only what it needs."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from attnlab import registry
+from attnlab.lab.jsonfile import FolderError
+
+KINDS = ("mechanisms", "positions", "models", "tasks", "experiments")
+
+
+def list_names(options: argparse.Namespace) -> int:
+    """Names with a line about each."""
+    from attnlab.lab.file import experiments
+    from attnlab.lab.show import columns
+
+    if options.kind is not None:
+        registry.pick(dict.fromkeys(KINDS), options.kind, "list")
+    for n, kind in enumerate([options.kind] if options.kind else KINDS):
+        if kind == "experiments":
+            lines = experiments()
+        else:
+            lines = {name: registry.first_line(value) for name, value in registry.table(kind.upper()).items()}
+        print(("\n" if n else "") + kind)
+        print("\n".join(columns([["  " + name, line] for name, line in lines.items()]) or ["  none here"]))
+    return 0
+
+
+def show(options: argparse.Namespace) -> int:
+    """A study's fields and costs; nothing is trained."""
+    from attnlab.lab.show import costs, settings
+
+    study = _study(options)
+    from attnlab.lab.run import describe
+
+    # Both before either is printed: what cannot work gives one line and nothing else.
+    lines = [*settings(study), "", *costs(describe(study))]
+    print("\n".join(lines))
+    return 0
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train every variant and lane, then the table and the page."""
+    from attnlab.lab.device import use
+
+    if options.out.exists() and not options.out.is_dir():
+        raise ValueError(f"--out {options.out} is a file; name a folder")
+    use(options.device)
+    study = _study(options)
+    from attnlab.lab.run import run
+    from attnlab.lab.table import results_table
+
+    from attnlab.lab.progress import choose
+
+    progress = choose()
+    try:
+        results = run(study, out=options.out, quick=options.quick, fresh=options.fresh, progress=progress)
+    finally:
+        progress.close()
+    _print(results_table(results.folder))
+    print(f"report: {results.report}")
+    if results.code:
+        print("attnlab: error: numbers diverged in some lanes; the table counts them", file=sys.stderr)
+    return results.code
+
+
+def report(options: argparse.Namespace) -> int:
+    """The page again, from folders."""
+    from attnlab.lab.report import report
+
+    for folder in _studies(options.runs):
+        print(f"report: {report(folder)}")
+    return 0
+
+
+def sample(options: argparse.Namespace) -> int:
+    """One answer of a trained model, and where it looked."""
+    _check_run(options.run)
+    from attnlab.lab.sample import sample
+
+    from attnlab.lab.shade import draw
+
+    found = sample(options.run, options.input)
+    print(found["answer"])
+    if found.get("map") is not None:
+        width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+        print("\n".join(["", *draw(found["source"], found["target"], found["map"], width)]))
+    return 0
+
+
+def data(options: argparse.Namespace) -> int:
+    """Where each file of each data set lies, fetched and verified."""
+    from attnlab.data.files import DataError
+    from attnlab.data.sources import report
+    from attnlab.lab.show import columns
+
+    rows = list(report(options.names))
+    print("\n".join(columns([["set", "file", "", "where"], *[_data_row(*row) for row in rows]])))
+    lost = [f"{folder}/{file}: {why}" for folder, file, why, path in rows if path is None]
+    if lost:
+        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        raise DataError(f"{lost[0]}{others}")
+    return 0
+
+
+def _data_row(folder: str, file: str, status: str, path: str | None) -> list[str]:
+    return [folder, file, "not to be had" if path is None else status, path or "–"]
+
+
+def _study(options: argparse.Namespace):
+    from attnlab.lab.file import load_study
+    from attnlab.lab.overrides import apply
+
+    try:
+        return apply(load_study(options.file), options.overrides)
+    except (ValueError, NotImplementedError) as error:
+        # Also where a config of the user's own refused.
+        raise ValueError(str(error)) from error
+
+
+def _check_run(folder: Path) -> None:
+    if (folder / "experiment.json").is_file():
+        return
+    inside = ", ".join(str(path.parent) for path in sorted(folder.glob("*/experiment.json")))
+    hint = f"; runs in it: {inside}" if inside else "; it would hold experiment.json"
+    raise FolderError(f"{folder} is not a run folder{hint}")
+
+
+def _studies(folder: Path) -> list[Path]:
+    """The folders of experiments meant: this one, those in it, or that of this run."""
+    if (folder / "experiment.json").is_file():
+        return [folder.parent]
+    found = sorted(
+        {path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")}
+    )
+    if not found:
+        raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")
+    return found
+
+
+def _print(table: Any) -> None:
+    if isinstance(table, str):
+        print(table)
+    else:
+        from rich.console import Console
+
+        Console().print(table)

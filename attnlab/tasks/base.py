@@ -1,0 +1,87 @@
+"""What a task is, and what a problem must answer. Importing it imports no jax."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Batch = dict[str, Any]  # arrays by name: numpy's on the host, jax's where it is traced
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What a sequence-to-sequence model must be built for: ids below the vocabularies, up to these lengths.
+
+    The target's length counts its end mark. Both cover the padding of every batch a problem gives.
+    """
+
+    source_vocabulary: int
+    target_vocabulary: int
+    source_length: int
+    target_length: int
+
+
+class Task(ABC):
+    """A frozen dataclass that says which data, and how much of it. Plain configuration."""
+
+    @abstractmethod
+    def load(self) -> Problem:
+        """Read or generate the data. Raises DataError where it cannot be had."""
+
+
+class Problem(ABC):
+    """Data in batches, what a model is to learn from them, and how well it did.
+
+    `shape` is all that a model is built from; `fingerprint` the sha256 (hex) of the data; `metric` the
+    headline among those of `score`, and `higher` whether more of it is better.
+    """
+
+    shape: Pairs
+    fingerprint: str
+    metric: str
+    higher: bool
+
+    @abstractmethod
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """A training batch [size …]: a function of the arguments, its shapes of step and size alone.
+
+        Shapes stay the same over runs of eight steps; each example comes once an epoch.
+        """
+
+    @abstractmethod
+    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+        """The mean loss of a batch and other scalars by name. Traceable; key None: no dropout."""
+
+    @abstractmethod
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """What the model answers to an examination's batch. Traceable."""
+
+    @abstractmethod
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """The first `limit` examples of "valid" or "test" in batches of one shape, the last one padded."""
+
+    @abstractmethod
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """The metrics by name, rates in 0 … 1; answers in the order of `examination(part, limit)`."""
+
+    @abstractmethod
+    def ask(self, text: str) -> Batch:
+        """One input as a batch of one. Raises DataError naming what was never seen, and where."""
+
+    @abstractmethod
+    def tell(self, answer: Batch) -> str:
+        """An answer of one as text."""
+
+    @abstractmethod
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """The symbols of row 0, "source" and "target", for the axes of an attention map."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write `vocabulary.json`."""
+
+    @abstractmethod
+    def check(self, folder: Path) -> None:
+        """Raise DataError where `vocabulary.json` is not the one that this problem would write."""

@@ -1,0 +1,22 @@
+"""What a task's fields may hold. Every check raises ValueError naming the field and the value."""
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
+    """Each of the fields must be a whole number in `least` … `most`."""
+    for field in fields:
+        value = getattr(task, field)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(f"task.{field}={value!r} must be a whole number in {least} … {most}")
+
+
+def seed(task: Any) -> None:
+    """The seed must fit in 32 bits."""
+    counts(task, ["seed"], least=0, most=2**32 - 1)
+
+
+def buckets(task: Any) -> None:
+    """How many lengths batches come in: each is a shape to compile for."""
+    counts(task, ["buckets"], most=8)

@@ -1,0 +1,46 @@
+"""Dates as people write them, to ISO 8601: characters to characters, in forty languages."""
+
+from dataclasses import dataclass
+
+from attnlab.data import dates, names
+from attnlab.data.dates import LANGUAGES
+from attnlab.tasks import checks
+from attnlab.tasks.base import Task
+from attnlab.tasks.metrics import exact_match
+from attnlab.tasks.transduction import Text, Transduction
+
+
+@dataclass(frozen=True)
+class Dates(Task):
+    """Dates in ISO 8601: "5 de março de 2024" → "2024-03-05"; scored by exact match, for each language too.
+
+    Days are those of 1900 to 2099; one in ten is examined (and one in ten validated) and never seen in
+    training in any language. The sizes are shared out evenly over the `languages`; what is drawn is a
+    function of `seed`. `buckets`: into how many lengths batches are sorted.
+    """
+
+    languages: tuple[str, ...] = LANGUAGES
+    train_examples: int = 24_000
+    valid_examples: int = 1_000
+    test_examples: int = 2_000
+    seed: int = 0
+    buckets: int = 3
+
+    def __post_init__(self):
+        checks.counts(self, ["train_examples", "valid_examples", "test_examples"])
+        checks.seed(self)
+        checks.buckets(self)
+        if (
+            isinstance(self.languages, str)
+            or not self.languages
+            or len(set(self.languages)) < len(self.languages)
+        ):
+            raise ValueError(f"task.languages={self.languages!r} must list different languages, at least one")
+        for language in self.languages:
+            names.check("task.languages", language, LANGUAGES)
+
+    def load(self) -> Transduction:
+        """Write the days out."""
+        sizes = {part: getattr(self, f"{part}_examples") for part in dates.PARTS}
+        parts = dates.read(self.seed, sizes, self.languages)
+        return Transduction(parts, Text(dates.plain), exact_match, "exact_match", True, self.buckets)

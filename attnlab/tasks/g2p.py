@@ -1,0 +1,71 @@
+"""From the letters of a word to its phones (grapheme to phoneme)."""
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from attnlab.data import cmudict, names, sigmorphon
+from attnlab.data.example import Parts
+from attnlab.data.words import own
+from attnlab.tasks import checks
+from attnlab.tasks.base import Task
+from attnlab.tasks.metrics import error_rates
+from attnlab.tasks.transduction import Text, Transduction
+
+
+@dataclass(frozen=True)
+class CMUdict(Task):
+    """English in ARPAbet, 39 phones without stress: "hello" → "HH AH L OW"; scored by word and phoneme error.
+
+    A word with several pronunciations is taught with each and right with any. `train`, `valid` and `test`
+    name files of one's own, in the dictionary's format, to stand for the parts of its split (that of
+    cmusphinx/g2p-seq2seq, by the word's index).
+    """
+
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+    buckets: int = 3
+
+    def __post_init__(self):
+        checks.buckets(self)
+
+    def load(self) -> Transduction:
+        """Read the dictionary, fetched where it is not at hand."""
+        # The dictionary's words are in lower case.
+        text = Text(lambda word: word.strip().lower(), " ")
+        return _problem(self, cmudict.parts, cmudict.rows, text)
+
+
+@dataclass(frozen=True)
+class Sigmorphon(Task):
+    """One of ten languages in IPA: "szavak" → "s ɒ v ɒ k"; scored by word and phoneme error.
+
+    `language` is one of ady arm bul dut geo gre hin hun jpn lit. `train`, `valid` and `test` name files of
+    one's own, each row a word, a tab and phones, to stand for the parts of SIGMORPHON 2020, task 1.
+    """
+
+    language: str = "hun"
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+    buckets: int = 3
+
+    def __post_init__(self):
+        checks.buckets(self)
+        names.check("task.language", self.language, sigmorphon.LANGUAGES)
+
+    def load(self) -> Transduction:
+        """Read the three parts, fetched where they are not at hand."""
+        text = Text(lambda word: unicodedata.normalize("NFC", word.strip()), " ")
+        return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows, text)
+
+
+def _problem(
+    task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable, text: Text
+) -> Transduction:
+    given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
+    # Nothing is fetched for a user who brings all three.
+    parts = public() if len(given) < 3 else {}
+    parts = parts | {part: own(path, rows) for part, path in given.items()}
+    return Transduction(parts, text, error_rates, "word_error_rate", False, task.buckets)

@@ -1,0 +1,128 @@
+"""The loop: from the last checkpoint to the last step, recording, evaluating and saving on the way."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.trainer import Trainer
+
+
+class Interrupted(Exception):
+    """A signal ended training; all was saved. `exit_code` is 128 + the signal's number."""
+
+    def __init__(self, number: int, step: int):
+        super().__init__(f"stopped by {signal.Signals(number).name} at step {step}, saved; the same command goes on from there")
+        self.exit_code = 128 + number
+
+
+@dataclass
+class Fitted:
+    """What training left: the final state, and the seconds it took, over all sessions of it."""
+
+    state: Any
+    died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
+    seconds_per_step: float | None
+    seconds: float
+    compile_seconds: float
+
+
+def fit(
+    trainer: Trainer, checkpoints: Checkpoints, record: Callable[[list[dict]], None], cut: Callable[[int], None], progress: Any,
+    limit: int | None = 512,
+) -> Fitted:
+    """Train every lane to the last step; from the newest checkpoint, if there is one.
+
+    `record(rows)` keeps a row for every lane of every dispatch; `cut(step)` drops those behind the step that training
+    goes on from. Validation looks at `limit` examples. Raises Interrupted on SIGINT or SIGTERM, after saving.
+    """
+    train = trainer.train
+    state, step, before = _begin(trainer, checkpoints)
+    cut(step)
+    began = time.perf_counter()
+    elapsed = lambda: {
+        "seconds": before["seconds"] + time.perf_counter() - began,
+        "compile_seconds": before["compile_seconds"] + trainer.compile_seconds,
+    }
+    saved, paces = step, []
+    with _signals() as caught:
+        while step < train.steps and not caught:
+            batches, count = trainer.batches(step, _boundary(train, step))
+            ready = time.perf_counter()
+            state, metrics = trainer.advance(state, batches, count)
+            paces.append((time.perf_counter() - ready) / count)
+            step += count
+            rows = _rows(train, step, elapsed()["seconds"], metrics)
+            progress.advanced(step, float(np.mean(metrics["loss"])))
+            if step % train.evaluate_every == 0 or step == train.steps:
+                scores = trainer.evaluate(state, "valid", limit)
+                for row, score in zip(rows, scores, strict=True):
+                    row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
+                progress.evaluated(step, _means(scores))
+            record(rows)
+            if step % train.save_every == 0 or step == train.steps or caught:
+                checkpoints.save(step, state, elapsed())
+                saved = step
+                progress.saved(step)
+        if caught and step < train.steps:
+            if saved != step:
+                checkpoints.save(step, state, elapsed())
+            raise Interrupted(caught[0], step)
+    # The median, so that compilations and a noisy machine do not count.
+    pace = round(float(np.median(paces)), 5) if paces else None
+    return Fitted(state, np.asarray(state.died), pace, **elapsed())
+
+
+def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, float]]:
+    nothing = {"seconds": 0.0, "compile_seconds": 0.0}
+    if not checkpoints.steps():
+        return trainer.start(), 0, nothing
+    step, state, facts = checkpoints.restore(jax.eval_shape(trainer.start)) or (0, trainer.start(), nothing)
+    return state, step, facts
+
+
+def _boundary(train: Any, step: int) -> int:
+    """The next step at which something other than training happens."""
+    return min(train.steps, *(step - step % every + every for every in (train.evaluate_every, train.save_every)))
+
+
+def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray]) -> list[dict]:
+    """A row for every lane: the mean over the dispatch of each metric."""
+    return [
+        {"step": step, "seed": seed, "learning_rate": rate, "seconds": round(seconds, 3)}
+        | {name: float(np.mean(values[:, n])) for name, values in metrics.items()}
+        for n, (seed, rate) in enumerate(train.lanes)
+    ]
+
+
+def _means(scores: list[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([score[name] for score in scores])) for name in scores[0] if "." not in name}
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM, so that a dispatch is finished and saved; a second one acts at once."""
+    caught: list[int] = []
+
+    def handle(number, frame):
+        if caught:
+            signal.default_int_handler(number, frame)
+        caught.append(number)
+
+    try:
+        old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread, as in a notebook's worker: signals are not ours
+        old = {}
+    try:
+        yield caught
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

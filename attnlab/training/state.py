@@ -1,0 +1,76 @@
+"""The training of one lane as a pure function of its key: `start` and `step`; lanes are a vmap of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.training.config import Train
+from attnlab.training.optimiser import optimiser, schedule
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class State:
+    """One lane: its model, its optimiser, its key and rate, the steps done, and the step at which it diverged (or −1)."""
+
+    model: Any
+    optimiser: Any
+    key: PRNGKeyArray
+    rate: Float[Array, ""]
+    step: Int[Array, ""]
+    died: Int[Array, ""]
+
+    @property
+    def alive(self) -> Bool[Array, ""]:
+        """Whether its numbers are still finite."""
+        return self.died < 0
+
+
+def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, ""], rate: Float[Array, ""]) -> State:
+    """A lane before its first step. The model's key and the dropout's key both come from the seed."""
+    key = jax.random.key(seed)
+    model = create(jax.random.fold_in(key, 0))
+    step, died = jnp.zeros((), jnp.int32), jnp.full((), -1, jnp.int32)
+    return State(model, optimiser(train).init(model), jax.random.fold_in(key, 1), rate, step, died)
+
+
+def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:
+    """One update on one batch: `loss(model, batch, key) -> (scalar, metrics)`. Answers the state and the metrics.
+
+    A lane whose loss or gradient is not finite is frozen as it was before that step, and its neighbours go on.
+    """
+    key = jax.random.fold_in(state.key, state.step)
+    (value, metrics), gradient = gradients(loss, train.accumulate, state.model, batch, key)
+    norm = optax.global_norm(gradient)
+    direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
+    scale = -state.rate * schedule(train)(state.step)
+    model = jax.tree.map(lambda p, d: p + (scale * d).astype(p.dtype), state.model, direction)
+    finite = jnp.isfinite(value) & jnp.isfinite(norm)
+    died = jnp.where(state.alive & ~finite, state.step, state.died)
+    new, old = (model, memory), (state.model, state.optimiser)
+    model, memory = jax.tree.map(lambda a, b: jnp.where(died < 0, a, b), new, old)
+    return State(model, memory, state.key, state.rate, state.step + 1, died), {"loss": value, "gradient_norm": norm, **metrics}
+
+
+def gradients(loss: Callable, accumulate: int, model: Any, batch: dict[str, Array], key: PRNGKeyArray):
+    """((loss, metrics), gradient), averaged over `accumulate` equal parts of the batch, one after another."""
+    whole = jax.value_and_grad(loss, has_aux=True)
+    if accumulate == 1:
+        return whole(model, batch, key)
+    parts = jax.tree.map(lambda x: x.reshape(accumulate, -1, *x.shape[1:]), batch)
+    keys = jax.random.split(key, accumulate)
+    # Summed in a scan, so that only one part's activations stand in memory.
+    zero = jax.tree.map(jnp.zeros_like, jax.eval_shape(whole, model, jax.tree.map(lambda x: x[0], parts), key))
+
+    def add(total, here):
+        return jax.tree.map(jnp.add, total, whole(model, *here)), None
+
+    total, _ = jax.lax.scan(add, zero, (parts, keys))
+    return jax.tree.map(lambda x: x / accumulate, total)

@@ -1,0 +1,105 @@
+"""All lanes of one variant as one program: compiled steps and answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.training import state as lane
+from attnlab.training.config import Train
+
+DISPATCH = 8  # steps to a dispatch: enough that its overhead vanishes, and the length of a run of equal shapes
+
+
+@dataclass
+class Trainer:
+    """Seeds × learning rates of one model on one problem, trained together.
+
+    `create(key) -> model`; `problem` follows `attnlab.tasks.base.Problem`. `announce(what)` and `announced(what,
+    seconds)` hear of every compilation.
+    """
+
+    create: Callable
+    problem: Any
+    train: Train
+    announce: Callable[[str], None] = lambda what: None
+    announced: Callable[[str, float], None] = lambda what, seconds: None
+    compiled: dict = field(default_factory=dict)
+    compile_seconds: float = 0.0
+
+    def start(self) -> lane.State:
+        """Every lane before its first step."""
+        seeds, rates = zip(*self.train.lanes, strict=True)
+        begin = jax.jit(jax.vmap(partial(lane.start, self.create, self.train)))
+        return begin(np.asarray(seeds, np.uint32), np.asarray(rates, np.float32))
+
+    def batches(self, step: int, stop: int) -> tuple[dict[str, np.ndarray], int]:
+        """The batches [DISPATCH, lanes, B, ...] of steps from `step` up to `stop`, as far as shapes agree; how many."""
+        size = self.train.batch_size * self.train.accumulate
+        rows, shape = [], None
+        for at in range(step, min(stop, step + DISPATCH)):
+            by_seed = {seed: self.problem.batch(seed, at, size) for seed in self.train.seed_list}
+            row = {name: np.stack([by_seed[seed][name] for seed, _ in self.train.lanes]) for name in by_seed[self.train.seed_list[0]]}
+            if shape not in (None, {name: x.shape for name, x in row.items()}):
+                break
+            shape = {name: x.shape for name, x in row.items()}
+            rows.append(row)
+        # Filled up with the last one, which is not trained on: one program serves any number of steps.
+        filled = rows + rows[-1:] * (DISPATCH - len(rows))
+        return {name: np.stack([row[name] for row in filled]) for name in rows[0]}, len(rows)
+
+    def advance(self, state: lane.State, batches: dict[str, np.ndarray], count: int):
+        """`count` steps of every lane in one dispatch. Answers (state, {metric: [count, lanes]})."""
+        program = self._compile("train", _advance(self.problem.loss, self.train), (state, batches, np.int32(count)), donate=(0,))
+        state, metrics = program(state, batches, np.int32(count))
+        return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
+
+    def evaluate(self, state: lane.State, part: str, limit: int | None = None) -> list[dict[str, float]]:
+        """The metrics of every lane on a part of the data."""
+        answers = []
+        for batch in self.problem.examination(part, limit):
+            program = self._compile("answer", jax.vmap(self.problem.answer, (0, None)), (state.model, batch))
+            answers.append(jax.tree.map(np.asarray, program(state.model, batch)))
+        lanes = range(len(self.train.lanes))
+        return [
+            self.problem.score(part, [jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers], limit) for n in lanes
+        ]
+
+    def _compile(self, what: str, function: Callable, arguments: tuple, donate: tuple = ()) -> Callable:
+        """The function compiled for these shapes, once."""
+        shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(arguments[1]))
+        if (what, shapes) not in self.compiled:
+            widths = " ".join("×".join(map(str, x.shape[-2:])) for x in jax.tree.leaves(arguments[1]))
+            self.announce(f"{what} {widths}")
+            began = time.perf_counter()
+            self.compiled[what, shapes] = jax.jit(function, donate_argnums=donate).lower(*arguments).compile()
+            seconds = time.perf_counter() - began
+            self.compile_seconds += seconds
+            self.announced(f"{what} {widths}", seconds)
+        return self.compiled[what, shapes]
+
+
+def _advance(loss: Callable, train: Train) -> Callable:
+    """Steps of all lanes: a loop whose count is traced, so that one program serves dispatches of any length."""
+    one = jax.vmap(partial(lane.step, loss, train))
+
+    def advance(state, batches, count):
+        first = jax.tree.map(lambda x: x[0], batches)
+        shapes = jax.eval_shape(one, state, first)[1]
+        record = jax.tree.map(lambda x: jnp.zeros((DISPATCH, *x.shape), x.dtype), shapes)
+
+        def body(n, carry):
+            state, record = carry
+            state, metrics = one(state, jax.tree.map(lambda x: x[n], batches))
+            return state, jax.tree.map(lambda old, new: old.at[n].set(new), record, metrics)
+
+        return jax.lax.fori_loop(0, count, body, (state, record))
+
+    return advance

@@ -1,0 +1,36 @@
+import pytest
+
+from attnlab.data.sources import SOURCES, report
+
+
+def test_sources_are_whole_and_distinct():
+    listed = [source for sources in SOURCES.values() for source in sources]
+    assert len(listed) == 1 + 30
+    assert len({source.sha256 for source in listed}) == len({source.url for source in listed}) == len(listed)
+    for name, sources in SOURCES.items():
+        for source in sources:
+            assert source.set == name
+            assert source.url.startswith("https://")
+            assert source.url.endswith("/" + source.file)
+            assert len(source.sha256) == 64
+            assert source.size > 0
+
+
+def test_an_unknown_set_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match="'cmu' is not known; nearest: 'cmudict'"):
+        report(["cmu"])
+
+
+def test_a_file_that_cannot_be_had_says_why(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
+    ((name, file, status, path),) = report(["cmudict"])
+    assert (name, file, path) == ("cmudict", "cmudict.dict", None)
+    assert "is missing" in status
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_published_files_are_verified(published, name):
+    published(name)
+    found = list(report([name]))
+    assert len(found) == len(SOURCES[name])
+    assert {status for _, _, status, _ in found} == {"verified"}

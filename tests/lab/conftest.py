@@ -1,0 +1,140 @@
+"""Small registries in the place of the real ones, and a study over them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+
+from attnlab import registry
+from attnlab.lab.study import Experiment, Study, over
+from attnlab.training.config import Train
+
+
+def dot(q, k):
+    """Dot product."""
+
+
+def cosine(q, k):
+    """Cosine."""
+
+
+@dataclass(frozen=True)
+class Elu:
+    """elu + 1."""
+
+
+@dataclass(frozen=True)
+class Taylor:
+    """A series."""
+
+    order: int = 2
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """How values are mixed."""
+
+
+@dataclass(frozen=True)
+class Softmax(Mechanism):
+    """Softmax attention.
+
+    More about it.
+    """
+
+    score: Callable = dot
+    block: int | None = None
+
+
+@dataclass(frozen=True)
+class Linear(Mechanism):
+    """Linear attention."""
+
+    feature: object = Elu()
+    block: int = 64
+
+    def __post_init__(self):
+        if self.block < 1:
+            raise ValueError(f"block={self.block} must be at least 1")
+
+
+@dataclass(frozen=True)
+class Position:
+    """No position."""
+
+
+@dataclass(frozen=True)
+class Rotary(Position):
+    """Turned."""
+
+    base: float = 10000.0
+
+
+@dataclass(frozen=True)
+class Net:
+    """A network."""
+
+    width: int = 64
+    heads: int = 4
+    hidden: int | None = None
+    dropout: float = 0.0
+    tied: bool = False
+    window: tuple[int, int] = (1, 1)
+    norm: Literal["layer", "rms"] = "layer"
+    mechanism: Mechanism = Softmax()
+    cross: Mechanism | None = None
+    position: Position = Position()
+
+    def __post_init__(self):
+        if self.width % self.heads:
+            raise ValueError(f"model.heads={self.heads} must divide model.width={self.width}")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Say it again."""
+
+    languages: tuple[str, ...] = ("en", "de")
+    train: str = ""
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Say it in order."""
+
+    length: int = 10
+    limit: int | str = 3
+
+
+@dataclass(frozen=True)
+class Mine(Mechanism):
+    """One of the user's own."""
+
+    strength: float = 1.0
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """Fake registries under `toy.tables`, and `toy.study`: softmax against linear."""
+    tables: dict[str, dict[str, Any]] = {
+        "MECHANISMS": {"softmax": Softmax(), "softmax-blocks": Softmax(block=8), "linear": Linear()},
+        "POSITIONS": {"none": Position(), "rotary": Rotary()},
+        "MODELS": {"net": Net()},
+        "TASKS": {"copy": Copy(), "sort": Sort()},
+        "FEATURES": {"elu+1": Elu(), "taylor": Taylor()},
+        "SCORES": {"dot": dot, "cosine": cosine},
+    }
+    monkeypatch.setattr(registry, "table", tables.__getitem__)
+    base = Experiment(Copy(), Net(), Train(steps=100, seeds=2))
+    vary = over("model.mechanism", softmax=Softmax(), linear=Linear(block=32))
+    return SimpleNamespace(
+        **{kind.__name__: kind for kind in (Elu, Taylor, Softmax, Linear, Rotary, Net, Copy, Sort, Mine)},
+        dot=dot,
+        cosine=cosine,
+        tables=tables,
+        base=base,
+        study=Study(base, vary, "which?", {"train.steps": 10}, "toy"),
+        vary=lambda path, **values: replace(Study(base), vary=over(path, **values)),
+    )

@@ -1,0 +1,177 @@
+import json
+import math
+from dataclasses import dataclass, replace
+
+import pytest
+
+from attnlab.lab.configuration import ABSENT, difference, identity, read, write
+from attnlab.lab.study import change
+
+
+def again(config):
+    return read(json.loads(json.dumps(write(config), allow_nan=False)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"model.mechanism": "softmax-blocks"},
+        {"model.mechanism": "linear", "model.mechanism.block": 7},
+        {"model.window": (3, 0), "model.tied": True, "model.hidden": 9},
+        {"train.seeds": (4, 5), "train.learning_rate": (1e-3, 1e-4)},
+        {"model.dropout": math.inf},
+        {"task.languages": ()},
+    ],
+)
+def test_round_trip(toy, changes):
+    mechanism = changes.get("model.mechanism")
+    if mechanism:
+        changes = changes | {"model.mechanism": toy.tables["MECHANISMS"][mechanism]}
+    config = change(toy.base, **changes)
+    assert again(config) == config
+    assert identity(again(config)) == identity(config)
+
+
+def test_functions_and_nested_registries(toy):
+    linear = change(toy.base, **{"model.mechanism": toy.Linear(feature=toy.Taylor(order=3))})
+    score = change(toy.base, **{"model.mechanism": toy.Softmax(score=toy.cosine)})
+    assert again(linear) == linear
+    assert again(score).model.mechanism.score is toy.cosine
+    assert write(score)["model"]["fields"]["mechanism"]["fields"]["score"] == {
+        "registry": "SCORES",
+        "name": "cosine",
+    }
+
+
+def test_the_name_is_that_of_the_equal_instance_else_the_first_of_the_class(toy):
+    assert write(toy.Softmax(block=8))["name"] == "softmax-blocks"
+    assert write(toy.Softmax(block=16)) == {
+        "registry": "MECHANISMS",
+        "name": "softmax",
+        "fields": {"score": {"registry": "SCORES", "name": "dot"}, "block": 16},
+    }
+
+
+def test_what_is_left_out_keeps_its_default(toy):
+    written = write(toy.base)
+    del written["model"]["fields"]["dropout"], written["train"]["clip"]
+    assert read(written) == toy.base
+
+
+def test_one_s_own_mechanism_is_added_first(toy):
+    config = change(toy.base, **{"model.mechanism": toy.Mine(2.0)})
+    with pytest.raises(ValueError) as refusal:
+        write(config)
+    hint = "add it first: attnlab.MECHANISMS['mine'] = Mine()"
+    assert str(refusal.value) == f"model.mechanism: Mine is not in attnlab.MECHANISMS; {hint}"
+
+    toy.tables["MECHANISMS"]["mine"] = toy.Mine()
+    written = write(config)
+    assert read(written) == config
+    del toy.tables["MECHANISMS"]["mine"]
+    with pytest.raises(ValueError) as refusal:
+        read(written)
+    assert str(refusal.value).startswith("model.mechanism='mine' is not known")
+    assert "add it first: attnlab.MECHANISMS['mine'] = " in str(refusal.value)
+
+
+def test_a_score_of_one_s_own_is_added_first(toy):
+    with pytest.raises(ValueError, match=r"^model.mechanism.score: <lambda> is not in attnlab.SCORES; add it"):
+        write(change(toy.base, **{"model.mechanism.score": lambda q, k: q}))
+
+
+def edited(toy, path, value):
+    written = write(toy.base)
+    *above, last = path
+    node = written
+    for name in above:
+        node = node[name]
+    node[last] = value
+    return written
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("modle",), 1, "modle: Experiment has no field 'modle'; nearest: 'model'; known: task, model, train"),
+        (("train", "step"), 1, "train.step: Train has no field 'step'; nearest: 'steps'"),
+        (("train", "steps"), "many", "train.steps='many' must be a whole number"),
+        (("train", "steps"), 1.5, "train.steps=1.5 must be a whole number"),
+        (("train", "steps"), -1, "train.steps=-1 must be at least 1"),
+        (("train", "steps"), [1], "train.steps=(1,) must be a whole number"),
+        (("train",), 3, "train=3 must be set field by field"),
+        (("model", "name"), "nett", "model='nett' is not known; nearest: 'net'; known: net; one's own: add it"),
+        (("model", "registry"), "os", "model: registry 'os' is not known"),
+        (("model", "fields"), [], "model: the fields of Net must be an object, not []"),
+        (("model", "fields", "heads"), 5, "model.heads=5 must divide model.width=64"),
+        (("model", "fields", "norm"), "batch", "model.norm='batch' must be one of layer, rms"),
+        (("model", "fields", "width"), None, "model.width=None must be a whole number"),
+        (("model", "fields", "mechanism"), "softmax", "model.mechanism='softmax' must be"),
+        (("model", "fields", "mechanism"), {"a": 1}, "model.mechanism.a: Mechanism has no field 'a'"),
+        (("model", "fields", "mechanism", "fields", "blok"), 1, "model.mechanism.blok: Softmax has no field"),
+        (("task",), {"class": "os.system"}, "task: an object that says no registry and no name"),
+    ],
+)
+def test_what_was_altered_gets_one_line_with_the_path(toy, path, value, words):
+    with pytest.raises(ValueError) as refusal:
+        read(edited(toy, path, value))
+    assert str(refusal.value).startswith(words)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("written", [None, 3, [], "x", {}, {"registry": "MODELS", "name": "net"}])
+def test_what_is_no_experiment_at_all(toy, written):
+    with pytest.raises(ValueError, match="^configuration: "):
+        read(written)
+
+
+def test_what_could_not_be_read_back_is_not_written(toy):
+    with pytest.raises(ValueError, match=r"^task.train: PosixPath|^task.train: .*cannot be written"):
+        from pathlib import Path
+
+        write(change(toy.base, **{"task.train": Path("x")}))
+
+
+def test_a_config_of_no_registry_is_written_plainly(toy):
+    assert "registry" not in write(toy.base.train)
+    assert read(write(toy.base.train), type(toy.base.train)) == toy.base.train
+
+
+def test_difference(toy):
+    other = change(
+        toy.base, **{"model.width": 128, "train.seeds": (0, 1), "model.mechanism": toy.Linear(block=3)}
+    )
+    assert difference(toy.base, toy.base) == []
+    assert difference(toy.base, other) == [
+        ("model.width", 64, 128),
+        ("model.mechanism", "softmax", "linear"),
+        ("train.seeds", 2, [0, 1]),
+    ]
+    again = change(other, **{"model.mechanism.block": 4})
+    assert difference(other, again) == [("model.mechanism.block", 3, 4)]
+    assert difference(write(other), again) == [("model.mechanism.block", 3, 4)]
+    cross = change(toy.base, **{"model.cross": toy.Linear()})
+    assert difference(toy.base, cross) == [("model.cross", None, "linear")]
+
+
+def test_difference_of_an_older_writing(toy):
+    written = write(toy.base)
+    del written["train"]["clip"]
+    assert difference(written, toy.base) == [("train.clip", ABSENT, 1.0)]
+
+
+def test_identity_is_that_of_equal_fields(toy):
+    assert identity(toy.base) == identity(replace(toy.base))
+    assert identity(change(toy.base, **{"train.clip": 1})) == identity(toy.base)
+    assert identity(change(toy.base, **{"train.clip": 2.0})) != identity(toy.base)
+    assert len(identity(toy.base)) == 64
+
+
+def test_a_plain_config_must_be_one_its_field_names(toy):
+    @dataclass(frozen=True)
+    class Other:
+        x: int = 1
+
+    with pytest.raises(ValueError, match=r"^train: Other cannot be read back"):
+        write(replace(toy.base, train=Other()))

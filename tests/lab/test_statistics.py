@@ -1,0 +1,150 @@
+"""Intervals against hand-computed and scipy's numbers, verdicts against their definition, simulations."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.lab.statistics import compare, difference, interval, summary
+
+values = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
+pairs = st.lists(st.tuples(*[st.floats(-9, 9).map(lambda x: round(x, 2))] * 2), min_size=2, max_size=9)
+close = {"rel": 1e-9, "abs": 1e-9}
+
+
+def test_interval_by_hand():
+    # Mean 2, s = 1, s/√3 = .57735; a table's t of 2 degrees is 4.30265 at 97.5% and 2.919986 at 95%.
+    assert interval([1, 2, 3]) == pytest.approx((2 - 4.30265 * 0.57735, 2 + 4.30265 * 0.57735), abs=1e-5)
+    narrow = interval([1, 2, 3], level=0.9)
+    assert narrow == pytest.approx((2 - 2.919986 * 0.57735, 2 + 2.919986 * 0.57735), abs=1e-5)
+    # Two values: s/√2 is half their distance; t of 1 degree is 12.7062.
+    assert interval([0.0, 2.0]) == pytest.approx((1 - 12.7062, 1 + 12.7062), abs=1e-4)
+
+
+@given(values)
+@settings(max_examples=30, deadline=None)
+def test_interval_is_scipys(numbers):
+    from scipy import stats
+
+    low, high = interval(numbers)
+    scale = stats.sem(numbers)
+    if scale > 0:
+        theirs = stats.t.interval(0.95, len(numbers) - 1, np.mean(numbers), scale)
+        assert (low, high) == pytest.approx(theirs, **close)
+
+
+@given(values, st.floats(-5, 5), st.floats(0.1, 5))
+@settings(max_examples=30, deadline=None)
+def test_interval_moves_and_stretches_with_the_values(numbers, shift, scale):
+    low, high = interval(numbers)
+    moved = interval([scale * x + shift for x in numbers])
+    assert moved == pytest.approx((scale * low + shift, scale * high + shift), rel=1e-6, abs=1e-6)
+    assert interval(numbers[::-1]) == pytest.approx((low, high), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("number", [0.1, 0.9935, 1 / 3, 0.0])
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_equal_values_have_an_interval_of_no_width(number, count):
+    assert interval([number] * count) == (number, number)
+
+
+@pytest.mark.parametrize("bad", [[], [1.0], [1.0, math.nan], [math.inf, 1.0], [1.0, None]])
+def test_no_interval_from_one_seed_or_from_what_is_not_finite(bad):
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        interval(bad)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 95, math.nan])
+def test_levels_lie_between_0_and_1(level):
+    with pytest.raises(ValueError, match="level"):
+        interval([1.0, 2.0], level)
+
+
+def test_summary():
+    assert summary([0.5]) == {"mean": 0.5, "low": None, "high": None, "values": [0.5]}
+    two = summary([0.0, 2.0])
+    assert (two["mean"], two["values"]) == (1.0, [0.0, 2.0])
+    assert (two["low"], two["high"]) == interval([0.0, 2.0])
+    for bad in ([], [math.nan], [1.0, math.inf]):
+        with pytest.raises(ValueError, match="values"):
+            summary(bad)
+
+
+def test_difference_pairs_by_seed():
+    # A seed's own share (0, 10, 20) is common to both and falls out: the differences are 1, 2 and 3.
+    assert difference([1, 12, 23], [0, 10, 20]) == (2.0, *interval([1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("differences", "margin", "verdict"),
+    [
+        ([0.10, 0.11, 0.12], 0.05, "better"),
+        ([-0.10, -0.11, -0.12], 0.05, "worse"),
+        ([0.010, 0.011, 0.012], 0.05, "same"),  # significant, and within what does not matter
+        ([0.0, 0.0, 0.0], 0.01, "same"),
+        ([0.2, 0.2, 0.2], 0.01, "better"),
+        ([-0.1, 0.1, 0.0], 0.05, "unclear"),
+        ([0.04, 0.05, 0.06], 0.05, "better"),  # at the margin itself: not within it, and not 0
+    ],
+)
+def test_verdicts(differences, margin, verdict):
+    base = np.array([0.3, 0.5, 0.4])
+    found = compare(base + differences, base, margin)
+    assert found.verdict == verdict
+    assert found.difference == pytest.approx(np.mean(differences))
+    turned = {"better": "worse", "worse": "better"}.get(verdict, verdict)
+    assert compare(base + differences, base, margin, higher=False).verdict == turned
+
+
+def test_equivalence_uses_the_narrower_interval():
+    # t·s/√3 of (−1, 0, 1) is 1.686 at 90% and 2.484 at 95%: a margin between them proves two one-sided tests.
+    assert compare([-1, 0, 1], [0, 0, 0], margin=1.7).verdict == "same"
+    assert compare([-1, 0, 1], [0, 0, 0], margin=1.6).verdict == "unclear"
+
+
+@given(pairs, st.floats(0.01, 3))
+@settings(max_examples=60, deadline=None)
+def test_verdict_turns_with_its_sides(both, margin):
+    a, b = zip(*both, strict=True)
+    there, back = compare(a, b, margin), compare(b, a, margin)
+    turned = {"better": "worse", "worse": "better"}
+    assert turned.get(there.verdict, there.verdict) == back.verdict
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), **close)
+    assert there.low <= there.difference <= there.high
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: compare([1, 2], [1, 2, 3], 0.1),
+        lambda: compare([1], [2], 0.1),
+        lambda: compare([1, 2], [1, math.nan], 0.1),
+        lambda: compare([1, 2], [1, 2], 0),
+        lambda: compare([1, 2], [1, 2], -0.1),
+        lambda: compare([1, 2], [1, 2], math.nan),
+        lambda: compare([1, 2], [1, 2], math.inf),
+    ],
+)
+def test_compare_refuses(call):
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        call()
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_intervals_cover_and_equal_variants_are_rarely_told_apart(seeds):
+    # 600 draws: 95% ± 2.7% is three standard errors. A normal quantile for t would cover 80% at 3 seeds;
+    # n for n − 1 in the spread 90%.
+    draws = np.random.default_rng(0).normal(0.7, 0.1, (600, 2, seeds))
+    covered = np.mean([low <= 0.7 <= high for low, high in map(interval, draws[:, 0])])
+    assert 0.923 <= covered <= 0.977
+    false = np.mean([compare(a, b, margin=1e-9).verdict != "unclear" for a, b in draws])
+    assert false <= 0.077
+
+
+def test_a_difference_at_the_margin_is_rarely_called_the_same():
+    # TOST's own error: with the truth exactly at the margin, 5% (± 3 standard errors of 600) end in "same".
+    draws = np.random.default_rng(1).normal(0, 0.03, (600, 5)) + 0.05
+    same = np.mean([compare(row, np.zeros(5), margin=0.05).verdict == "same" for row in draws])
+    assert 0.015 <= same <= 0.077

@@ -1,0 +1,69 @@
+import pytest
+
+from attnlab.lab.study import Experiment, Study, Variation, change, over
+
+
+def test_change_puts_all_in_at_once(toy):
+    # 96 with 4 heads and 64 with 6 are both passing states; only one of them is legal.
+    assert change(toy.base, **{"model.heads": 6, "model.width": 96}).model.width == 96
+    with pytest.raises(ValueError, match=r"^model.heads=3 must divide model.width=100$"):
+        change(toy.base, **{"model.width": 100, "model.heads": 3})
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_change_below_what_it_replaces(toy, order):
+    changes = {"model.mechanism": toy.Linear(), "model.mechanism.block": 7}
+    changed = change(toy.base, **dict(list(changes.items())[::order]))
+    assert changed.model.mechanism == toy.Linear(block=7)
+    assert toy.base.model.mechanism == toy.Softmax()
+
+
+def test_a_refusal_that_names_the_field_alone_gets_the_path(toy):
+    with pytest.raises(ValueError, match=r"^model.mechanism: block=0 must be at least 1$"):
+        change(toy.base, **{"model.mechanism": toy.Linear(), "model.mechanism.block": 0})
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("model.widht", "model.widht: Net has no field 'widht'; nearest: 'width'; known: width, heads"),
+        ("seeds", "seeds: Experiment has no field 'seeds'; nearest: 'train.seeds'; known: task, model, train"),
+        ("model.width.x", "model.width.x: model.width is 64, which has no fields"),
+        ("model.mechanism.score.x", "model.mechanism.score.x: model.mechanism.score is dot, which"),
+        ("model.cross.block", "model.cross.block: model.cross is none, which has no fields; set model.cross"),
+    ],
+)
+def test_unknown_fields(toy, path, words):
+    with pytest.raises(ValueError) as refusal:
+        change(toy.base, **{path: 1})
+    assert str(refusal.value).startswith(words)
+
+
+def test_variants_in_order(toy):
+    assert list(toy.study.variants()) == ["softmax", "linear"]
+    assert toy.study.variants()["linear"].model.mechanism == toy.Linear(block=32)
+    assert list(Study(toy.base).variants()) == ["base"]
+
+
+def test_quick_changes_every_variant(toy):
+    assert {each.train.steps for each in toy.study.variants(quick=True).values()} == {10}
+    assert {each.train.steps for each in toy.study.variants().values()} == {100}
+
+
+def test_what_cannot_work_is_refused_when_built(toy):
+    with pytest.raises(ValueError, match="no field 'wdith'"):
+        Study(toy.base, over("model.wdith", a=1))
+    with pytest.raises(ValueError, match="no field 'stpes'"):
+        Study(toy.base, quick={"train.stpes": 1})
+    with pytest.raises(ValueError, match="must be at least 1"):
+        Study(toy.base, quick={"train.steps": 0})
+    with pytest.raises(ValueError, match="must be an Experiment, not Net"):
+        Study(toy.base.model)
+    with pytest.raises(ValueError, match="at least one variant"):
+        Variation({})
+    with pytest.raises(ValueError, match="cannot name a folder"):
+        Variation({"../up": {"model.width": 8}})
+
+
+def test_an_experiment_trains_by_default(toy):
+    assert Experiment(toy.Copy(), toy.Net()).train.steps > 0

@@ -1,0 +1,42 @@
+from dataclasses import dataclass
+
+import pytest
+
+from attnlab.tasks import checks
+
+
+@dataclass(frozen=True)
+class Toy:
+    size: int = 1
+    seed: int = 0
+    buckets: int = 3
+
+
+def test_what_may_be():
+    for toy in (Toy(), Toy(size=2**31 - 1, seed=2**32 - 1, buckets=8)):
+        checks.counts(toy, ["size"])
+        checks.seed(toy)
+        checks.buckets(toy)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2**31])
+def test_counts(size):
+    with pytest.raises(ValueError, match=rf"task\.size={size} must be a whole number in 1 … "):
+        checks.counts(Toy(size=size), ["size"])
+
+
+def test_true_is_no_count():
+    with pytest.raises(ValueError, match=r"task\.size=True"):
+        checks.counts(Toy(size=True), ["size"])
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_seeds_of_32_bits(seed):
+    with pytest.raises(ValueError, match=r"task\.seed"):
+        checks.seed(Toy(seed=seed))
+
+
+@pytest.mark.parametrize("buckets", [0, 9])
+def test_buckets(buckets):
+    with pytest.raises(ValueError, match=r"task\.buckets"):
+        checks.buckets(Toy(buckets=buckets))

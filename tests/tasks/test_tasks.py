@@ -1,0 +1,21 @@
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+from attnlab.tasks import TASKS, Task
+
+
+def test_the_registry():
+    assert list(TASKS) == ["dates", "reverse", "cmudict", "sigmorphon"]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_is_a_frozen_dataclass_of_plain_values(name):
+    task = TASKS[name]
+    assert isinstance(task, Task)
+    assert is_dataclass(task)
+    assert hash(task) == hash(type(task)())
+    assert task == type(task)()
+    assert type(task).__doc__
+    for field in fields(task):
+        assert isinstance(getattr(task, field.name), int | str | tuple)

@@ -1,0 +1,82 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import attnlab
+from attnlab import registry
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = {"softmax": 1, "linear": 2, "gated-linear": 3}
+
+
+def test_pick_gives_what_is_there():
+    assert registry.pick(NAMES, "linear", "model.mechanism") == 2
+
+
+def test_pick_names_the_nearest_and_the_known():
+    with pytest.raises(ValueError) as refusal:
+        registry.pick(NAMES, "sofmax", "model.mechanism")
+    assert str(refusal.value) == (
+        "model.mechanism='sofmax' is not known; nearest: 'softmax'; known: softmax, linear, gated-linear"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("Softmax", "softmax"),
+        ("LINEAR", "linear"),
+        ("gated_linear", "gated-linear"),
+        ("sotfmax", "softmax"),
+        ("zebra", None),
+        ("", None),
+    ],
+)
+def test_nearest(name, near):
+    assert registry.nearest(name, NAMES) == near
+
+
+def test_a_name_is_exact_not_a_prefix():
+    with pytest.raises(ValueError, match="nearest: 'softmax'"):
+        registry.pick(NAMES, "softma", "model.mechanism")
+
+
+def test_strange_names_stay_on_one_line():
+    with pytest.raises(ValueError) as refusal:
+        registry.pick(NAMES, "soft\nmax", "model.mechanism")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("place", registry.PLACES)
+def test_every_registry_has_its_place_and_is_exported(place):
+    table = registry.table(place)
+    assert table
+    assert getattr(attnlab, place) is table
+    assert place in dir(attnlab)
+    for name, value in table.items():
+        assert registry.find(value) == (place, name)
+        assert registry.first_line(value)
+
+
+def test_rooms_come_on_first_use():
+    assert attnlab.ops.mask.Causal()
+    with pytest.raises(AttributeError, match="kitchen"):
+        attnlab.kitchen  # noqa: B018
+
+
+def test_the_package_costs_nothing_to_import():
+    heavy = "{'jax', 'numpy', 'tyro', 'rich', 'argparse', 'dataclasses'}"
+    code = f"import sys; import attnlab; print(sorted({heavy} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert answer.stdout == "[]\n", answer.stderr
+
+
+def test_the_version_stands_in_one_place():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"].get("version") is None
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "attnlab.__version__"}
+    assert attnlab.__version__.count(".") == 2
