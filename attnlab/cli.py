@@ -5,6 +5,7 @@ Nothing heavy is imported before a verb runs: `attnlab --help` answers at once.
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in arguments or os.environ.get("ATTNLAB_DEBUG", "0") not in ("", "0")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What a terminal cannot show becomes a question mark, not an error.
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = dispatch(arguments)
         # A reader that has gone away is met here, not at exit, where nothing could be caught.

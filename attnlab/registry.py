@@ -80,10 +80,14 @@ def find(value: Any) -> tuple[str, str] | None:
     if not is_dataclass(value) and not callable(value):
         return None
     for place in PLACES:
-        same = {name: held for name, held in table(place).items() if _alike(held, value)}
-        if same:
-            return place, next((name for name, held in same.items() if held == value), next(iter(same)))
+        if first := first_name(place, value):
+            return place, next((name for name, held in table(place).items() if held == value), first)
     return None
+
+
+def first_name(place: str, value: Any) -> str | None:
+    """The first name in a registry of a value's class (of a function, itself), or None."""
+    return next((name for name, held in table(place).items() if _alike(held, value)), None)
 
 
 def _alike(held: Any, value: Any) -> bool:

@@ -16,11 +16,9 @@ def test_pick_gives_what_is_there():
 
 
 def test_pick_names_the_nearest_and_the_known():
-    with pytest.raises(ValueError) as refusal:
+    words = "model.mechanism='sofmax' is not known; nearest: 'softmax'; known: softmax, linear, gated-linear"
+    with pytest.raises(ValueError, match=f"^{words}$"):
         registry.pick(NAMES, "sofmax", "model.mechanism")
-    assert str(refusal.value) == (
-        "model.mechanism='sofmax' is not known; nearest: 'softmax'; known: softmax, linear, gated-linear"
-    )
 
 
 @pytest.mark.parametrize(
@@ -44,9 +42,8 @@ def test_a_name_is_exact_not_a_prefix():
 
 
 def test_strange_names_stay_on_one_line():
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match=r"^model.mechanism='soft\\nmax' is not known; .*$"):
         registry.pick(NAMES, "soft\nmax", "model.mechanism")
-    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("place", registry.PLACES)

@@ -8,32 +8,29 @@ from attnlab.lab.quantity import is_rate, measure, span, title
 from attnlab.lab.statistics import difference
 
 
-def answer(found: list[Outcome]) -> list[Markup]:
-    """Sentences as markup, the most important first. `found` as `outcomes` orders them."""
+def verdicts(found: list[Outcome]) -> list[Markup]:
+    """What the finished runs say of each other: the best, the first of `outcomes`, against each of the rest."""
     finished = [outcome for outcome in found if outcome.result is not None]
     if not finished:
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
     if len({_metric(outcome) for outcome in finished}) > 1:
         return [Markup("The finished runs name different headline metrics; they are not compared.")]
     sound = [outcome for outcome in finished if outcome.headline is not None and outcome.headline.sound]
-    said = [reading(outcome) for outcome in finished]
-    if len(sound) > 1:
-        said += [_paired(sound[0], other) for other in sound[1:]]
-    if len(sound) > 2:
-        said.append(
-            Markup(
-                "The best was picked by these same numbers, and the intervals of the differences are "
-                "not corrected for there being several."
-            )
-        )
-    return said
+    said = [_paired(sound[0], other) for other in sound[1:]]
+    return [*said, SEVERAL] if len(said) > 1 else said
+
+
+SEVERAL = Markup(
+    "The best was picked by these same numbers, and the intervals are not corrected for there being several."
+)
 
 
 def reading(outcome: Outcome) -> Markup:
     """One variant's headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
     metric, estimate = _metric(outcome), outcome.headline
     if estimate is None:
-        return join(name(outcome.name), f" has no value for {title(metric)}, its headline metric.")
+        reason = "every seed diverged" if outcome.lost() else "it was not measured"
+        return join(name(outcome.name), f" has no {title(metric)}: {reason}.")
     lost = len(outcome.lost())
     left_out = f"; {lost} more diverged and {'is' if lost == 1 else 'are'} not in the mean" if lost else ""
     if not estimate.sound:
@@ -49,9 +46,8 @@ def reading(outcome: Outcome) -> Markup:
 def bounds(metric: str, estimate: Estimate) -> str:
     """The interval in words, with the number of seeds behind it."""
     if estimate.low is None or estimate.high is None:
-        return (
-            "no interval from one seed" if len(estimate.values) == 1 else f"no interval; {_seeds(estimate)}"
-        )
+        one = len(estimate.values) == 1
+        return "no interval from one seed" if one else f"no interval; {_seeds(estimate)}"
     return f"95% interval {span(metric, estimate.low, estimate.high)}, {_seeds(estimate)}"
 
 
@@ -60,21 +56,22 @@ def _paired(a: Outcome, b: Outcome) -> Markup:
     first, second = a.by_seed(metric), b.by_seed(metric)
     seeds = sorted(set(first) & set(second))
     if len(seeds) < 2:
-        reason = "two seeds or more that both were trained with"
-        return join("Between ", name(a.name), " and ", name(b.name), f": a paired difference takes {reason}.")
+        needed = "a paired difference takes two seeds or more that both were trained with."
+        return join("Nothing tells ", name(a.name), " from ", name(b.name), f" yet: {needed}")
     centre, low, high = difference([first[s] for s in seeds], [second[s] for s in seeds])
     unit = " points" if is_rate(metric) else ""
     clear = not low <= 0 <= high
+    ends = f"{measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}"
     return join(
         tag("b", _verdict(a, b, clear, centre)),
-        f" Seed by seed, {title(metric)} of ",
+        " Seed by seed, ",
         name(a.name),
-        " less that of ",
+        " minus ",
         name(b.name),
         " is ",
         tag("b", measure(metric, centre, sign=True) + unit, class_="number"),
-        f" (95% interval {measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}{unit}, ",
-        f"{len(seeds)} pairs): it {'leaves out' if clear else 'includes'} zero.",
+        f" of {title(metric)} (95% interval {ends}, {len(seeds)} pairs), which ",
+        "leaves out zero." if clear else "includes zero.",
     )
 
 

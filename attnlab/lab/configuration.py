@@ -52,7 +52,7 @@ def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
     return list(_differences(a, b, ()))
 
 
-def _write(value: Any, path: tuple[str, ...]) -> Any:
+def _write(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...] = ()) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -64,22 +64,27 @@ def _write(value: Any, path: tuple[str, ...]) -> Any:
         place, name = found
         tag = {"registry": place, "name": name}
         return tag | {"fields": _write_fields(value, path)} if is_dataclass(value) else tag
-    return _write_plain(value, path)
+    return _write_plain(value, path, kinds)
 
 
-def _write_plain(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
+def _write_plain(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...]) -> dict[str, Any]:
     place = registry.home(value, path[-1]) if path else None
     if place:
         name = text(value)
         hint = registry.add_first(place, name.lower(), f"{name}()" if is_dataclass(value) else name)
         raise ValueError(f"{_at(path)}: {name} is not in attnlab.{place}; {hint}")
-    if not is_dataclass(value):
+    # Without a name, only the field's annotation tells what to read it back as.
+    if not is_dataclass(value) or (path and type(value) not in kinds):
         raise ValueError(f"{_at(path)}: {value!r} cannot be written as JSON and read back")
     return _write_fields(value, path)
 
 
 def _write_fields(config: Any, path: tuple[str, ...]) -> dict[str, Any]:
-    return {name: _write(getattr(config, name), (*path, name)) for name in registry.field_names(config)}
+    kinds = annotations(type(config))
+    return {
+        name: _write(getattr(config, name), (*path, name), members(kinds.get(name, Any)))
+        for name in registry.field_names(config)
+    }
 
 
 def _read(written: Any, kinds: tuple[Any, ...], path: tuple[str, ...]) -> Any:
@@ -92,21 +97,21 @@ def _read(written: Any, kinds: tuple[Any, ...], path: tuple[str, ...]) -> Any:
     if "registry" in written:
         return _pick(written, path)
     plain = next((kind for kind in kinds if isinstance(kind, type) and is_dataclass(kind)), None)
-    if plain is None:
-        raise ValueError(f"{_at(path)}: an object that says no registry and no name, and fits no field")
+    if plain is None or (path and registry.home(None, path[-1], kinds)):
+        raise ValueError(f"{_at(path)}: an object that says no registry and no name")
     return _read_fields(plain, plain, written, path)
 
 
 def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
-    place, name = written["registry"], written.get("name")
+    place, name = str(written["registry"]), str(written.get("name", ""))
     if place not in registry.PLACES:
         raise ValueError(
-            registry.unknown(f"{_at(path)}: registry {place!r} is not known", str(place), registry.PLACES)
+            registry.unknown(f"{_at(path)}: registry {place!r} is not known", place, registry.PLACES)
         )
     try:
-        held = registry.pick(registry.table(place), str(name), _at(path))
+        held = registry.pick(registry.table(place), name, _at(path))
     except ValueError as error:
-        hint = registry.add_first(place, str(name))
+        hint = registry.add_first(place, name)
         raise ValueError(f"{error}; one's own: {hint}") from None
     # What is written replaces the fields of the registered value, so one without fields is that value itself.
     return _read_fields(type(held), held, written.get("fields", {}), path) if is_dataclass(held) else held
@@ -123,6 +128,8 @@ def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> 
         value = values[name] = _read(inner, members(allowed), (*path, name))
         if not fits(value, allowed):
             raise ValueError(f"{_at((*path, name))}={value!r} must be {wanted(allowed)}")
+        if allowed in (Any, object) and not is_dataclass(value) and registry.home(None, name):
+            raise ValueError(f"{_at((*path, name))}={value!r} must be an object with registry and name")
     try:
         return kind(**values) if held is kind else replace(held, **values)
     except (TypeError, AttributeError) as error:
@@ -131,7 +138,8 @@ def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> 
 
 def _canonical(written: Any) -> Any:
     if isinstance(written, dict):
-        return {name: _canonical(value) for name, value in written.items()}
+        tag = dict(zip(("registry", "name"), _tag(written) or (), strict=False))
+        return {name: _canonical(value) for name, value in (written | tag).items()}
     if isinstance(written, list):
         return [_canonical(value) for value in written]
     # 1 and 1.0 are equal as fields, and must be as digits.
@@ -151,8 +159,13 @@ def _differences(a: Any, b: Any, path: tuple[str, ...]):
         yield _at(path), told(a), told(b)
 
 
-def _tag(written: dict[str, Any]) -> tuple[Any, Any] | None:
-    return (written["registry"], written.get("name")) if "registry" in written else None
+def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
+    """What tells two tagged configs apart before their fields: one class may have several names."""
+    if "registry" not in written:
+        return None
+    place, name = str(written["registry"]), str(written.get("name", ""))
+    held = registry.table(place).get(name) if place in registry.PLACES else None
+    return place, (held and registry.first_name(place, held)) or name
 
 
 def told(written: Any) -> Any:

@@ -16,7 +16,7 @@ def use(device: str | None) -> None:
     extra = registry.pick(EXTRAS, device, "--device")
     import jax
 
-    before = jax.config.read("jax_platforms")
+    before = jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
     # Left to itself jax takes the accelerator that is there; only the CPU needs to be asked for.
     jax.config.update("jax_platforms", "cpu" if device == "cpu" else None)
     try:

@@ -1,4 +1,4 @@
-"""Learning curves: a line for the mean over seeds, a band for how far they differ; as SVG that takes the page's colours."""
+"""Learning curves: a line for the mean over seeds, a band for how they differ; SVG in the page's colours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.lab.markup import Markup
+from attnlab.lab.markup import Markup, tag
 from attnlab.lab.outcome import Outcome, is_rate
 from attnlab.lab.quantity import is_rate as in_percent
 from attnlab.lab.quantity import number
@@ -19,13 +19,13 @@ from attnlab.lab.statistics import interval
 # Stand-ins, replaced by the page's own colours once matplotlib has written them: they follow light and dark.
 _INK, _GRID = "#010101", "#010102"
 _VARIANTS = tuple(f"#0102{n:02x}" for n in range(8))
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (2, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 POINTS = 160  # more are averaged together: no screen shows them apart
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One variant's curve: steps [N], the values of N steps and each whole seed [N seeds], and seeds cut short."""
+    """One variant: steps [N], values [N seeds] of its whole seeds, and the points of seeds cut short."""
 
     name: str
     order: int
@@ -34,7 +34,7 @@ class Curve:
     cut: tuple[tuple[np.ndarray, np.ndarray], ...]
 
     def band(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """From five seeds on the 95% interval of the mean, below that the least and the greatest; None for one."""
+        """From five seeds on the 95% interval of the mean, below that the least and the greatest value."""
         seeds = self.values.shape[1]
         if seeds < 2:
             return None
@@ -56,12 +56,12 @@ def curve(outcome: Outcome, key: str) -> Curve | None:
     cut = tuple(_points(values) for seed, values in seeds.items() if seed not in whole)
     if not seeds:
         return None
-    table = np.array([[values[step] for values in whole.values()] for step in steps]).reshape(len(steps), -1)
-    return Curve(outcome.name, outcome.order, *_thin(steps, table), cut)
+    table = np.array([[values[step] for values in whole.values()] for step in steps])
+    return Curve(outcome.name, outcome.order, *_thin(steps, table.reshape(len(steps), -1)), cut)
 
 
 def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
-    """An SVG of the curves, `label` being what it says to those who do not see it. Its only text is numbers."""
+    """An SVG of the curves; `label` is what it says to those who do not see it. Its only text is numbers."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -121,11 +121,12 @@ def _dress(axes: Any, curves: Sequence[Curve], key: str) -> None:
 
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(_GRID)
-    axes.tick_params(colors=_INK, length=0, pad=5)
+    axes.tick_params(which="both", colors=_INK, length=0, pad=5)
     axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.set_xlabel("step", color=_INK)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_xlim(0, max(one.steps[-1] for one in curves) * 1.02)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 2.5, 5, 10]))
     if in_percent(key):
         axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
@@ -159,7 +160,5 @@ def _inline(svg: str, label: str) -> Markup:
     body = re.sub(r"\s*\n\s*", "\n", body)
     viewbox = re.search(r'viewBox="[^"]*"', body)
     inner = body[body.index(">") + 1 :]
-    from attnlab.lab.markup import tag
-
     opening = tag("svg", role="img", aria_label=label, class_="curve").removesuffix("></svg>")
     return Markup(f"{opening} {viewbox[0] if viewbox else ''}>{inner.strip()}")

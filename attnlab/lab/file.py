@@ -48,7 +48,8 @@ def _compile(path: Path) -> CodeType:
     try:
         return compile(path.read_bytes(), str(path), "exec")
     except SyntaxError as error:
-        raise ValueError(f"{path}:{error.lineno}: {error.msg}") from error
+        line = f":{error.lineno}" if error.lineno else ""
+        raise ValueError(f"{path}{line}: {error.msg}") from error
     except (ValueError, OSError) as error:
         raise ValueError(f"{path}: cannot be read as Python: {error}") from error
 

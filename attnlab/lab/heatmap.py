@@ -11,28 +11,35 @@ import numpy as np
 
 from attnlab.lab.markup import Markup, tag
 
-CELL = 16
+CELL = 22
 LEVELS = 20
 LONGEST = 120  # positions drawn on either axis
 _SHOWN = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
 
 
 def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
-    """A map [T S] with its input along the top and its output down the side; a cell tells its weight when pointed at."""
+    """A map [T S], input along the top, output down the side; a cell tells its weight when pointed at."""
     weights, source, target = weights[:LONGEST, :LONGEST], source[:LONGEST], target[:LONGEST]
     rows, columns = [visible(t) for t in target], [visible(s) for s in source]
     tall = max(map(len, columns)) > 2
-    left, top = 10 + 7 * max(map(len, rows)), 10 + 7 * max(map(len, columns)) if tall else 20
+    left, top = 12 + 8 * max(map(len, rows)), 12 + 8 * max(map(len, columns)) if tall else 24
     width, height = left + CELL * len(columns) + 1, top + CELL * len(rows) + 1
-    names = [_column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)]
-    names += [_label(text, left - 6, top + CELL * (n + 0.72), "end", target[n]) for n, text in enumerate(rows)]
+    names = [
+        _column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)
+    ]
+    names += [_label(text, left - 6, top + CELL * (n + 0.7), "end", target[n]) for n, text in enumerate(rows)]
     return tag(
         "svg",
         tag("title", label),
         tag("g", *names, class_="chars"),
-        tag("g", _frame(len(rows), len(columns)), _cells(weights, source, target), transform=f"translate({left} {top})"),
+        tag(
+            "g",
+            _frame(len(rows), len(columns)),
+            _cells(weights, source, target),
+            transform=f"translate({left} {top})",
+        ),
         viewBox=f"0 0 {width} {height}",
-        style=f"width:{width}px;min-width:{min(width, 300 + 4 * len(columns))}px",
+        style=f"width:{width}px;min-width:{round(0.7 * width)}px",
         role="img",
         aria_label=label,
         class_="map",
@@ -58,7 +65,9 @@ def small(weights: np.ndarray, label: str) -> Markup:
 def ramp() -> Markup:
     """The scale that all maps share."""
     steps = [0.0, 0.05, 0.1, 0.25, 0.5, 1.0]
-    boxes = [tag("span", tag("i", style=f"opacity:{_shade(w):.2f}"), f"{w:g}", class_="swatch") for w in steps]
+    boxes = [
+        tag("span", tag("i", style=f"--share:{_shade(w):.0%}"), f"{w:g}", class_="swatch") for w in steps
+    ]
     return tag("span", *boxes, class_="ramp", aria_hidden="true")
 
 
@@ -108,7 +117,9 @@ def _paths(weights: np.ndarray) -> list[Markup]:
     return [
         tag(
             "path",
-            d="".join(f"M{CELL * s} {CELL * t}h{CELL}v{CELL}h-{CELL}z" for t, s in np.argwhere(levels == level)),
+            d="".join(
+                f"M{CELL * s} {CELL * t}h{CELL}v{CELL}h-{CELL}z" for t, s in np.argwhere(levels == level)
+            ),
             fill_opacity=f"{abs(level) / LEVELS:.2f}",
             class_="less" if level < 0 else None,
         )

@@ -1,4 +1,4 @@
-"""HTML and SVG that cannot be broken out of: whatever is put into a tag is escaped, unless it is a tag itself."""
+"""HTML and SVG that cannot be broken out of: what is put into a tag is escaped, unless it is a tag itself."""
 
 from __future__ import annotations
 

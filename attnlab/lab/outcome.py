@@ -73,6 +73,13 @@ class Outcome:
         """All lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
+    def lanes(self) -> int | None:
+        """How many lanes the run has, seeds times learning rates, where its configuration says so."""
+        train = self.experiment.get("experiment", {}).get("train")
+        seeds, rates = (train.get("seeds"), train.get("learning_rate")) if isinstance(train, dict) else (0, 0)
+        count = len(seeds) if isinstance(seeds, list) else number(seeds)
+        return int(count) * (len(rates) if isinstance(rates, list) else 1) if count else None
+
     def last_step(self) -> int:
         """The last step that was recorded."""
         return max((row["step"] for row in self.rows), default=0)

@@ -158,6 +158,9 @@ def _value(base: Any, changes: Changes, path: str, given: str) -> Any:
     current = _look(base, changes, path)
     upper, _, name = path.rpartition(".")
     allowed = annotations(type(_look(base, changes, upper) if upper else base)).get(name, Any)
+    if allowed in (Any, object):
+        # The value that is there tells what its annotation leaves open.
+        allowed = type(current)
     kinds = members(allowed)
     place = registry.home(current, name, kinds)
     if place is None:

@@ -89,7 +89,7 @@ class Plain:
     ):
         self._stream, self._every, self._clock = stream or sys.stderr, every, clock
         self._course = Course(clock)
-        self._last = clock()
+        self._last, self._loss = clock(), "loss unknown"
 
     def variant(self, name, index, count, total_steps, done_steps=0):
         """Its name, its place and its steps."""
@@ -108,14 +108,13 @@ class Plain:
     def advanced(self, step, loss, steps_per_second=None):
         """A line where the last one is long enough ago."""
         self._course.advance(step, steps_per_second)
+        self._loss = f"loss {loss:.4g}"
         if self._clock() - self._last >= self._every:
-            self._line(
-                ", ".join([f"step {step} of {self._course.total}", f"loss {loss:.4g}", *pace(self._course)])
-            )
+            self._step(step, *pace(self._course))
 
     def evaluated(self, step, metrics):
-        """A line with every metric."""
-        self._line(f"step {step} of {self._course.total}, {_metrics(metrics)}")
+        """A line with the loss and every metric."""
+        self._step(step, _metrics(metrics))
 
     def saved(self, step):
         """A line."""
@@ -127,6 +126,9 @@ class Plain:
 
     def close(self):
         """Nothing is left to flush."""
+
+    def _step(self, step: int, *more: str) -> None:
+        self._line(", ".join([f"step {step} of {self._course.total}", self._loss, *more]))
 
     def _line(self, text: str) -> None:
         self._last = self._clock()
@@ -161,6 +163,7 @@ class Terminal:
     def compiling(self, what):
         """Shown where the time left stands otherwise."""
         self._update(left=f"compiling {what} …")
+        self._live.refresh()
 
     def compiled(self, what, seconds):
         """A line of its own, which stays."""
@@ -182,7 +185,7 @@ class Terminal:
     def note(self, text):
         """A line above the bars."""
         name = f"{self._course.name}: " if self._course.name else ""
-        self._console.print(name + text, markup=False, highlight=False)
+        self._console.print(name + text, markup=False, emoji=False, highlight=False)
 
     def close(self):
         """The bars stay as they are; the cursor comes back."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 NONE = "–"
@@ -10,13 +9,13 @@ _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: Any) -> float | None:
-    """The value if it is a finite number, else None: a file may hold anything."""
+    """The value if it is a finite number, else None: a file may hold anything.
+
+    Beyond 1e100 it counts as infinite: differences and squares of such values are.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
+    return float(value) if abs(value) < 1e100 else None
 
 
 def is_rate(metric: str) -> bool:
@@ -38,16 +37,16 @@ def title(metric: str) -> str:
 
 
 def measure(metric: str, value: Any, sign: bool = False) -> str:
-    """A value of a metric: a rate in per cent, with a second digit near the ends; else four digits.
+    """A value of a metric: a rate in per cent, with a second digit near the ends; else three digits.
 
     >>> measure("exact_match", 0.99128), measure("exact_match", 0.9987), measure("loss", 0.0123456)
-    ('99.1%', '99.87%', '0.01235')
+    ('99.1%', '99.87%', '0.0123')
     """
     value = number(value)
     if value is None:
         return NONE
     if not is_rate(metric):
-        return _signed(f"{value:.4g}", sign)
+        return _signed(f"{value:.3g}", sign)
     digits = 2 if not sign and (0 < value < 0.005 or 0.995 < value < 1) else 1
     return _signed(f"{100 * value:.{digits}f}", sign) + ("" if sign else "%")
 
@@ -62,7 +61,7 @@ def span(metric: str, low: float, high: float) -> str:
         low, high = max(low, 0.0), min(high, 1.0)
         digits = 2 if low > 0.99 or high < 0.01 else 1
         return f"{_trim(100 * low, digits)}–{_trim(100 * high, digits)}%"
-    return f"{low:.4g}–{high:.4g}".replace("-", "−")
+    return f"{low:.3g}–{high:.3g}".replace("-", "−")
 
 
 def count(value: Any) -> str:

@@ -23,7 +23,7 @@ from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.loop import fit
 from attnlab.training.trainer import Trainer
 
-QUICK = 200  # test examples of a glimpse
+QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
 
 
 @dataclass(frozen=True)

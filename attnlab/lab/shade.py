@@ -17,7 +17,7 @@ def draw(source: Sequence[str], target: Sequence[str], weights, width: int | Non
     Raises ValueError for a map of another shape.
     """
     weights = np.asarray(weights, float)
-    weights = weights.reshape(-1, *weights.shape[-2:]).mean(axis=0)
+    weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
     columns, rows = [visible(c) for c in source], [visible(c) for c in target]
     if weights.shape != (len(rows), len(columns)):
         raise ValueError(
@@ -47,10 +47,9 @@ def visible(character: str) -> str:
 
 
 def _shades(weights: np.ndarray) -> list[list[str]]:
-    largest = weights.max(initial=0.0)
     # A signed or diverged map is drawn as far as it can be.
-    share = np.nan_to_num(weights / largest if largest > 0 else weights * 0, nan=0.0, posinf=1.0, neginf=0.0)
-    levels = np.clip(np.round(share * (len(SHADES) - 1)), 0, len(SHADES) - 1).astype(int)
+    weights = np.where(np.isfinite(weights), weights, 0).clip(min=0)
+    levels = np.round(weights / (weights.max(initial=0) or 1) * (len(SHADES) - 1)).astype(int)
     return [[SHADES[level] for level in row] for row in levels]
 
 

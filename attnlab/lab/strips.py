@@ -1,4 +1,4 @@
-"""Dots and intervals on a common axis, as rows of HTML: as wide as the page is, with names in its own letters."""
+"""Dots and intervals on a common axis, as rows of HTML: wide as the page, names in its own letters."""
 
 from __future__ import annotations
 
@@ -51,14 +51,18 @@ def _axis(metric: str, estimates: Sequence[Estimate], seeds: bool) -> _Axis:
     ends += [value for estimate in estimates for value in estimate.values] if seeds else []
     numbers = [value for value in ends if value is not None] or [0.0, 1.0]
     low, high = min(numbers), max(numbers)
-    if is_rate(metric):
-        low, high = max(low, 0.0), min(high, 1.0)
+    low, high = _within(metric, low, high)
     room = 0.04 * (high - low) or 0.01 * (abs(high) or 1)
     step = _step((high - low + 2 * room) / 4)
     ticks = [n * step for n in range(math.ceil((low - room) / step), math.floor((high + room) / step) + 1)]
     if is_rate(metric):
         ticks = [tick for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
     return _Axis(low - room, high + room, tuple(ticks))
+
+
+def _within(metric: str, low: float, high: float) -> tuple[float, float]:
+    """The part of an interval where the truth can be."""
+    return (max(low, 0.0), min(high, 1.0)) if is_rate(metric) else (low, high)
 
 
 def _step(rough: float) -> float:
@@ -70,7 +74,7 @@ def _step(rough: float) -> float:
 def _strip(metric: str, marks: Sequence[Mark], axis: _Axis, seeds: bool) -> Markup:
     grid = [tag("line", x1=axis.at(t), x2=axis.at(t), y1="0", y2="100%", class_="grid") for t in axis.ticks]
     sound = [mark for mark in marks if mark.estimate.sound]
-    drawn = [_mark(metric, mark, axis, (n + 1) / (len(sound) + 1), seeds) for n, mark in enumerate(sound)]
+    drawn = [_mark(metric, mark, axis, _height(n, len(sound)), seeds) for n, mark in enumerate(sound)]
     said = "; ".join(f"{mark.label} {_said(metric, mark.estimate)}" for mark in marks)
     return tag("svg", *grid, *drawn, class_="strip-plot", role="img", aria_label=said or "no value")
 
@@ -79,14 +83,19 @@ def _mark(metric: str, mark: Mark, axis: _Axis, height: float, seeds: bool) -> M
     estimate, y = mark.estimate, f"{100 * height:.0f}%"
     parts = [tag("title", f"{mark.label}: {_said(metric, estimate)}")]
     if estimate.low is not None and estimate.high is not None:
-        parts.append(
-            tag("line", x1=axis.at(estimate.low), x2=axis.at(estimate.high), y1=y, y2=y, class_="reach")
-        )
+        low, high = _within(metric, estimate.low, estimate.high)
+        ends = {"x1": axis.at(low), "x2": axis.at(high)}
+        parts.append(tag("line", **ends, y1=y, y2=y, class_="reach"))
     if seeds:
         rings = [value for value in estimate.values if value is not None]
         parts += [tag("circle", cx=axis.at(value), cy=y, r=3.5, class_="ring") for value in rings]
     parts.append(tag("circle", cx=axis.at(estimate.mean or 0.0), cy=y, r=5 if seeds else 4, class_="dot"))
     return tag("g", *parts, class_=f"v{mark.order % 8}")
+
+
+def _height(n: int, count: int) -> float:
+    """Marks of one row a little below each other, near enough to be seen as one row."""
+    return 0.5 + 0.5 * (n - (count - 1) / 2) / max(count, 2)
 
 
 def _said(metric: str, estimate: Estimate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,17 +43,16 @@ def results_table(folder: Path) -> Table:
 
 
 def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
-    """Column heads and, for each outcome, its cells. A run that has not finished has its state in the first."""
+    """Column heads and, for each outcome, its cells; one that has not finished has its state in the first."""
     metrics = _metrics(found)
-    costs = [(head, *what) for head, what in COSTS.items() if _known(found, what[0])]
-    heads = [*map(title, metrics), *(head for head, _, _ in costs), "diverged lanes"]
+    heads = [*map(title, metrics), *COSTS, "diverged lanes"]
     rows = []
     for outcome in found:
         if outcome.result is None:
             rows.append([Cell(state(outcome)), *[Cell(NONE)] * (len(heads) - 1)])
             continue
         cells = [_estimate(metric, outcome.metrics.get(metric)) for metric in metrics]
-        cells += [_cost(outcome.result.get(field), write) for _, field, write in costs]
+        cells += [cost(outcome.result) for cost in COSTS.values()]
         rows.append([*cells, _diverged(outcome)])
     return heads, rows
 
@@ -66,15 +66,25 @@ def state(outcome: Outcome) -> str:
     return f"unfinished, {count(outcome.last_step())}{of} steps"
 
 
-COSTS: dict[str, tuple[str, Any]] = {
-    "parameters": ("parameters", count),
-    "FLOPs a step": ("flops", lambda value: large(value, "FLOP")),
-    "decoding state": ("state_bytes", lambda value: large(value, "B")),
-    "a step": ("seconds_per_step", duration),
-    "steps": ("steps", count),
-    "training": ("seconds", duration),
-    "compiling": ("compile_seconds", duration),
-    "peak memory": ("peak_memory", lambda value: large(value, "B")),
+def _steps(result: dict[str, Any]) -> Cell:
+    each = result.get("seconds_per_step")
+    return _cost(result, "steps", count, "" if number(each) is None else f"{duration(each)} each")
+
+
+def _training(result: dict[str, Any]) -> Cell:
+    compiling = result.get("compile_seconds")
+    return _cost(
+        result, "seconds", duration, "" if number(compiling) is None else f"{duration(compiling)} compiling"
+    )
+
+
+COSTS: dict[str, Callable[[dict[str, Any]], Cell]] = {
+    "parameters": lambda result: _cost(result, "parameters", count),
+    "FLOPs a step": lambda result: _cost(result, "flops", lambda value: large(value, "FLOP")),
+    "decoding state": lambda result: _cost(result, "state_bytes", lambda value: large(value, "B")),
+    "steps": _steps,
+    "training": _training,
+    "peak memory": lambda result: _cost(result, "peak_memory", lambda value: large(value, "B")),
 }
 
 
@@ -83,10 +93,6 @@ def _metrics(found: list[Outcome]) -> list[str]:
     named = dict.fromkeys(outcome.result["metric"] for outcome in found if outcome.result)
     others = dict.fromkeys(metric for outcome in found for metric in outcome.metrics if "." not in metric)
     return list(named | others)
-
-
-def _known(found: list[Outcome], field: str) -> bool:
-    return any(number((outcome.result or {}).get(field)) is not None for outcome in found)
 
 
 def _estimate(metric: str, estimate: Estimate | None) -> Cell:
@@ -103,8 +109,9 @@ def _estimate(metric: str, estimate: Estimate | None) -> Cell:
     return Cell(measure(metric, estimate.mean), note, f"mean {estimate.mean!r}; by seed {exact}")
 
 
-def _cost(value: Any, write: Any) -> Cell:
-    return Cell(write(value), exact="" if number(value) is None else repr(value))
+def _cost(result: dict[str, Any], field: str, write: Callable[[Any], str], note: str = "") -> Cell:
+    value = result.get(field)
+    return Cell(write(value), note, "" if number(value) is None else repr(value))
 
 
 def _diverged(outcome: Outcome) -> Cell:
@@ -112,7 +119,5 @@ def _diverged(outcome: Outcome) -> Cell:
     words = [
         f"seed {lane.get('seed')} at {lane.get('learning_rate')}, step {lane.get('step')}" for lane in lanes
     ]
-    rates = (outcome.result or {}).get("learning_rates")
-    seeds = (outcome.result or {}).get("seeds", [])
-    total = len(seeds) * (len(rates) if isinstance(rates, list) and rates else 1)
-    return Cell(f"{len(lanes)} of {total}", exact="; ".join(words))
+    of = f" of {outcome.lanes()}" if outcome.lanes() else ""
+    return Cell(f"{len(lanes)}{of}", exact="; ".join(words))

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def show(options: argparse.Namespace) -> int:
     from attnlab.lab.show import costs, settings
 
     study = _study(options)
-    from attnlab.lab.run import describe
+    from attnlab.lab.describe import describe
 
     # Both before either is printed: what cannot work gives one line and nothing else.
     lines = [*settings(study), "", *costs(describe(study))]
@@ -50,21 +51,33 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"--out {options.out} is a file; name a folder")
     use(options.device)
     study = _study(options)
-    from attnlab.lab.run import run
-    from attnlab.lab.table import results_table
-
     from attnlab.lab.progress import choose
+    from attnlab.lab.runs import run
+    from attnlab.lab.table import results_table
 
     progress = choose()
     try:
-        results = run(study, out=options.out, quick=options.quick, fresh=options.fresh, progress=progress)
+        results = run(
+            study,
+            out=options.out,
+            quick=options.quick,
+            fresh=options.fresh,
+            progress=progress,
+            command=command(options),
+        )
     finally:
         progress.close()
-    _print(results_table(results.folder))
+    print_table(results_table(results.folder))
     print(f"report: {results.report}")
     if results.code:
         print("attnlab: error: numbers diverged in some lanes; the table counts them", file=sys.stderr)
     return results.code
+
+
+def command(options: argparse.Namespace) -> str:
+    """What repeats a run. It is kept beside the results, so it tells no more of this machine than it must."""
+    file = options.file.name if options.file.is_absolute() else str(options.file)
+    return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])
 
 
 def report(options: argparse.Namespace) -> int:
@@ -79,8 +92,7 @@ def report(options: argparse.Namespace) -> int:
 def sample(options: argparse.Namespace) -> int:
     """One answer of a trained model, and where it looked."""
     _check_run(options.run)
-    from attnlab.lab.sample import sample
-
+    from attnlab.lab.look import sample
     from attnlab.lab.shade import draw
 
     found = sample(options.run, options.input)
@@ -141,10 +153,8 @@ def _studies(folder: Path) -> list[Path]:
     return found
 
 
-def _print(table: Any) -> None:
-    if isinstance(table, str):
-        print(table)
-    else:
-        from rich.console import Console
+def print_table(table: Any) -> None:
+    """A rich table, at its full width where no terminal limits it."""
+    from rich.console import Console
 
-        Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 240).print(table)

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.clock import Block, Clock, place
@@ -135,8 +135,8 @@ class Mechanism:
         if i is None and mask.indexed and T != S:
             raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
         extra = self._complete(extra, bias)
-        j = jnp.arange(S, dtype=jnp.int32) if j is None else j
-        i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else i
+        j = jnp.arange(S, dtype=jnp.int32) if j is None else j.astype(jnp.int32)
+        i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else i.astype(jnp.int32)
         if not isinstance(mask, Full):
             columns, rows = mask.columns(i, j), mask.rows(i, j)
             q, k, v = select(rows, q), select(columns, k), select(columns, v)
@@ -194,7 +194,7 @@ class Mechanism:
         return defaults | extra
 
 
-def select(keep: Bool[Array, " S"], x: Float[Array, "S ..."]) -> Float[Array, "S ..."]:
+def select(keep: Bool[Array, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
     """X where kept, zero elsewhere."""
     return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
 
@@ -248,7 +248,7 @@ def causal(
     return y.reshape(-1, v.shape[1])[:T]
 
 
-def _blocks(x: Float[Array, "T ..."], block: int) -> Float[Array, "N B ..."]:
+def _blocks(x: Shaped[Array, "T ..."], block: int) -> Shaped[Array, "N B ..."]:
     """X cut into blocks, the last one filled up with zeros (and `keep` with False)."""
     padded = jnp.pad(x, [(0, -x.shape[0] % block)] + [(0, 0)] * (x.ndim - 1))
     return padded.reshape(-1, block, *x.shape[1:])

@@ -11,12 +11,12 @@ from jaxtyping import Array, Bool, Float
 from attnlab.ops.precision import divide, product, wide
 
 
-def with_ones(v: Float[Array, "S V"]) -> Float[Array, "S V+1"]:
+def with_ones(v: Float[Array, "S V"]) -> Float[Array, "S W"]:
     """V with a column of ones, in which the weights sum up."""
     return jnp.concatenate([v, jnp.ones_like(v[:, :1])], axis=1)
 
 
-def normalise(y: Float[Array, "T V+1"]) -> Float[Array, "T V"]:
+def normalise(y: Float[Array, "T W"]) -> Float[Array, "T V"]:
     """The values over the sum of weights in the last column; zero where that sum is zero."""
     return divide(y[:, :-1], y[:, -1:])
 

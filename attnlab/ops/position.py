@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, Int
 from attnlab.ops.precision import wide
 
 
-def frequencies(D: int, base: float, dtype) -> Float[Array, " D/2"]:
+def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
     """base^{−2i/D} for i = 0 … D/2−1, in radians a position."""
     return jnp.asarray(base, dtype) ** (-jnp.arange(0, D, 2, dtype=dtype) / D)
 

@@ -37,7 +37,8 @@ class Trainer:
     def start(self) -> lane.State:
         """Every lane before its first step."""
         seeds, rates = zip(*self.train.lanes, strict=True)
-        begin = jax.jit(jax.vmap(partial(lane.start, self.create, self.train)))
+        # Not jitted as a whole: op by op, later variants find what the first one compiled.
+        begin = jax.vmap(partial(lane.start, self.create, self.train))
         return begin(np.asarray(seeds, np.uint32), np.asarray(rates, np.float32))
 
     def batches(self, step: int, stop: int) -> tuple[dict[str, np.ndarray], int]:

@@ -98,7 +98,7 @@ def test_the_rarest_bucket_has_its_turn():
 
 def test_the_schedule_goes_on_where_its_cycle_ends():
     buckets = Buckets(random_lengths(), count=3)
-    drawn = epochs(buckets, 0, 1, 8 * CYCLE + 80)
+    drawn = epochs(buckets, 0, 1, 8 * CYCLE + 2000)
     for b, rows in drawn.items():
         n = len(buckets.rows[b])
         for epoch in range(len(rows) // n):

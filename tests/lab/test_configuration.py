@@ -1,6 +1,8 @@
 import json
 import math
+import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import pytest
 
@@ -61,23 +63,23 @@ def test_what_is_left_out_keeps_its_default(toy):
 
 def test_one_s_own_mechanism_is_added_first(toy):
     config = change(toy.base, **{"model.mechanism": toy.Mine(2.0)})
-    with pytest.raises(ValueError) as refusal:
+    hint = "Mine is not in attnlab.MECHANISMS; add it first: attnlab.MECHANISMS['mine'] = Mine()"
+    with pytest.raises(ValueError, match=re.escape(f"model.mechanism: {hint}")):
         write(config)
-    hint = "add it first: attnlab.MECHANISMS['mine'] = Mine()"
-    assert str(refusal.value) == f"model.mechanism: Mine is not in attnlab.MECHANISMS; {hint}"
 
     toy.tables["MECHANISMS"]["mine"] = toy.Mine()
     written = write(config)
     assert read(written) == config
     del toy.tables["MECHANISMS"]["mine"]
-    with pytest.raises(ValueError) as refusal:
+    hint = "add it first: attnlab.MECHANISMS['mine'] = "
+    with pytest.raises(ValueError, match=f"^model.mechanism='mine' is not known; .*{re.escape(hint)}"):
         read(written)
-    assert str(refusal.value).startswith("model.mechanism='mine' is not known")
-    assert "add it first: attnlab.MECHANISMS['mine'] = " in str(refusal.value)
 
 
 def test_a_score_of_one_s_own_is_added_first(toy):
-    with pytest.raises(ValueError, match=r"^model.mechanism.score: <lambda> is not in attnlab.SCORES; add it"):
+    with pytest.raises(
+        ValueError, match=r"^model.mechanism.score: <lambda> is not in attnlab.SCORES; add it"
+    ):
         write(change(toy.base, **{"model.mechanism.score": lambda q, k: q}))
 
 
@@ -94,43 +96,57 @@ def edited(toy, path, value):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("modle",), 1, "modle: Experiment has no field 'modle'; nearest: 'model'; known: task, model, train"),
+        (
+            ("modle",),
+            1,
+            "modle: Experiment has no field 'modle'; nearest: 'model'; known: task, model, train",
+        ),
         (("train", "step"), 1, "train.step: Train has no field 'step'; nearest: 'steps'"),
         (("train", "steps"), "many", "train.steps='many' must be a whole number"),
         (("train", "steps"), 1.5, "train.steps=1.5 must be a whole number"),
         (("train", "steps"), -1, "train.steps=-1 must be at least 1"),
         (("train", "steps"), [1], "train.steps=(1,) must be a whole number"),
         (("train",), 3, "train=3 must be set field by field"),
-        (("model", "name"), "nett", "model='nett' is not known; nearest: 'net'; known: net; one's own: add it"),
+        (
+            ("model", "name"),
+            "nett",
+            "model='nett' is not known; nearest: 'net'; known: net; one's own: add it",
+        ),
+        (("model", "registry"), ["os"], "model: registry \"['os']\" is not known"),
+        (("model", "name"), {}, "model='{}' is not known"),
         (("model", "registry"), "os", "model: registry 'os' is not known"),
         (("model", "fields"), [], "model: the fields of Net must be an object, not []"),
         (("model", "fields", "heads"), 5, "model.heads=5 must divide model.width=64"),
         (("model", "fields", "norm"), "batch", "model.norm='batch' must be one of layer, rms"),
         (("model", "fields", "width"), None, "model.width=None must be a whole number"),
         (("model", "fields", "mechanism"), "softmax", "model.mechanism='softmax' must be"),
-        (("model", "fields", "mechanism"), {"a": 1}, "model.mechanism.a: Mechanism has no field 'a'"),
+        (
+            ("model", "fields", "mechanism"),
+            {"a": 1},
+            "model.mechanism: an object that says no registry and no name",
+        ),
         (("model", "fields", "mechanism", "fields", "blok"), 1, "model.mechanism.blok: Softmax has no field"),
+        (("model", "fields", "mechanism"), {}, "model.mechanism: an object that says no registry"),
+        (("task",), "copy", "task='copy' must be an object with registry and name"),
         (("task",), {"class": "os.system"}, "task: an object that says no registry and no name"),
     ],
 )
 def test_what_was_altered_gets_one_line_with_the_path(toy, path, value, words):
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match="^" + re.escape(words)) as refusal:
         read(edited(toy, path, value))
-    assert str(refusal.value).startswith(words)
     assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("written", [None, 3, [], "x", {}, {"registry": "MODELS", "name": "net"}])
 def test_what_is_no_experiment_at_all(toy, written):
-    with pytest.raises(ValueError, match="^configuration: "):
+    with pytest.raises(ValueError, match=r"^configuration: "):
         read(written)
 
 
 def test_what_could_not_be_read_back_is_not_written(toy):
-    with pytest.raises(ValueError, match=r"^task.train: PosixPath|^task.train: .*cannot be written"):
-        from pathlib import Path
-
-        write(change(toy.base, **{"task.train": Path("x")}))
+    config = change(toy.base, **{"task.train": Path("x")})
+    with pytest.raises(ValueError, match=r"^task.train: .*cannot be written as JSON and read back$"):
+        write(config)
 
 
 def test_a_config_of_no_registry_is_written_plainly(toy):
@@ -155,6 +171,16 @@ def test_difference(toy):
     assert difference(toy.base, cross) == [("model.cross", None, "linear")]
 
 
+def test_another_name_for_the_same_class_is_no_difference(toy):
+    blocks = change(toy.base, **{"model.mechanism": toy.Softmax(block=16)})
+    before, named = write(blocks), identity(blocks)
+    toy.tables["MECHANISMS"]["softmax-16"] = toy.Softmax(block=16)
+    assert write(blocks)["model"]["fields"]["mechanism"]["name"] == "softmax-16"
+    assert difference(before, blocks) == []
+    assert identity(blocks) == named
+    assert difference(toy.base, blocks) == [("model.mechanism.block", None, 16)]
+
+
 def test_difference_of_an_older_writing(toy):
     written = write(toy.base)
     del written["train"]["clip"]
@@ -173,5 +199,5 @@ def test_a_plain_config_must_be_one_its_field_names(toy):
     class Other:
         x: int = 1
 
-    with pytest.raises(ValueError, match=r"^train: Other cannot be read back"):
+    with pytest.raises(ValueError, match=r"^train: .*Other.* cannot be written"):
         write(replace(toy.base, train=Other()))

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from attnlab.lab.study import Experiment, Study, Variation, change, over
@@ -27,16 +29,18 @@ def test_a_refusal_that_names_the_field_alone_gets_the_path(toy):
     ("path", "words"),
     [
         ("model.widht", "model.widht: Net has no field 'widht'; nearest: 'width'; known: width, heads"),
-        ("seeds", "seeds: Experiment has no field 'seeds'; nearest: 'train.seeds'; known: task, model, train"),
+        (
+            "seeds",
+            "seeds: Experiment has no field 'seeds'; nearest: 'train.seeds'; known: task, model, train",
+        ),
         ("model.width.x", "model.width.x: model.width is 64, which has no fields"),
         ("model.mechanism.score.x", "model.mechanism.score.x: model.mechanism.score is dot, which"),
         ("model.cross.block", "model.cross.block: model.cross is none, which has no fields; set model.cross"),
     ],
 )
 def test_unknown_fields(toy, path, words):
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match="^" + re.escape(words)):
         change(toy.base, **{path: 1})
-    assert str(refusal.value).startswith(words)
 
 
 def test_variants_in_order(toy):

@@ -1,4 +1,5 @@
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -68,9 +69,8 @@ def test_texts_become_values(annotation, given, value):
     ],
 )
 def test_what_does_not_fit_says_what_would(annotation, given, words, capfd):
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
         parse(annotation, given)
-    assert str(refusal.value) == words
     assert capfd.readouterr() == ("", "")
 
 

@@ -1,0 +1,135 @@
+"""Run folders made up of smooth formulas and seeded noise: what a page is drawn from, without training."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.folder import RunFolder
+from attnlab.lab.statistics import summary
+
+LANGUAGES = (
+    *("ar", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id", "it"),
+    *("ja", "ko", "nb", "nl", "pl", "pt", "ro", "ru", "sv", "th", "tr", "uk", "vi", "zh"),
+)
+SOURCES = {"softmax": "५ मार्च २०२४", "linear": "الثلاثاء، ٥ مارس ٢٠٢٤", "delta": "2024年3月5日"}
+TARGET = [*"2024-03-05", "⏹"]
+
+
+def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, **more: Any) -> Path:
+    """A finished study of several variants in `home`; what a variant gives goes to `write_run`."""
+    if variants is None:
+        variants = {"softmax": {"mean": 0.991}, "linear": {"mean": 0.969, "offset": 1.3}}
+    for n, (variant, changes) in enumerate(variants.items()):
+        write_run(home / variant, variant, salt=n, **{**more, **changes})
+    return home
+
+
+def write_run(
+    path: Path,
+    variant: str,
+    mean: float = 0.98,
+    offset: float = 1.0,
+    seeds: tuple[int, ...] = (0, 1, 2),
+    steps: int = 1500,
+    finished: bool = True,
+    quick: bool = False,
+    spread: float = 0.003,
+    died: tuple[int, ...] = (),
+    groups: tuple[str, ...] = LANGUAGES,
+    question: str = "Does softmax attention read human-written dates better than linear attention?",
+    salt: int = 0,
+) -> RunFolder:
+    """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `died` diverge."""
+    run, random = RunFolder(path), np.random.default_rng(salt)
+    run.write("experiment", experiment(variant, seeds, steps, quick, question))
+    run.write("environment", ENVIRONMENT)
+    run.append_metrics(_rows(random, mean, offset, seeds, steps if finished else steps // 4, died))
+    if finished:
+        alive = tuple(seed for seed in seeds if seed not in died)
+        run.write("result", result(random, mean, spread, alive, steps, groups, died))
+        run.write("maps", _maps(random, SOURCES.get(variant, "5 de março de 2024"), offset))
+    return run
+
+
+VERSIONS = {"attnlab": "0.1.0", "python": "3.12.0", "jax": "0.10.2", "flax": "0.12.8", "numpy": "2.3.1"}
+ENVIRONMENT = {**VERSIONS, "platform": "cpu", "device": "cpu", "cores": 2, "machine": "Linux x86_64"}
+
+
+def experiment(
+    variant: str, seeds: tuple[int, ...], steps: int, quick: bool, question: str
+) -> dict[str, Any]:
+    mechanism = {"registry": "MECHANISMS", "name": variant, "fields": {}}
+    model = {
+        "registry": "MODELS",
+        "name": "transformer",
+        "fields": {"width": 64, "heads": 4, "mechanism": mechanism},
+    }
+    train = {"steps": steps, "batch_size": 64, "learning_rate": 0.003, "seeds": list(seeds)}
+    task = {"registry": "TASKS", "name": "dates", "fields": {"seed": 0, "buckets": 3}}
+    return {
+        "study": "dates",
+        "question": question,
+        "variant": variant,
+        "quick": quick,
+        "command": "attnlab run experiments/dates.py",
+        "experiment": {"task": task, "model": model, "train": train},
+    }
+
+
+def result(random, mean, spread, seeds, steps, groups, died) -> dict[str, Any]:
+    metrics = {}
+    if seeds:
+        values = np.clip(mean + spread * random.normal(size=len(seeds)), 0, 1)
+        metrics = {"exact_match": summary(values), "loss": summary(0.9 * (1 - values) + 0.001)}
+        for group in groups:
+            share = 1 - (1 - values) * random.gamma(2, 0.5)
+            noise = spread * random.normal(size=len(seeds))
+            metrics[f"exact_match.{group}"] = summary(np.clip(share + noise, 0, 1))
+    return {
+        "metrics": metrics,
+        "metric": "exact_match",
+        "higher": True,
+        "seeds": list(seeds),
+        "learning_rate": 0.003,
+        "learning_rates": [0.003],
+        "diverged": [{"seed": seed, "learning_rate": 0.003, "step": steps // 2} for seed in died],
+        "parameters": 312_456,
+        "flops": 1.62e9,
+        "state_bytes": 24_576,
+        "steps": steps,
+        "seconds": 143.2,
+        "compile_seconds": 21.4,
+        "seconds_per_step": 0.0953,
+        "peak_memory": 1_430_000_000,
+        "fingerprint": "9f2c" * 16,
+    }
+
+
+def _rows(random, mean, offset, seeds, last, died) -> list[dict[str, Any]]:
+    tempo = {seed: offset * np.exp(0.1 * random.normal()) for seed in seeds}
+    rows = []
+    for step in range(10, last + 1, 10):
+        for seed in seeds:
+            dead = seed in died and step > last // 2
+            loss = (2.9 * np.exp(-step / (150 * tempo[seed])) + 1 - mean) * np.exp(0.08 * random.normal())
+            row = {"step": step, "seed": seed, "learning_rate": 0.003, "seconds": step * 0.1}
+            row["loss"] = float("nan") if dead else loss
+            if step % 250 == 0 and not dead:
+                row["valid.exact_match"] = mean / (1 + np.exp(-(step - 500 * tempo[seed]) / 120))
+            rows.append(row)
+    return rows
+
+
+def _maps(random, source: str, offset: float) -> dict[str, Any]:
+    """Heads that read along the input, more or less sharply."""
+    columns, rows = np.arange(len(source)), np.linspace(len(source) - 1, 0, len(TARGET))
+    layers = []
+    for sharpness in (0.3, 1.0):
+        heads = []
+        for _ in range(4):
+            width = offset * (1 + 2 * random.random()) / sharpness
+            weights = np.exp(-(((columns - rows[:, None]) / width) ** 2)) + 0.02 * random.random(len(columns))
+            heads.append((weights / weights.sum(1, keepdims=True)).round(4))
+        layers.append(np.stack(heads))
+    return {"kind": "cross", "source": list(source), "target": TARGET, "layers": np.stack(layers)}

@@ -1,0 +1,126 @@
+import re
+import sys
+
+import pytest
+
+from attnlab.data.files import DataError
+from attnlab.lab.file import experiments, load_study
+
+WORKS = '''"""Which is better?
+
+    attnlab run this.py
+"""
+from attnlab.lab.study import Experiment, Study, over
+study = Study(Experiment(None, None), over("train.steps", few=1, many=2), "which?")
+'''
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="dates.py"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_study_lends_the_file_s_name(write):
+    study = load_study(write(WORKS))
+    assert (study.name, study.question, list(study.variants())) == ("dates", "which?", ["few", "many"])
+
+
+def test_a_study_keeps_its_own_name(write):
+    assert load_study(write(WORKS.replace('"which?"', 'name="mine"'))).name == "mine"
+
+
+def test_an_experiment_alone(write):
+    study = load_study(
+        write("from attnlab.lab.study import Experiment\nexperiment = Experiment(None, None)", "one.py")
+    )
+    assert (study.name, list(study.variants())) == ("one", ["base"])
+
+
+def test_configs_of_the_file_s_own(write):
+    own = """
+from __future__ import annotations
+from dataclasses import dataclass
+from attnlab.lab.study import Experiment, Study
+@dataclass(frozen=True)
+class Mine:
+    width: int = 3
+study = Study(Experiment(None, Mine()))
+"""
+    from attnlab.lab.overrides import apply
+
+    assert apply(load_study(write(own)), ["model.width=4"]).base.model.width == 4
+
+
+def test_nothing_is_left_beside_it(write, tmp_path):
+    load_study(write(WORKS))
+    assert [path.name for path in tmp_path.iterdir()] == ["dates.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("study = (", "dates.py:1: '(' was never closed"),
+        ("x = 1\nif x\n", "dates.py:2: expected ':'"),
+        ("x = 1", "dates.py: no `study` in it; it must say study = Study("),
+        ("study = 3", "dates.py: its `study` is of class int; it must say"),
+        ("x = 1\n\nraise ValueError('heads=3 must divide')", "dates.py:3: heads=3 must divide"),
+        (
+            "import nowhere_to_be_found",
+            "dates.py:1: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
+        ),
+        ("1 / 0", "dates.py:1: ZeroDivisionError: division by zero"),
+        ("import sys\nsys.exit(3)", "dates.py:2: SystemExit: 3"),
+        (
+            WORKS.replace("train.steps", "train.step"),
+            "dates.py:6: train.step: Train has no field 'step'; nearest",
+        ),
+        (WORKS.replace("few=1", "few=-1"), "dates.py:6: train.steps=-1 must be at least 1"),
+        (WORKS.replace("None, None", "None, None, trian=1"), "dates.py:6: TypeError: "),
+        ("\0", "dates.py: source code string cannot contain null bytes"),
+    ],
+)
+def test_what_is_wrong_gets_file_and_line(write, text, words):
+    path = write(text)
+    with pytest.raises(ValueError, match="^" + re.escape(f"{path.parent}/{words}")):
+        load_study(path)
+
+
+def test_a_file_that_fails_leaves_no_module(write):
+    with pytest.raises(ValueError, match="broken"):
+        load_study(write("raise ValueError('broken')", "broken.py"))
+    assert "attnlab_experiment_broken" not in sys.modules
+
+
+def test_data_that_is_missing_is_no_fault_of_the_file(write):
+    text = "from attnlab.data.files import DataError\nraise DataError('gone')"
+    with pytest.raises(DataError, match=r"^gone$"):
+        load_study(write(text))
+
+
+def test_a_file_that_is_not_there_names_those_that_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"^x.py: no such experiment file; there are: none in ./experiments$"
+    ):
+        load_study("x.py")
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "dates.py").write_text(WORKS)
+    with pytest.raises(ValueError, match=r"there are: experiments/dates.py$"):
+        load_study("x.py")
+    with pytest.raises(ValueError, match="no such experiment file"):
+        load_study("experiments")
+
+
+def test_experiments_are_listed_without_running_them(tmp_path):
+    (tmp_path / "dates.py").write_text(WORKS)
+    (tmp_path / "bad.py").write_text("(")
+    (tmp_path / "danger.py").write_text("'''Never run.'''\nraise SystemExit")
+    (tmp_path / "_private.py").write_text("")
+    listed = {path.rpartition("/")[2]: line for path, line in experiments(tmp_path).items()}
+    assert listed.pop("bad.py").startswith("(cannot be read")
+    assert listed == {"danger.py": "Never run.", "dates.py": "Which is better?"}

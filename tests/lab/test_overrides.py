@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from attnlab.lab.overrides import apply
+from attnlab.lab.study import Study, Variation, over
+
+
+def only(study):
+    (experiment,) = study.variants().values()
+    return experiment
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "value"),
+    [
+        ("model.width=128", "model.width", 128),
+        ("model.dropout=.1", "model.dropout", 0.1),
+        ("model.tied=true", "model.tied", True),
+        ("model.norm=rms", "model.norm", "rms"),
+        ("model.hidden=32", "model.hidden", 32),
+        ("model.window=2,0", "model.window", (2, 0)),
+        ("train.seeds=0,1,5", "train.seeds", (0, 1, 5)),
+        ("train.seeds=5", "train.seeds", 5),
+        ("train.learning_rate=1e-3,3e-3", "train.learning_rate", (1e-3, 3e-3)),
+        ("train.schedule=constant", "train.schedule", "constant"),
+        ("task.languages=hu", "task.languages", ("hu",)),
+        ("task.train=a=b.tsv", "task.train", "a=b.tsv"),
+    ],
+)
+def test_one_field_in_every_variant(toy, override, path, value):
+    changed = apply(toy.study, [override])
+    for experiment in changed.variants().values():
+        found = experiment
+        for name in path.split("."):
+            found = getattr(found, name)
+        assert found == value
+        assert type(found) is type(value)
+    assert list(changed.variants()) == ["softmax", "linear"]
+
+
+def test_a_field_of_any_kind_takes_what_it_has(toy):
+    @dataclass(frozen=True)
+    class Loose:
+        size: Any = 3
+        later: Unresolved = 0.5
+
+    study = Study(replace(toy.base, model=Loose()))
+    assert apply(study, ["model.size=4", "model.later=1"]).base.model == Loose(4, 1.0)
+    with pytest.raises(ValueError, match=r"^model.size='x' must be a whole number$"):
+        apply(study, ["model.size=x"])
+
+
+def test_nothing_is_changed_in_place(toy):
+    before = toy.study.variants()
+    apply(toy.study, ["model.width=128", "model.mechanism=linear"])
+    assert toy.study.variants() == before
+
+
+def test_registries_are_picked_from(toy):
+    picked = apply(toy.study, ["task=sort", "task.length=3", "model.position=rotary", "model.cross=linear"])
+    experiment = picked.variants()["softmax"]
+    assert experiment.task == toy.Sort(length=3)
+    assert experiment.model.position == toy.Rotary()
+    assert experiment.model.cross == toy.Linear()
+    assert apply(picked, ["model.cross=none"]).variants()["linear"].model.cross is None
+    # "none" is a position of its own here, not the absence of one.
+    assert apply(picked, ["model.position=none"]).base.model.position == toy.tables["POSITIONS"]["none"]
+
+
+def test_deeper_fields_follow_the_pick_in_any_order(toy):
+    study = Study(toy.base)
+    given = ["model.mechanism.feature.order=4", "model.mechanism.feature=taylor", "model.mechanism=linear"]
+    for overrides in (given, given[::-1]):
+        assert only(apply(study, overrides)).model.mechanism == toy.Linear(feature=toy.Taylor(order=4))
+    assert only(apply(study, ["model.mechanism.score=cosine"])).model.mechanism.score is toy.cosine
+
+
+def test_combinations_are_checked_when_all_is_in(toy):
+    assert only(apply(Study(toy.base), ["model.heads=6", "model.width=96"])).model.heads == 6
+    with pytest.raises(ValueError, match=r"^model.heads=3 must divide model.width=100$"):
+        apply(toy.study, ["model.width=100", "model.heads=3"])
+
+
+# What the study varies.
+
+
+def test_a_varied_field_keeps_the_variants_with_that_value(toy):
+    kept = apply(toy.study, ["model.mechanism=linear"])
+    # The study's own linear, under its own name.
+    assert {name: each.model.mechanism for name, each in kept.variants().items()} == {
+        "linear": toy.Linear(block=32)
+    }
+
+
+def test_a_legal_value_that_no_variant_has_becomes_the_one_variant(toy):
+    other = apply(toy.study, ["model.mechanism=softmax-blocks"])
+    assert {name: each.model.mechanism for name, each in other.variants().items()} == {
+        "softmax-blocks": toy.Softmax(block=8)
+    }
+
+
+def test_a_variant_is_known_by_its_own_name_too(toy):
+    study = toy.vary("model.mechanism", elu=toy.Linear(), series=toy.Linear(feature=toy.Taylor()))
+    assert list(apply(study, ["model.mechanism=series"]).variants()) == ["series"]
+    assert list(apply(study, ["model.mechanism=linear"]).variants()) == ["elu"]
+
+
+def test_variants_of_the_class_named(toy):
+    study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
+    assert list(apply(study, ["model.mechanism=linear"]).variants()) == ["a", "c"]
+
+
+def test_varied_numbers(toy):
+    study = toy.vary("model.width", narrow=64, wide=128)
+    assert list(apply(study, ["model.width=128"]).variants()) == ["wide"]
+    words = "model.width='96': the study varies this field over 64, 128; choose among them"
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        apply(study, ["model.width=96"])
+
+
+def test_the_base_follows_the_variant_that_is_kept(toy):
+    # The base's own width, 64, has no 6 heads; but nobody asked for 64.
+    study = toy.vary("model.width", narrow=64, wide=96)
+    assert only(apply(study, ["model.width=96", "model.heads=6"])).model.heads == 6
+
+
+def test_an_override_below_a_varied_field_reaches_every_variant_that_has_it(toy):
+    changed = apply(toy.study, ["model.mechanism.block=16"]).variants()
+    assert changed["softmax"].model.mechanism == toy.Softmax(block=16)
+    assert changed["linear"].model.mechanism == toy.Linear(block=16)
+    changed = apply(toy.study, ["model.mechanism.feature=taylor"]).variants()
+    assert changed["softmax"].model.mechanism == toy.Softmax()
+    assert changed["linear"].model.mechanism == toy.Linear(toy.Taylor(), 32)
+
+
+def test_keep_and_change(toy):
+    changed = apply(toy.study, ["model.mechanism.block=16", "model.mechanism=linear"])
+    assert {name: each.model.mechanism for name, each in changed.variants().items()} == {
+        "linear": toy.Linear(block=16)
+    }
+
+
+def test_two_fields_that_vary_together(toy):
+    study = Study(
+        toy.base,
+        Variation(
+            {
+                f"{name}-{width}": {"model.mechanism": mechanism, "model.width": width}
+                for name, mechanism in (("softmax", toy.Softmax()), ("linear", toy.Linear()))
+                for width in (64, 128)
+            }
+        ),
+    )
+    assert list(apply(study, ["model.width=64"]).variants()) == ["softmax-64", "linear-64"]
+    assert list(apply(study, ["model.width=64", "model.mechanism=linear"]).variants()) == ["linear-64"]
+    other = apply(study, ["model.mechanism=softmax-blocks"])
+    assert list(other.variants()) == ["softmax-blocks-64", "softmax-blocks-128"]
+
+
+def test_a_pick_above_what_varies(toy):
+    toy.tables["MODELS"]["wide"] = toy.Net(width=256)
+    assert {each.model.width for each in apply(toy.study, ["model=wide"]).variants().values()} == {256}
+
+
+def test_quick_yields_to_overrides(toy):
+    assert apply(toy.study, ["train.steps=50"]).quick == {}
+    assert apply(toy.study, ["model.width=8"]).quick == {"train.steps": 10}
+    study = replace(toy.study, quick={"task.languages": ("en",)})
+    # Another task has no such field to shorten.
+    assert apply(study, ["task=sort"]).quick == {}
+
+
+def test_none_given(toy):
+    assert apply(toy.study, []) == toy.study
+
+
+REFUSED = [
+    ("model.width", "'model.width' must be field=value, for example train.steps=500"),
+    ("=3", "'=3' must be field=value"),
+    ("", "'' must be field=value"),
+    (".=3", "'.=3' must be field=value"),
+    ("model..width=3", "'model..width=3' must be field=value"),
+    ("--width=3", "--width: Experiment has no field '--width'"),
+    ("model.widht=3", "model.widht: Net has no field 'widht'; nearest: 'width'; known: width, heads"),
+    ("model.widt=3", "model.widt: Net has no field 'widt'; nearest: 'width'"),
+    ("Model.width=3", "Model: Experiment has no field 'Model'; nearest: 'model'; known: task, model, train"),
+    ("seeds=3", "seeds: Experiment has no field 'seeds'; nearest: 'train.seeds'"),
+    ("width=3", "width: Experiment has no field 'width'; nearest: 'model.width'"),
+    ("model.width=wide", "model.width='wide' must be a whole number"),
+    ("model.width=64.0", "model.width='64.0' must be a whole number"),
+    ("model.width=", "model.width='' must be a whole number"),
+    ("model.width=1,2", "model.width='1,2' must be a whole number"),
+    ("model.width=--help", "model.width='--help' must be a whole number"),
+    ("model.dropout=much", "model.dropout='much' must be a number"),
+    ("model.tied=yes", "model.tied='yes' must be true or false"),
+    ("model.norm=batch", "model.norm='batch' must be one of layer, rms"),
+    ("model.hidden=x", "model.hidden='x' must be a whole number, or none"),
+    ("model.window=1", "model.window='1' must be 2 whole numbers with a comma between"),
+    ("model=3", "model='3' is not known; known: net"),
+    ("model=nett", "model='nett' is not known; nearest: 'net'; known: net"),
+    ("model.mechanism=sofmax", "model.mechanism='sofmax' is not known; nearest: 'softmax'; known: softmax, "),
+    ("model.mechanism=None", "model.mechanism='None' is not known"),
+    ("model.mechanism=__import__('os')", "model.mechanism=\"__import__('os')\" is not known"),
+    ("model.mechanism.blok=1", "model.mechanism.blok: no variant has a field 'blok' there; nearest: 'block'"),
+    ("model.mechanism.block=x", "model.mechanism.block='x' must be a whole number"),
+    ("model.mechanism.block=0", "model.mechanism: block=0 must be at least 1"),
+    ("model.mechanism.feature=tailor", "model.mechanism.feature='tailor' is not known; nearest: 'taylor'"),
+    ("model.mechanism.score=dots", "model.mechanism.score='dots' is not known; nearest: 'dot'"),
+    ("model.cross.block=1", "model.cross.block: model.cross is none, which has no fields; set model.cross"),
+    ("model.width.x=1", "model.width.x: model.width is 64, which has no fields"),
+    ("model.heads=5", "model.heads=5 must divide model.width=64"),
+    ("task=cpoy", "task='cpoy' is not known; nearest: 'copy'; known: copy, sort"),
+    ("train=3", "train='3' must be set field by field"),
+    ("train.steps=-5", "train.steps=-5 must be at least 1"),
+    ("train.steps=1e3", "train.steps='1e3' must be a whole number"),
+    ("train.learning_rate=nan", "train.learning_rate=nan must be a finite number above 0"),
+    ("train.learning_rate=1e-3,1e-3", "train.learning_rate=(0.001, 0.001) must list different rates"),
+    ("train.seeds=1,1", "train.seeds=(1, 1) must name different seeds"),
+    ("train.seeds=0", "train.seeds=0 must name different seeds, at least one"),
+    ("train.schedule=cosin", "train.schedule='cosin' must be one of constant, cosine, inverse_sqrt"),
+]
+
+
+@pytest.mark.parametrize(("override", "words"), REFUSED, ids=[override for override, _ in REFUSED])
+def test_what_cannot_work_gets_one_line(toy, override, words, capfd):
+    with pytest.raises(ValueError, match="^" + re.escape(words)) as refusal:
+        apply(toy.study, [override])
+    assert "\n" not in str(refusal.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_field_given_twice(toy):
+    with pytest.raises(ValueError, match=r"^train.steps is given twice: '5' and '6'$"):
+        apply(toy.study, ["train.steps=5", "train.steps=6"])
+
+
+def test_a_pick_that_leaves_no_field_to_vary(toy):
+    linear = apply(Study(toy.base), ["model.mechanism=linear"]).base
+    study = Study(linear, over("model.mechanism.feature", elu=toy.Elu(), taylor=toy.Taylor()))
+    with pytest.raises(ValueError, match=r"^model.mechanism.feature: Softmax has no field 'feature'"):
+        apply(study, ["model.mechanism=softmax"])

@@ -1,0 +1,126 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from attnlab.lab.progress import Plain, Progress, Silent, Terminal, choose
+
+
+class Clock:
+    """A clock that a test turns by hand."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def train(progress: Progress, clock, variants=("softmax", "linear")):
+    """A run of two variants, 40 steps each, a second for a step."""
+    for index, name in enumerate(variants):
+        progress.variant(name, index, len(variants), 40, done_steps=0 if index == 0 else 8)
+        progress.compiling("train 64×24")
+        progress.compiled("train 64×24", 4.25)
+        for step in range(8 if index == 0 else 16, 41, 8):
+            clock.now += 8.0
+            progress.advanced(step, 1 / step)
+            if step % 16 == 0:
+                progress.evaluated(step, {"exact_match": step / 40})
+                progress.saved(step)
+    progress.note("all lanes finite")
+    progress.close()
+
+
+def test_plain_lines():
+    stream, clock = io.StringIO(), Clock()
+    train(Plain(stream, every=10.0, clock=clock), clock, ["softmax"])
+    assert stream.getvalue().splitlines() == [
+        "softmax: variant 1 of 1, 40 steps",
+        "softmax: compiling train 64×24 …",
+        "softmax: compiled train 64×24 in 4.2 s",
+        "softmax: step 16 of 40, loss 0.0625, 1 steps/s, 24 s left",
+        "softmax: step 16 of 40, loss 0.0625, exact match 40.0%",
+        "softmax: saved at step 16",
+        "softmax: step 32 of 40, loss 0.03125, 1 steps/s, 8 s left",
+        "softmax: step 32 of 40, loss 0.03125, exact match 80.0%",
+        "softmax: saved at step 32",
+        "softmax: all lanes finite",
+    ]
+
+
+def test_plain_says_where_it_resumes_and_flushes_each_line():
+    class Stream(io.StringIO):
+        flushed = 0
+
+        def flush(self):
+            self.flushed += 1
+
+    stream = Stream()
+    plain = Plain(stream)
+    plain.variant("linear", 1, 2, 40, 8)
+    assert stream.getvalue() == "linear: variant 2 of 2, 40 steps, resumed at step 8\n"
+    assert stream.flushed
+
+
+def test_plain_is_quiet_between():
+    stream, clock = io.StringIO(), Clock()
+    plain = Plain(stream, every=10.0, clock=clock)
+    plain.variant("softmax", 0, 1, 1000, 0)
+    for step in range(1, 100):
+        clock.now += 0.05
+        plain.advanced(step, 1.0)
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_a_loss_that_is_not_finite_is_shown():
+    stream = io.StringIO()
+    plain = Plain(stream, every=0.0)
+    plain.advanced(1, float("nan"))
+    assert "loss nan" in stream.getvalue()
+
+
+def test_terminal():
+    stream, clock = io.StringIO(), Clock()
+    console = Console(file=stream, force_terminal=True, width=160, color_system=None)
+    train(Terminal(console, clock=clock), clock)
+    shown = stream.getvalue()
+    for words in (
+        "softmax: compiled train 64×24 in 4.2 s",
+        "linear: compiled",
+        "linear: all lanes finite",
+        "40/40",
+        "loss 0.025",
+        "exact match 80.0%",
+        "compiling train 64×24 …",
+    ):
+        assert words in shown, words
+    # The cursor is hidden while it is live, and shown again.
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
+
+
+def test_terminal_takes_names_as_they_are():
+    stream = io.StringIO()
+    terminal = Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None))
+    terminal.variant("[bold]x", 0, 1, 3)
+    terminal.note("[/red] and :smile:")
+    terminal.close()
+    assert "[bold]x" in stream.getvalue()
+    assert "[/red] and :smile:" in stream.getvalue()
+
+
+def test_terminal_closes_without_having_begun():
+    terminal = Terminal(Console(file=io.StringIO()))
+    terminal.close()
+    terminal.close()
+
+
+def test_silent(capsys):
+    train(Silent(), Clock())
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("terminal", "kind"), [(True, Terminal), (False, Plain)])
+def test_choose(terminal, kind):
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal
+    assert isinstance(choose(stream), kind)

@@ -1,0 +1,56 @@
+"""The terminal's table and the page's are made from the same cells, and these from result.json."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from attnlab.lab.folder import FolderError, RunFolder
+from attnlab.lab.outcome import outcomes
+from attnlab.lab.table import results_table, table_of
+from tests.lab.synthetic import write_run, write_study
+
+
+def printed(folder) -> str:
+    file = io.StringIO()
+    Console(file=file, width=200).print(results_table(folder))
+    return file.getvalue()
+
+
+def test_the_numbers_are_those_of_the_file(tmp_path):
+    write_study(tmp_path, {"softmax": {"mean": 0.95}}, steps=40)
+    found = outcomes(tmp_path)
+    heads, ((headline, loss, *costs, diverged),) = table_of(found)
+    assert heads[:3] == ["exact match", "loss", "parameters"]
+    result = RunFolder(tmp_path / "softmax").read("result") or {}
+    estimate = result["metrics"]["exact_match"]
+    assert headline.text == f"{100 * estimate['mean']:.1f}%"
+    assert headline.note == f"{100 * estimate['low']:.1f}–{100 * estimate['high']:.1f}%"
+    assert repr(estimate["mean"]) in headline.exact
+    assert all(repr(value) in headline.exact for value in estimate["values"])
+    assert loss.text == f"{result['metrics']['loss']['mean']:.3g}"
+    exact = [cell.exact for cell in costs]
+    assert exact == ["312456", "1620000000.0", "24576", "40", "143.2", "1430000000"]
+    assert diverged.text == "0 of 3"
+
+
+def test_the_terminal_says_the_same(tmp_path):
+    write_study(tmp_path, {"softmax": {}, "linear": {"died": (0,)}, "delta": {"finished": False}}, steps=40)
+    text = printed(tmp_path)
+    found = outcomes(tmp_path)
+    for outcome, cells in zip(found, table_of(found)[1], strict=True):
+        assert outcome.name in text
+        for cell in cells:
+            assert cell.text.split(",")[0] in text
+    assert "1 of 3" in text
+
+
+@pytest.mark.parametrize("name", ["[red]x[/red]", "[/]", "日本", ":smile:"])
+def test_names_are_printed_as_they_are(tmp_path, name):
+    write_run(tmp_path / name.replace("/", ""), "x", steps=40)
+    assert name.replace("/", "") in printed(tmp_path)
+
+
+def test_nothing_to_show(tmp_path):
+    with pytest.raises(FolderError):
+        results_table(tmp_path)

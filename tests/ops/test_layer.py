@@ -1,0 +1,43 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import erf
+
+from attnlab.ops.layer import dropout, gelu, layer_norm, rms_norm
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def test_layer_norm_by_hand():
+    x = jnp.array([[1.0, 2, 3, 6]])
+    scale, shift = jnp.array([1.0, 1, 2, 1]), jnp.array([0.0, 1, 0, 0])
+    root = np.sqrt(3.5 + 1e-6)
+    np.testing.assert_allclose(layer_norm(x, scale, shift), [[-2 / root, -1 / root + 1, 0, 3 / root]], atol=1e-12)
+
+
+def test_rms_norm_removes_no_mean():
+    x = jnp.array([[3.0, 4]])
+    np.testing.assert_allclose(rms_norm(x, jnp.array([1.0, 2]), 0.5), [[3 / np.sqrt(13), 8 / np.sqrt(13)]], atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", [lambda x: layer_norm(x, jnp.ones(3), jnp.zeros(3)), lambda x: rms_norm(x, jnp.ones(3))])
+def test_a_constant_row_has_a_finite_gradient(norm):
+    y, back = jax.vjp(norm, jnp.zeros((1, 3)))
+    assert np.isfinite(y).all()
+    assert np.isfinite(back(jnp.ones((1, 3)))[0]).all()
+
+
+def test_gelu_exact_and_approximate():
+    x = jnp.linspace(-4, 4, 33)
+    np.testing.assert_allclose(gelu(x), x * (1 + erf(np.asarray(x) / np.sqrt(2))) / 2, atol=1e-12)
+    tanh = 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    np.testing.assert_allclose(gelu(x, approximate=True), tanh, atol=1e-12)
+
+
+def test_dropout_keeps_the_mean_and_without_a_key_everything():
+    x = jnp.ones(20000)
+    y = dropout(x, 0.25, jax.random.key(0))
+    assert set(np.unique(y)) == {0.0, 1 / 0.75}
+    assert float(y.mean()) == pytest.approx(1, abs=0.02)
+    assert dropout(x, 0.25, None) is x

@@ -1,0 +1,85 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.ops.mask import Causal, Dilated, Edges, Full, Global, Kept, Keys, Prefix, Segments, Window
+
+I, J = np.arange(2, 8), np.arange(8)
+ADJACENCY = jax.random.bernoulli(jax.random.key(0), 0.4, (8, 8))
+IDS = jnp.array([0, 0, 1, 1, 1, 2, 2, 2])
+KEEP = jnp.array([1, 0, 1, 1, 0, 1, 1, 0], bool)
+
+# Each mask with what it says of one pair, written out.
+MASKS = {
+    "full": (Full(), lambda i, j: True),
+    "causal": (Causal(), lambda i, j: j <= i),
+    "window": (Window(3, 2), lambda i, j: i - 2 <= j <= i + 1),
+    "itself": (Window(1, 1), lambda i, j: i == j),
+    "keys": (Keys(5), lambda i, j: j < 5),
+    "kept": (Kept(KEEP), lambda i, j: KEEP[j]),
+    "segments": (Segments(IDS, IDS), lambda i, j: IDS[i] == IDS[j]),
+    "edges": (Edges(ADJACENCY), lambda i, j: ADJACENCY[i, j]),
+    "prefix": (Causal() | Prefix(4), lambda i, j: j <= i or j < 4),
+    "dilated": (Dilated(3), lambda i, j: (i - j) % 3 == 0),
+    "global": (Global(2), lambda i, j: i < 2 or j < 2),
+    "and": (Causal() & Window(4, 4) & Keys(6), lambda i, j: j <= i and i - 4 < j < i + 4 and j < 6),
+    "not": (~(Causal() & Dilated(2)), lambda i, j: not (j <= i and (i - j) % 2 == 0)),
+}
+each = pytest.mark.parametrize("name", MASKS)
+
+
+@each
+def test_a_mask_says_what_its_words_say(name):
+    mask, allowed = MASKS[name]
+    expected = [[bool(allowed(i, j)) for j in J] for i in I]
+    np.testing.assert_array_equal(mask(jnp.asarray(I), jnp.asarray(J)), expected)
+
+
+@each
+def test_rows_and_columns_are_those_with_anything_allowed(name):
+    mask, _ = MASKS[name]
+    array = np.asarray(mask(jnp.asarray(I), jnp.asarray(J)))
+    np.testing.assert_array_equal(mask.rows(jnp.asarray(I), jnp.asarray(J)), array.any(axis=1))
+    np.testing.assert_array_equal(mask.columns(jnp.asarray(I), jnp.asarray(J)), array.any(axis=0))
+
+
+@each
+def test_nothing_is_allowed_outside_the_span(name):
+    mask, _ = MASKS[name]
+    for i0, i1 in ((2, 3), (3, 6), (2, 8)):
+        j0, j1 = mask.span(i0, i1)
+        block = np.asarray(mask(jnp.arange(i0, i1), jnp.asarray(J)))
+        assert not block[:, (j0 > J) | (j1 <= J)].any()
+
+
+def test_spans_are_as_narrow_as_the_masks():
+    assert Window(3, 2).span(4, 6) == (2, 7)
+    assert (Causal() & Window(3, 9)).span(4, 6) == (2, 6)
+
+
+@each
+def test_a_mask_is_a_pytree_and_jits(name):
+    mask, _ = MASKS[name]
+    i, j = jnp.asarray(I), jnp.asarray(J)
+    np.testing.assert_array_equal(jax.jit(lambda mask: mask(i, j))(mask), mask(i, j))
+
+
+def test_what_depends_on_keys_alone_says_so():
+    assert (Keys(3) | Prefix(2)).keys_only
+    assert (~Keys(3)).keys_only
+    assert not (Keys(3) & Causal()).keys_only
+    assert (Segments(IDS, IDS) & Causal()).indexed
+    assert not (Causal() & Keys(3)).indexed
+
+
+def test_a_count_may_be_traced():
+    counts = jnp.array([0, 3, 8])
+    masks = jax.vmap(lambda n: Keys(n)(jnp.arange(2), jnp.arange(8)))(counts)
+    np.testing.assert_array_equal(masks.sum(axis=-1), [[0, 0], [3, 3], [8, 8]])
+
+
+@pytest.mark.parametrize("make", [lambda: Window(0, 1), lambda: Window(1, 0), lambda: Dilated(0)])
+def test_sizes_below_one_are_refused_by_name(make):
+    with pytest.raises(ValueError, match="at least 1"):
+        make()

@@ -1,0 +1,459 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+import attnlab
+from attnlab.cli import VERBS, explain, main
+
+ROOT = Path(__file__).resolve().parent.parent
+EXPERIMENT = '''"""Softmax against linear, small.
+
+    attnlab run small.py
+"""
+from attnlab.lab.study import Experiment, Study, over
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Transformer
+from attnlab.tasks import Reverse
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(Reverse(), Transformer(width=16, heads=2), Train(steps=20)),
+    over("model.mechanism", softmax=Softmax(), linear=Linear()),
+    "which?",
+    quick={"train.steps": 2},
+)
+'''
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder with one experiment, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ATTNLAB_DEBUG", raising=False)
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "small.py").write_text(EXPERIMENT)
+    return tmp_path
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Puts functions in the place of a module of the laboratory."""
+
+    def fake(name, **functions):
+        module = ModuleType(name)
+        vars(module).update(functions)
+        monkeypatch.setitem(sys.modules, name, module)
+
+    return fake
+
+
+@pytest.fixture
+def runs(here):
+    """A folder of two runs that nobody trained."""
+    for variant in ("softmax", "linear"):
+        (here / "runs" / "small" / variant).mkdir(parents=True)
+        (here / "runs" / "small" / variant / "experiment.json").write_text("{}")
+    return here / "runs"
+
+
+def tree(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+# What goes wrong.
+
+FILE = "experiments/small.py"
+MALFORMED = [
+    ([], 2, "say what to do: list, show, run, report, sample, data"),
+    (["rnu", FILE], 2, "'rnu' is no verb; nearest: 'run'; known: list, show"),
+    (["--verison"], 2, "--verison is no option; nearest: '--version'"),
+    (["-q"], 2, "-q is no option"),
+    (["list", "mechanism"], 2, "list='mechanism' is not known; nearest: 'mechanisms'"),
+    (["list", "tasks", "models"], 2, "attnlab list takes no 'models'"),
+    (["show"], 2, "the following arguments are required: FILE"),
+    (["show", "no.py"], 2, "no.py: no such experiment file; there are: experiments/small.py"),
+    (["show", "experiments"], 2, "experiments: no such experiment file"),
+    (["show", FILE, "--quick"], 2, "attnlab show takes no '--quick'"),
+    (["run"], 2, "the following arguments are required: FILE"),
+    (["run", FILE, "--quik"], 2, "attnlab run takes no '--quik'; nearest: '--quick'; known: "),
+    (["run", FILE, "--qui"], 2, "attnlab run takes no '--qui'; nearest: '--quick'"),
+    (["run", FILE, "--out"], 2, "argument --out: expected one argument"),
+    (["run", FILE, "--out", FILE], 2, f"--out {FILE} is a file; name a folder"),
+    (
+        ["run", FILE, "--device", "gpuu"],
+        2,
+        "--device='gpuu' is not known; nearest: 'gpu'; known: cpu, gpu, tpu",
+    ),
+    (["run", FILE, "--fresh=yes"], 2, "argument --fresh: ignored explicit argument 'yes'"),
+    (["run", FILE, "steps"], 2, "'steps' must be field=value"),
+    (["run", FILE, "=1"], 2, "'=1' must be field=value"),
+    (["run", FILE, "train.step=1"], 2, "train.step: Train has no field 'step'; nearest: 'steps'"),
+    (["run", FILE, "steps=1"], 2, "steps: Experiment has no field 'steps'; nearest: 'train.steps'"),
+    (["run", FILE, "train.steps=1", "train.steps=2"], 2, "train.steps is given twice: '1' and '2'"),
+    (["run", FILE, "train.steps=-1"], 2, "train.steps=-1 must be at least 1"),
+    (["run", FILE, "train.steps=ten"], 2, "train.steps='ten' must be a whole number"),
+    (["run", FILE, "train.learning_rate=nan"], 2, "train.learning_rate=nan must be a finite number"),
+    (["run", FILE, "train.learning_rate=0"], 2, "train.learning_rate=0.0 must be a finite number above 0"),
+    (["run", FILE, "train.seeds=1,1"], 2, "train.seeds=(1, 1) must name different seeds"),
+    (["run", FILE, "train.schedule=cosin"], 2, "train.schedule='cosin' must be one of constant, cosine"),
+    (["run", FILE, "model.widht=8"], 2, "model.widht: Transformer has no field 'widht'; nearest: 'width'"),
+    (["run", FILE, "model.heads=3"], 2, "model.heads=3 must divide model.width=16"),
+    (["run", FILE, "model.heads=0"], 2, "model.heads=0 must be at least 1"),
+    (["run", FILE, "model.dropout=1.5"], 2, "model.dropout=1.5 must be at least 0 and below 1"),
+    (["run", FILE, "model.mechanism=sofmax"], 2, "model.mechanism='sofmax' is not known; nearest: 'softmax'"),
+    (["run", FILE, "model.mechanism.blok=8"], 2, "model.mechanism.blok: no variant has a field 'blok'"),
+    (["run", FILE, "model.mechanism.block=0"], 2, "model.mechanism: block=0 must be at least 1"),
+    (
+        ["run", FILE, "model.mechanism.feature=elu"],
+        2,
+        "model.mechanism.feature='elu' is not known; nearest: ",
+    ),
+    (["run", FILE, "model.position=sinus"], 2, "model.position='sinus' is not known; nearest: 'sinusoidal'"),
+    (["run", FILE, "model.tied=maybe"], 2, "model.tied='maybe' must be true or false"),
+    (["run", FILE, "task=revers"], 2, "task='revers' is not known; nearest: 'reverse'; known: dates"),
+    (
+        ["run", FILE, "task=sigmorphon", "task.language=hungarian"],
+        2,
+        "task.language='hungarian' is not known",
+    ),
+    (["report"], 2, "the following arguments are required: RUNS"),
+    (["report", "runs"], 4, "runs holds no runs: no folder in it has experiment.json"),
+    (["report", FILE], 4, f"{FILE} holds no runs"),
+    (["sample", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it would hold experiment.json"),
+    (["sample", "runs/x"], 2, "the following arguments are required: --input"),
+    (["sample", "--input", "x"], 2, "the following arguments are required: RUN"),
+    (["data", "cmudcit"], 2, "data='cmudcit' is not known; nearest: 'cmudict'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"), MALFORMED, ids=[" ".join(a) or "-" for a, _, _ in MALFORMED]
+)
+def test_malformed_lines_give_one_line_and_write_nothing(here, capfd, arguments, code, words):
+    before = tree(here)
+    assert main(arguments) == code
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"attnlab: error: {words}"), shown.err
+    assert shown.err.count("\n") == 1
+    assert "Traceback" not in shown.err
+    assert tree(here) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("study = (", "experiments/broken.py:1: '(' was never closed"),
+        ("x = 1", "experiments/broken.py: no `study` in it"),
+        (EXPERIMENT.replace("heads=2", "heads=3"), "experiments/broken.py:12: model.heads=3 must divide"),
+        (EXPERIMENT.replace("heads=2", "head=2"), "experiments/broken.py:12: TypeError: "),
+        (
+            EXPERIMENT.replace("Linear,", "Lineer,"),
+            "experiments/broken.py:6: ImportError: cannot import name",
+        ),
+    ],
+)
+def test_a_broken_experiment_gives_file_and_line(here, capfd, text, words):
+    Path("experiments/broken.py").write_text(text)
+    before = tree(here)
+    assert main(["run", "experiments/broken.py"]) == 2
+    shown = capfd.readouterr()
+    assert shown.err.startswith(f"attnlab: error: {words}"), shown.err
+    assert shown.err.count("\n") == 1
+    assert tree(here) == before
+
+
+@pytest.mark.parametrize("device", ["gpu", "tpu"])
+def test_a_device_that_is_absent(here, capfd, device):
+    import jax
+
+    if any(found.platform == device for found in jax.devices()):
+        pytest.skip(f"there is a {device} here")
+    assert main(["run", FILE, "--device", device]) == 2
+    extra = {"gpu": "jax[cuda13]", "tpu": "jax[tpu]"}[device]
+    line = (
+        f'attnlab: error: --device {device}: jax finds none here; where there is one: pip install "{extra}"\n'
+    )
+    assert capfd.readouterr().err == line
+    assert jax.devices()[0].platform != device
+
+
+def test_a_terminal_that_knows_few_letters(here):
+    done = code(["list", "mechanisms"], here, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "linear   y_t = ?(q_t)" in done.stdout
+
+
+def code(command, folder, **settings):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | settings
+    return subprocess.run(
+        [sys.executable, "-m", "attnlab", *command],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "leaves"),
+    [(["--version"], 0), ([], 2), (["run", FILE, "model.heads=3"], 2), (["sample", "x", "--input", "y"], 4)],
+)
+def test_as_a_process(here, command, leaves):
+    done = code(command, here)
+    assert done.returncode == leaves
+    assert done.stderr.count("\n") == (1 if leaves else 0)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away(here):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    program = subprocess.Popen(
+        [sys.executable, "-m", "attnlab", "--help"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=here,
+        env=environment,
+    )
+    program.stdout.close()
+    assert program.stderr.read() == b""
+    program.stderr.close()
+    assert program.wait() == 141
+
+
+# What goes right.
+
+
+def test_help_loads_nothing_heavy(here):
+    heavy = "{'jax', 'numpy', 'rich', 'tyro'}"
+    loaded = f"import sys; from attnlab.cli import main; main(['--help']); print(set(sys.modules) & {heavy})"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, cwd=here, env=environment
+    )
+    assert done.stdout.endswith("set()\n")
+    for verb in VERBS:
+        assert f"  {verb} " in done.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(capsys, verb):
+    assert main([verb, "--help"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(f"usage: attnlab {verb} ")
+    assert shown.err == ""
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"attnlab {attnlab.__version__}\n"
+
+
+def test_list(here, capsys):
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    for name in ("softmax", "linear", "sinusoidal", "rotary", "transformer", "dates", "reverse", FILE):
+        assert f"  {name} " in out
+    assert "Softmax against linear, small." in out
+
+
+def test_list_one_kind(here, capsys):
+    assert main(["list", "positions"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "positions"
+    assert {line.split()[0] for line in lines[1:]} == set(attnlab.POSITIONS)
+
+
+def test_show(here, capsys, fake):
+    fake(
+        "attnlab.lab.describe",
+        describe=lambda study: [{"variant": name, "parameters": 1234} for name in study.variants()],
+    )
+    assert main(["show", FILE, "model.width=32", "model.mechanism.block=8"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "small: which?"
+    words = [line.split() for line in lines]
+    assert ["model.width", "32"] in words
+    assert ["≠", "model.mechanism", "softmax:", "softmax"] in words
+    assert ["≠", "model.mechanism.block", "linear:", "8"] in words
+    assert words[-3:] == [["variant", "parameters"], ["softmax", "1,234"], ["linear", "1,234"]]
+    assert tree(here) == ["experiments", FILE]
+
+
+@pytest.fixture
+def ran(here, fake):
+    """`run` with nothing trained: what it was called with, and the table it prints."""
+    calls = []
+
+    def run(study, **options):
+        calls.append(SimpleNamespace(study=study, **options))
+        return SimpleNamespace(
+            folder=Path("runs/small"), report=Path("runs/small/report.html"), code=run.code
+        )
+
+    run.code = 0
+    fake("attnlab.lab.runs", run=run)
+    fake("attnlab.lab.table", results_table=lambda folder: f"table of {folder}")
+    return SimpleNamespace(calls=calls, run=run)
+
+
+def test_run(ran, capsys):
+    assert (
+        main(["run", FILE, "train.steps=5", "--quick", "model.mechanism=linear", "--out", "elsewhere"]) == 0
+    )
+    (call,) = ran.calls
+    assert list(call.study.variants()) == ["linear"]
+    assert call.study.base.train.steps == 5
+    assert (call.study.name, call.out, call.quick, call.fresh) == ("small", Path("elsewhere"), True, False)
+    assert call.command == f"attnlab run {FILE} train.steps=5 model.mechanism=linear --quick"
+    assert capsys.readouterr().out == "table of runs/small\nreport: runs/small/report.html\n"
+
+
+def test_run_by_default(ran):
+    assert main(["run", FILE, "--device", "cpu"]) == 0
+    (call,) = ran.calls
+    assert (call.out, call.quick, call.fresh) == (Path("runs"), False, False)
+
+
+def test_the_command_that_is_kept_names_no_folder_of_this_machine(ran, here):
+    assert main(["run", str(here / FILE), "task.seed=1"]) == 0
+    assert ran.calls[0].command == "attnlab run small.py task.seed=1"
+
+
+def test_lanes_that_diverged_leave_with_5(ran, capsys):
+    ran.run.code = 5
+    assert main(["run", FILE]) == 5
+    shown = capsys.readouterr()
+    assert "table of" in shown.out
+    assert shown.err.count("\n") == 1
+    assert "diverged" in shown.err
+
+
+@pytest.mark.parametrize("folder", ["runs", "runs/small", "runs/small/linear"])
+def test_report(runs, capsys, fake, folder):
+    fake("attnlab.lab.report", report=lambda folder: folder / "report.html")
+    assert main(["report", folder]) == 0
+    assert capsys.readouterr().out == "report: runs/small/report.html\n"
+
+
+def test_sample(runs, capsys, fake):
+    fake(
+        "attnlab.lab.look",
+        sample=lambda run, text: {
+            "answer": "21",
+            "source": list(text),
+            "target": ["2", "1"],
+            "map": [[0, 1], [1, 0]],
+        },
+    )
+    assert main(["sample", "runs/small/softmax", "--input", "12"]) == 0
+    assert capsys.readouterr().out == "21\n\n  12\n2  █\n1 █\n"
+
+
+def test_sample_of_a_study_names_its_runs(runs, capsys):
+    assert main(["sample", "runs/small", "--input", "12"]) == 4
+    assert capsys.readouterr().err == (
+        "attnlab: error: runs/small is not a run folder; runs in it: runs/small/linear, runs/small/softmax\n"
+    )
+
+
+def test_sample_takes_an_input_that_looks_like_an_option(runs, fake, capsys):
+    fake("attnlab.lab.look", sample=lambda run, text: {"answer": text})
+    assert main(["sample", "runs/small/linear", "--input=--help"]) == 0
+    assert capsys.readouterr().out == "--help\n"
+
+
+def test_data(fake, capsys):
+    rows = [("cmudict", "a.txt", "verified", "/d/a.txt"), ("cmudict", "b.txt", "fetched", "/c/b.txt")]
+    fake("attnlab.data.sources", report=lambda names: iter(rows))
+    assert main(["data"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["set", "file", "where"],
+        *[list(row) for row in rows],
+    ]
+
+
+def test_data_that_is_not_to_be_had(fake, capsys):
+    rows = [
+        ("x", "a", "x/a is missing: looked\nhere", None),
+        ("x", "b", "altered", None),
+        ("x", "c", "verified", "/c"),
+    ]
+    fake("attnlab.data.sources", report=lambda names: rows)
+    assert main(["data", "x"]) == 3
+    shown = capsys.readouterr()
+    assert shown.err == "attnlab: error: x/a: x/a is missing: looked here (and 1 more)\n"
+    assert shown.out.count("not to be had") == 2
+
+
+# Exit codes.
+
+
+class Coded(Exception):
+    """An error that brings its own code."""
+
+    exit_code = 3
+
+
+def raising(error):
+    def act(options):
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("error", "leaves", "line"),
+    [
+        (Coded("line one\nline two"), 3, "attnlab: error: line one line two"),
+        (
+            OSError(28, "No space left on device", "runs/x"),
+            4,
+            "attnlab: error: runs/x: No space left on device",
+        ),
+        (
+            RuntimeError("boom\nmore"),
+            1,
+            "attnlab: error: unexpected RuntimeError: boom more; --debug shows where",
+        ),
+        (ValueError("jax said"), 1, "attnlab: error: unexpected ValueError: jax said; --debug shows where"),
+        (KeyError("x"), 1, "attnlab: error: unexpected KeyError: 'x'; --debug shows where"),
+        (Coded(), 3, "attnlab: error: Coded"),
+        (KeyboardInterrupt(), 130, "attnlab: interrupted"),
+    ],
+)
+def test_exit_codes(monkeypatch, capsys, error, leaves, line):
+    monkeypatch.setitem(VERBS, "list", SimpleNamespace(run=lambda *_: raising(error)(None)))
+    assert main(["list"]) == leaves
+    assert capsys.readouterr().err == line + "\n"
+
+
+def test_a_signal_s_code_is_no_error():
+    error = Coded("stopped by SIGTERM at step 3, saved")
+    error.exit_code = 143
+    assert explain(error) == ("attnlab: stopped by SIGTERM at step 3, saved", 143)
+
+
+def test_a_refusal_of_ours_is_the_user_s_to_mend():
+    from attnlab.training.config import Train
+
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011
+        Train(steps=0)
+    assert explain(refusal.value)[1] == 2
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011
+        int("x")
+    assert explain(refusal.value)[1] == 1
+
+
+@pytest.mark.parametrize("switch", [["--debug"], []])
+def test_debug_shows_the_traceback(monkeypatch, capsys, switch):
+    if not switch:
+        monkeypatch.setenv("ATTNLAB_DEBUG", "1")
+    assert main(["rnu", *switch]) == 2
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown
+    assert shown.splitlines()[-1].startswith("attnlab: error: 'rnu' is no verb")
