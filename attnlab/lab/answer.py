@@ -9,7 +9,7 @@ from attnlab.lab.statistics import difference
 
 
 def verdicts(found: list[Outcome]) -> list[Markup]:
-    """What the finished runs say of each other: the best, the first of `outcomes`, against each of the rest."""
+    """What finished runs say of each other: the best, the first of `outcomes`, against each of the rest."""
     finished = [outcome for outcome in found if outcome.result is not None]
     if not finished:
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]

@@ -75,6 +75,7 @@ td{white-space:nowrap}
 td.state{text-align:left;color:var(--ink-2);white-space:normal}
 .tight th,.tight td{padding-top:.28rem;padding-bottom:.28rem}
 .tight tbody th{font-weight:400}
+.facts{width:auto}
 .facts th{font-weight:400;color:var(--ink-2)}
 .facts td{white-space:normal;overflow-wrap:anywhere}
 .facts td,.facts th{text-align:left;padding:.35rem 1.2rem .35rem 0}
@@ -109,7 +110,8 @@ details:last-of-type{border-bottom:1px solid var(--rule)}
 details details{margin-left:1rem}
 summary{cursor:pointer;font-size:.95rem}
 summary:focus-visible,.scroll:focus-visible{outline:2px solid var(--v0);outline-offset:3px}
-pre{overflow-x:auto;background:var(--wash);padding:.9rem 1rem;border-radius:6px;font-size:.78rem;
+pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--wash);padding:.9rem 1rem;
+  border-radius:6px;font-size:.78rem;
   line-height:1.5}
 code,pre{font-family:ui-monospace,"Cascadia Mono","SF Mono",Menlo,Consolas,"Noto Sans Mono",monospace}
 code{font-size:.85em;overflow-wrap:anywhere}
@@ -122,6 +124,7 @@ _NARROW = """
 @media (max-width:44rem){
   main{padding:1.6rem 1rem 3rem}
   section{margin-top:2.4rem}
+  .heads{grid-template-columns:1fr 1fr}
   .strip{grid-template-columns:minmax(3.2rem,5.5rem) 1fr;column-gap:.6rem}
   .results thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
   .results,.results tbody,.results tr,.results th,.results td{display:block}
@@ -140,11 +143,11 @@ _PAPER = """
   main{padding:0;max-width:none}
   section{margin-top:1.6rem}
   h2,h3,figcaption,summary,.legend,.ramp,section>p.quiet:not(:last-child){break-after:avoid}
-  figure,.strip,tr,.banner,.answer p{break-inside:avoid}
+  figure,.strip,tr,.banner,p{break-inside:avoid}
   .scroll{overflow:visible}
   table{font-size:8.5pt} thead th{font-size:7.5pt} td .quiet{font-size:7.5pt}
   th,td{padding-left:.5rem}
-  pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:7pt}
+  pre{font-size:7pt}
   .map{max-width:100%;min-width:0!important}
   .pair{grid-template-columns:1fr 1fr}
   svg,.swatch i{print-color-adjust:exact;-webkit-print-color-adjust:exact}

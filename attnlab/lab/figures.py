@@ -66,13 +66,21 @@ def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    settings = {"svg.fonttype": "none", "svg.hashsalt": key, "font.size": 10, "path.simplify_threshold": 0.3}
-    with matplotlib.rc_context(settings):
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": key,
+        "font.size": 10,
+        "path.simplify_threshold": 0.3,
+    }
+    with matplotlib.rc_context():
+        # As matplotlib comes, whatever the settings of the person who draws.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
         figure = Figure(figsize=(5, 3.1), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for one in curves:
-            _draw(axes, one)
+            _draw(axes, one, in_percent(key))
         _dress(axes, curves, key)
         file = StringIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
@@ -99,18 +107,19 @@ def _thin(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray
     if size < 2:
         return steps, values
     starts = np.arange(0, len(steps), size)
-    counts = np.diff([*starts, len(steps)])
+    counts = np.diff(starts, append=len(steps))
     return np.add.reduceat(steps, starts) / counts, np.add.reduceat(values, starts) / counts[:, None]
 
 
-def _draw(axes: Any, one: Curve) -> None:
+def _draw(axes: Any, one: Curve, rate: bool) -> None:
     style = {"color": _VARIANTS[one.order % 8], "linewidth": 1.8}
     marker = {"marker": "o", "markersize": 3.5} if len(one.steps) <= 12 else {}
     if one.values.shape[1]:
-        dashes = _DASHES[one.order % len(_DASHES)]
+        dashes = _DASHES[(one.order + one.order // 8) % len(_DASHES)]
         axes.plot(one.steps, one.values.mean(1), linestyle=dashes, **style, **marker)
-    if one.values.shape[1] > 1:
-        axes.fill_between(one.steps, *one.band(), color=style["color"], alpha=0.18, linewidth=0)
+    if band := one.band():
+        low, high = (np.clip(end, 0, 1) for end in band) if rate else band
+        axes.fill_between(one.steps, low, high, color=style["color"], alpha=0.18, linewidth=0)
     for steps, values in one.cut:
         axes.plot(steps, values, linestyle=":", color=style["color"], linewidth=1)
         axes.plot(steps[-1:], values[-1:], "x", color=style["color"], markersize=6)
@@ -127,8 +136,8 @@ def _dress(axes: Any, curves: Sequence[Curve], key: str) -> None:
     axes.set_xlabel("step", color=_INK)
     axes.set_xlim(0, max(one.steps[-1] for one in curves) * 1.02)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
     if in_percent(key):
-        axes.yaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
     elif _decades(curves) > 1.3:
         axes.set_yscale("log")
@@ -152,7 +161,8 @@ def _inline(svg: str, label: str) -> Markup:
     # Names of groups repeat from figure to figure; those that something refers to are hashes.
     body = re.sub(r'<g id="[^"]*"', "<g", body)
     body = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", body)
-    body = re.sub(r"(\.\d{2})\d+", r"\1", body)
+    # A hundredth of a point is enough for a place; the numbers along the axes stand between tags and stay.
+    body = re.sub(r"<[^>]*>", lambda found: re.sub(r"(\.\d{2})\d+", r"\1", found[0]), body)
     for stand_in, ours in {_INK: "ink-2", _GRID: "grid"}.items():
         body = body.replace(stand_in, f"var(--{ours})")
     for n, stand_in in enumerate(_VARIANTS):

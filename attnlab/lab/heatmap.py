@@ -94,7 +94,7 @@ def _shade(weight: float) -> float:
 
 def _cells(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any]) -> Markup:
     places = np.argwhere(np.abs(weights) >= 0.002)
-    cells = [_cell(weights[t, s], t, s, f"{target[t]} ← {source[s]}") for t, s in places]
+    cells = [_cell(float(weights[t, s]), t, s, f"{target[t]} ← {source[s]}") for t, s in places]
     return tag("g", *cells)
 
 

@@ -19,7 +19,10 @@ def making(found: list[Outcome]) -> Markup:
         details("Commands", [tag("pre", tag("code", command)) for command in _commands(found)]),
         details("Machine and versions", _facts(found, [o.environment for o in found])),
         details("Data fingerprints", _facts(found, [_fingerprint(o) for o in found])),
-        [details(["Configuration of ", name(o.name)], _json(o.experiment.get("experiment"))) for o in found],
+        [
+            details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment")))
+            for o in found
+        ],
     ]
     return section("How it was made", *parts)
 
@@ -78,5 +81,7 @@ def _said(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _json(value: Any) -> Markup | None:
-    return tag("pre", tag("code", json.dumps(value, indent=1, ensure_ascii=False))) if value else None
+def _listing(config: Any) -> Markup | None:
+    """A line for each field, by the path that the command line knows it by."""
+    lines = [f"{path}={_said(value)}" for path, value in _fields(config, ())] if config else []
+    return tag("pre", tag("code", "\n".join(lines))) if lines else None

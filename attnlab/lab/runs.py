@@ -48,7 +48,7 @@ def run(
         study = glimpse(study)
     name = folder_name(study.name or "study")
     problems: dict[Any, Problem] = {}
-    plans = [_plan(study, variant, experiment, Path(out) / name, quick, fresh, problems) for variant, experiment in study.variants().items()]
+    plans = [_plan(study, variant, experiment, Path(out) / name, quick, fresh, problems) for variant, experiment in study.variants(quick).items()]
     diverged = 0
     for n, plan in enumerate(plans):
         diverged += len(_conduct(plan, n, len(plans), command, progress)["diverged"])
@@ -58,14 +58,13 @@ def run(
 
 
 def glimpse(study: Study) -> Study:
-    """The study as `--quick` runs it: its own `quick` fields, or a few steps of the first two seeds."""
+    """The study with what `--quick` changes: its own `quick` fields, or a few steps of the first two seeds."""
     if study.quick:
-        return replace(study, base=change(study.base, **study.quick))
+        return study
     train = study.base.train
-    short = replace(
-        train, steps=min(train.steps, 64), warmup=min(train.warmup, 16), seeds=train.seed_list[:2], evaluate_every=64, save_every=64
-    )
-    return replace(study, base=replace(study.base, train=short))
+    return replace(study, quick={
+        "train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16), "train.seeds": train.seed_list[:2],
+    })  # fmt: skip
 
 
 @dataclass(frozen=True)

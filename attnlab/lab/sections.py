@@ -57,7 +57,9 @@ def findings(found: list[Outcome]) -> Markup:
         for o in found
         if o.result is None
     ]
-    return section("The answer", tag("div", said, class_="said"), plot, readings, unfinished, class_="answer")
+    quick = any(outcome.experiment.get("quick") for outcome in found)
+    heading = "The answer of a quick run" if quick else "The answer"
+    return section(heading, tag("div", said, class_="said"), plot, readings, unfinished, class_="answer")
 
 
 def numbers(found: list[Outcome]) -> Markup:
@@ -70,7 +72,7 @@ def numbers(found: list[Outcome]) -> Markup:
 
 
 NOTES = (
-    "Metrics are of the test set, with 95% intervals (Student's t over seeds; a rate's is cut at 0 and 100%). "
+    "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). "
     "All lanes (seeds times learning rates) train together: time and memory are of all of them, FLOPs of "
     "one. The decoding state is what one example takes. Point at a number for all its digits."
 )
@@ -143,7 +145,7 @@ def _figure(key: str, curves: list[Curve]) -> Markup:
 
 
 def _key(one: Curve) -> Markup:
-    dash = DASHES[one.order % len(DASHES)]
+    dash = DASHES[(one.order + one.order // 8) % len(DASHES)]
     line = tag("line", x1=0, x2=30, y1=5, y2=5, stroke_width=2.5, stroke_dasharray=dash)
     return tag("li", tag("svg", line, aria_hidden="true"), name(one.name), class_=f"v{one.order % 8}")
 

@@ -65,7 +65,7 @@ def difference(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> t
     Raises ValueError as `interval` does, and where the lengths differ.
     """
     pairs = _pairs(a, b)
-    return _mean(pairs), *interval(pairs, level)
+    return _mean(pairs), *interval(pairs.tolist(), level)
 
 
 def compare(

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+SIDE_BY_SIDE = 3
+NARROW = ("parameters", "FLOPs a step", "decoding state", "diverged lanes")
+
+
 @dataclass(frozen=True)
 class Cell:
     """A number as a person reads it; `note` stands smaller below it, `exact` is what the file holds."""
@@ -24,22 +28,47 @@ class Cell:
 
 
 def results_table(folder: Path) -> Table:
-    """The table of a study's folder (`OUT/<experiment>`), for a terminal. Raises FolderError."""
-    # rich costs time to import, and a report for a file needs none of it.
+    """The table of a study's folder (`OUT/<experiment>`), for a terminal. Raises FolderError.
+
+    A few variants stand side by side, with all their numbers; more stand one below
+    the other, with those for which eighty columns have room.
+    """
+    # rich costs time to import, and the page needs none of it.
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     found = outcomes(folder)
-    table = Table(title=Text(Path(folder).name), title_justify="left")
-    table.add_column("variant")
     heads, rows = table_of(found)
-    for head in heads:
-        table.add_column(Text(head), justify="right")
-    for outcome, cells in zip(found, rows, strict=True):
-        # Text, not str: rich would take square brackets in a name for its own markup.
-        words = [Text(f"{cell.text}\n{cell.note}" if cell.note else cell.text) for cell in cells]
-        table.add_row(Text(outcome.name), *words)
+    if len(found) <= SIDE_BY_SIDE:
+        lines = [["", *(o.name for o in found)], *zip(heads, *(map(_line, row) for row in rows), strict=True)]
+    else:
+        kept = [n for n, head in enumerate(heads) if n == 0 or head in NARROW]
+        lines = [["", *(heads[n] for n in kept)]]
+        lines += [[o.name, *(_short(row[n]) for n in kept)] for o, row in zip(found, rows, strict=True)]
+    table = Table(
+        title=Text(Path(folder).resolve().name),
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+    )
+    # Text, not str: rich would take square brackets in a name for its own markup.
+    for n, head in enumerate(lines[0]):
+        whole = len(found) > SIDE_BY_SIDE and n < 2
+        table.add_column(Text(head), justify="right" if n else "left", overflow="fold", no_wrap=whole)
+    for line in lines[1:]:
+        table.add_row(*map(Text, line))
     return table
+
+
+def _line(cell: Cell) -> str:
+    return f"{cell.text} ({cell.note})" if cell.note else cell.text
+
+
+def _short(cell: Cell) -> str:
+    # How far a run is that has not finished would take the room of the numbers.
+    return _line(cell).split(", ")[0]
 
 
 def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:

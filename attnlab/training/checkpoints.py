@@ -58,7 +58,7 @@ class Checkpoints:
                 writer.save((growing / "state").absolute(), flat(state))
             manifest = {"step": step, "facts": facts, "leaves": described(state), "files": hashes(growing)}
             with (growing / MANIFEST).open("w") as file:
-                json.dump(manifest, file, indent=1)
+                json.dump({**manifest, "digest": digest(manifest)}, file, indent=1)
                 file.flush()
                 os.fsync(file.fileno())
             if final.exists():
@@ -90,6 +90,8 @@ class Checkpoints:
         folder = self.folder / str(step)
         try:
             manifest = json.loads((folder / MANIFEST).read_text())
+            if manifest.pop("digest") != digest(manifest):
+                raise ValueError("it was altered")
             found = hashes(folder)
             wanted, leaves, facts = manifest["files"], manifest["leaves"], manifest["facts"]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -128,6 +130,11 @@ def described(tree: Any) -> dict[str, list]:
     return {
         jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)] for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
     }
+
+
+def digest(manifest: dict[str, Any]) -> str:
+    """The sha256 of a manifest, by which it answers for itself."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def hashes(folder: Path) -> dict[str, list]:

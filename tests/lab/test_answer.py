@@ -1,4 +1,4 @@
-"""The sentences against numbers worked out here; a metric of which less is better; and what is never claimed."""
+"""The sentences against numbers worked out by hand, and what is never claimed."""
 
 import re
 from html import unescape

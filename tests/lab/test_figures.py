@@ -77,6 +77,18 @@ def test_any_numbers_give_a_figure(values, key):
     assert not re.search("http|<style|<metadata|DOCTYPE|<script", drawn)
 
 
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([[1.0], [0.0005]], {"1", "0.1", "0.01", "0.001"}),
+        ([[0.125], [0.127]], {"0.1250", "0.1255", "0.1270"}),
+    ],
+)
+def test_the_numbers_along_the_axes_are_whole(values, ticks):
+    drawn = draw([curve(run(values), "loss")], "loss", "x")
+    assert ticks <= set(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))
+
+
 def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():
     curves = [curve(run([[3.0, 2.0], [1.0, 2.0]]), "loss")]
     drawn = draw(curves, "loss", "x")

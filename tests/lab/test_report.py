@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,7 +12,7 @@ import pytest
 
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.report import report
-from tests.lab.synthetic import write_study
+from tests.lab.synthetic import write_run, write_study
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&amp;{}${7*7}</style></title>"
 
@@ -46,7 +47,83 @@ def study(tmp_path):
 
 def test_the_page_says_what_the_folders_say(study):
     page = read(study)
+    question = "Does softmax attention read human-written dates better than linear attention?"
+    assert page.text.count(question) == 1
+    assert "softmax is better than linear." in page.text
     results = {name: RunFolder(study / name).read("result") or {} for name in ("softmax", "linear")}
+    for name, result in results.items():
+        found = result["metrics"]["exact_match"]
+        low, high = (f"{100 * found[end]:.1f}" for end in ("low", "high"))
+        mean = f"{100 * found['mean']:.1f}%"
+        assert f"{name}: exact match {mean} (95% interval {low}–{high}%, 3 seeds)." in page.text
+    for word in ("312,456", "1.62 GFLOP", "24.6 kB", "95.3 ms", "0 of 3", "attnlab run experiments/dates.py"):
+        assert word in page.text
+    assert results["softmax"]["fingerprint"] in page.text
+    assert "model.width=64" in page.text
+    assert len([tag for tag, attributes in page.tags if attributes.get("class") == "curve"]) == 2
+
+
+def test_the_page_is_the_same_each_time(study):
+    first = report(study).read_bytes()
+    assert report(study).read_bytes() == first
+    assert len(first) < 400_000
+
+
+def test_a_study_imports_no_jax_and_reads_no_registry(study):
+    program = (
+        "import sys; from attnlab.lab.report import report; from attnlab.lab.table import results_table; "
+        f"report({str(study)!r}); results_table({str(study)!r}); "
+        "assert not {'jax', 'flax', 'matplotlib.pyplot', 'attnlab.mechanisms'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_nothing_is_fetched_and_nothing_runs(study):
+    page = read(study)
+    assert "http:" not in page.source
+    assert "https:" not in page.source
+    assert not re.findall(r"@import|url\((?!#)", page.source)
+    for tag, attributes in page.tags:
+        assert tag not in {"script", "iframe", "object", "embed", "form", "base"}
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            if name in {"src", "href", "xlink:href", "srcset", "action", "data"}:
+                assert value.startswith("#") or value == "data:,"
+    policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+
+
+def test_hostile_names_stay_text(tmp_path):
+    names = ["<img src=x onerror=alert(3)>", '"><svg onload=alert(4)>', "'[red]x", "&lt;b&gt;"]
+    for name in names:
+        write_run(tmp_path / name, name, question=HOSTILE, groups=(HOSTILE,), steps=100)
+    run = RunFolder(tmp_path / names[0])
+    for file in ("experiment", "environment", "result"):
+        found = run.read(file) or {}
+        run.write(file, {**found, "fingerprint": HOSTILE, "command": HOSTILE, HOSTILE: HOSTILE})
+    found = run.read("experiment") or {}
+    run.write(
+        "experiment",
+        {**found, "experiment": {HOSTILE: HOSTILE, "train": [HOSTILE], "model": {"registry": []}}},
+    )
+    result = run.read("result") or {}
+    result["metrics"][HOSTILE] = result["metrics"]["exact_match"]
+    result["diverged"] = [{"seed": HOSTILE, "learning_rate": HOSTILE, "step": HOSTILE}, HOSTILE]
+    run.write("result", result)
+    run.write("maps", {"source": [HOSTILE, "\u0000"], "target": ["\ud800"], "layers": [[[[0.5, 0.5]]]]})
+    plain = read(write_study(tmp_path.parent / "plain", steps=100))
+    page = read(tmp_path)
+    assert {tag for tag, _ in page.tags} <= {tag for tag, _ in plain.tags}
+    allowed = {name for _, attributes in plain.tags for name in attributes}
+    assert {name for _, attributes in page.tags for name in attributes} <= allowed
+    for words in [*names, " ".join(HOSTILE.split())]:
+        assert words in page.text
+
+
+def test_a_half_finished_run_is_listed_and_never_averaged(tmp_path):
+    write_study(tmp_path, {"softmax": {}, "linear": {"finished": False, "steps": 1000}}, groups=())
+    page = read(tmp_path)
+    assert "1 of 2 variants finished" in page.text
     assert page.text.count("unfinished, 250 of 1,000 steps") == 2
     assert "better" not in page.text.replace("read human-written dates better", "")
     curves = [attributes["aria-label"] for _, attributes in page.tags if attributes.get("class") == "curve"]
@@ -135,7 +212,7 @@ def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    """Loads a page, given as bytes, from a server of one's own: what was asked of it, and the console's lines."""
+    """Loads a page from a server of one's own: what was asked of it, the console's lines, the tree."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("no Chromium on this machine")

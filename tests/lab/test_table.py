@@ -45,6 +45,16 @@ def test_the_terminal_says_the_same(tmp_path):
     assert "1 of 3" in text
 
 
+def test_many_variants_fit_eighty_columns_by_their_headline(tmp_path):
+    names = ["softmax", "linear", "delta", "gated-linear", "retention"]
+    write_study(tmp_path, {name: {} for name in names}, steps=40)
+    file = io.StringIO()
+    Console(file=file, width=80).print(results_table(tmp_path))
+    for outcome, cells in zip(outcomes(tmp_path), table_of(outcomes(tmp_path))[1], strict=True):
+        (line,) = [line for line in file.getvalue().splitlines() if line.split()[:1] == [outcome.name]]
+        assert f"{cells[0].text} ({cells[0].note})" in line
+
+
 @pytest.mark.parametrize("name", ["[red]x[/red]", "[/]", "日本", ":smile:"])
 def test_names_are_printed_as_they_are(tmp_path, name):
     write_run(tmp_path / name.replace("/", ""), "x", steps=40)

@@ -1,0 +1,28 @@
+"""Reverse: can softmax and linear attention turn a sequence of integers around?
+
+Claim: TODO
+Command: attnlab run experiments/reverse.py
+Minutes on two cores: TODO
+Expected: TODO
+
+Sequences of integers 0-49; trained on lengths 1-25, examined on lengths 1-30, as in the JoeyNMT tutorial (Kreutzer et
+al. 2019), whose recurrent model reaches a test BLEU of 95.19. This is a Transformer, and its metric is exact match,
+which is stricter: the two numbers do not compare.
+"""
+
+from attnlab.lab.study import Experiment, Study, over
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Transformer
+from attnlab.tasks.reverse import Reverse
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Reverse(),
+        model=Transformer(width=64, heads=4, layers=2),
+        train=Train(steps=1500, batch_size=64, learning_rate=2e-3, warmup=100, seeds=2, evaluate_every=250, save_every=500),
+    ),
+    over("model.mechanism", softmax=Softmax(), linear=Linear()),
+    question="Can softmax and linear attention turn a sequence of integers around?",
+    quick={"task.buckets": 1, "train.steps": 64, "train.warmup": 16, "train.seeds": 1},
+)

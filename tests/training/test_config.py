@@ -1,0 +1,25 @@
+import math
+
+import pytest
+
+from attnlab.training.config import Train
+
+
+def test_lanes_are_every_seed_at_every_rate():
+    train = Train(seeds=(4, 9), learning_rate=(1e-3, 1e-2))
+    assert train.lanes == ((4, 1e-3), (4, 1e-2), (9, 1e-3), (9, 1e-2))
+    assert Train(seeds=2).seed_list == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("steps", 0), ("steps", -5), ("batch_size", 0), ("accumulate", 0), ("evaluate_every", 0), ("save_every", -1),
+        ("warmup", -1), ("weight_decay", -0.1), ("clip", math.nan), ("learning_rate", math.nan), ("learning_rate", 0.0),
+        ("learning_rate", (1e-3, math.inf)), ("learning_rate", ()), ("learning_rate", (1e-3, 1e-3)),
+        ("seeds", 0), ("seeds", ()), ("seeds", (1, 1)), ("seeds", (2**32,)), ("seeds", (-1,)),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_refused_naming_the_field(field, value):
+    with pytest.raises(ValueError, match=f"train.{field}="):
+        Train(**{field: value})

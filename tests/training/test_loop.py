@@ -1,0 +1,104 @@
+"""Training as a whole: recording, saving, going on after a stop to the same bits."""
+
+import os
+import signal
+
+import jax
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import MECHANISMS
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.loop import Interrupted, fit
+from attnlab.training.trainer import Trainer
+from dataclasses import replace
+from tests.small import MODEL, TASK, TRAIN
+
+
+class Listener:
+    """Progress that remembers, and stops training at a step by a signal."""
+
+    def __init__(self, stop=None):
+        self.stop, self.evaluations, self.saves = stop, [], []
+
+    def advanced(self, step, loss):
+        if self.stop and step >= self.stop:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def evaluated(self, step, metrics):
+        self.evaluations.append(step)
+
+    def saved(self, step):
+        self.saves.append(step)
+
+
+def train(folder, rows, progress=None, config=TRAIN, model=MODEL):
+    problem = TASK.load()
+    trainer = Trainer(lambda key: model.create(key, problem.shape), problem, config)
+
+    def cut(step):
+        rows[:] = [row for row in rows if row["step"] <= step]
+
+    return fit(trainer, Checkpoints(folder), rows.extend, cut, progress or Listener())
+
+
+def plain(rows):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def leaves(state):
+    return [np.asarray(jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x) for x in jax.tree.leaves(state)]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_interrupted_and_resumed_gives_the_same_bits_and_the_same_record(tmp_path, name):
+    model = replace(MODEL, mechanism=MECHANISMS[name], dropout=0.1)
+    rows, other = [], []
+    whole = train(tmp_path / "whole", rows, model=model)
+    with pytest.raises(Interrupted) as stopped:
+        train(tmp_path / "parts", other, Listener(stop=6), model=model)
+    assert stopped.value.exit_code == 143
+    assert Checkpoints(tmp_path / "parts").steps() == [6]
+    again = train(tmp_path / "parts", other, model=model)
+    assert plain(other) == plain(rows)
+    for a, b in zip(leaves(whole.state), leaves(again.state), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_every_lane_is_recorded_and_evaluated_and_saved_when_asked(tmp_path):
+    rows, listener = [], Listener()
+    config = replace(TRAIN, learning_rate=(1e-3, 1e-2), steps=13)
+    fitted = train(tmp_path, rows, listener, config)
+    assert listener.evaluations == [6, 12, 13]
+    assert listener.saves == [6, 12, 13]
+    assert {(row["seed"], row["learning_rate"]) for row in rows} == set(config.lanes)
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    assert [row["step"] for row in rows if "valid.exact_match" in row] == [6] * 4 + [12] * 4 + [13] * 4
+    np.testing.assert_array_equal(fitted.state.step, [13] * 4)
+    assert fitted.died.tolist() == [-1] * 4
+
+
+def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
+    one, other = [], []
+    a = train(tmp_path / "a", one, config=replace(TRAIN, evaluate_every=12, save_every=12))
+    b = train(tmp_path / "b", other, config=replace(TRAIN, evaluate_every=5, save_every=4))
+    for x, y in zip(leaves(a.state), leaves(b.state), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_a_second_signal_acts_at_once(tmp_path):
+    class Twice(Listener):
+        def advanced(self, step, loss):
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path, [], Twice())
+
+
+def test_a_rate_that_diverges_stops_alone(tmp_path):
+    rows = []
+    fitted = train(tmp_path, rows, config=replace(TRAIN, learning_rate=(1e-3, 1e38), warmup=0, clip=0.0))
+    assert (fitted.died[0::2] == -1).all()
+    assert (fitted.died[1::2] >= 0).all()
+    assert all(np.isfinite(row["loss"]) for row in rows if row["learning_rate"] == 1e-3)

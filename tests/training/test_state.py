@@ -1,0 +1,84 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from attnlab.training import state as lane
+from attnlab.training.config import Train
+from attnlab.training.optimiser import schedule
+
+TRAIN = Train(steps=20, warmup=0, schedule="constant", clip=0.0, seeds=1)
+
+
+def create(key):
+    return {"w": jax.random.normal(key, (3,))}
+
+
+def loss(model, batch, key):
+    return jnp.mean((batch["x"] @ model["w"] - batch["y"]) ** 2), {"size": jnp.sum(model["w"] ** 2)}
+
+
+def batch(n=4):
+    return {"x": jax.random.normal(jax.random.key(5), (n, 3)), "y": jnp.arange(float(n))}
+
+
+def start(seed=0, rate=0.1, train=TRAIN):
+    return lane.start(create, train, jnp.uint32(seed), jnp.float32(rate))
+
+
+def test_a_step_is_adams():
+    before = start()
+    after, metrics = lane.step(loss, TRAIN, before, batch())
+    adam = optax.adam(0.1)
+    gradient = jax.grad(lambda m: loss(m, batch(), None)[0])(before.model)
+    change, _ = adam.update(gradient, adam.init(before.model))
+    np.testing.assert_allclose(after.model["w"], before.model["w"] + change["w"], rtol=1e-5)
+    assert int(after.step) == 1
+    np.testing.assert_allclose(metrics["gradient_norm"], optax.global_norm(gradient), rtol=1e-6)
+
+
+def test_weight_decay_is_decoupled():
+    train = Train(steps=20, warmup=0, schedule="constant", clip=0.0, weight_decay=0.5)
+    flat = lambda model, batch, key: (0.0 * jnp.sum(model["w"]), {})
+    after, _ = lane.step(flat, train, start(train=train), batch())
+    np.testing.assert_allclose(after.model["w"], start().model["w"] * (1 - 0.1 * 0.5), rtol=1e-6)
+
+
+def test_accumulated_parts_are_the_whole_batch():
+    whole, _ = lane.step(loss, TRAIN, start(), batch(8))
+    parts, metrics = lane.step(loss, Train(steps=20, warmup=0, schedule="constant", clip=0.0, accumulate=4), start(), batch(8))
+    np.testing.assert_allclose(parts.model["w"], whole.model["w"], rtol=1e-4)
+    np.testing.assert_allclose(metrics["loss"], loss(start().model, batch(8), None)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on(bad):
+    states = jax.vmap(lambda seed: lane.start(create, TRAIN, seed, jnp.float32(0.1)))(jnp.arange(2, dtype=jnp.uint32))
+    run = jax.vmap(lambda state, batch: lane.step(loss, TRAIN, state, batch))
+    both = jax.tree.map(lambda x: jnp.stack([x, x]), batch())
+    good, _ = run(states, both)
+    spoiled, _ = run(good, {**both, "y": both["y"].at[1, 0].set(bad)})
+    later, _ = run(spoiled, both)
+    np.testing.assert_array_equal(later.died, [-1, 1])
+    np.testing.assert_array_equal(later.model["w"][1], good.model["w"][1])
+    assert np.abs(later.model["w"][0] - spoiled.model["w"][0]).max() > 0
+    np.testing.assert_array_equal(jax.tree.leaves(later.optimiser)[0][1], jax.tree.leaves(good.optimiser)[0][1])
+
+
+def test_lanes_are_the_single_runs():
+    states = jax.vmap(lambda s, r: lane.start(create, TRAIN, s, r))(jnp.array([3, 3], jnp.uint32), jnp.array([0.1, 0.01]))
+    both = jax.tree.map(lambda x: jnp.stack([x, x]), batch())
+    together, _ = jax.vmap(lambda state, batch: lane.step(loss, TRAIN, state, batch))(states, both)
+    for n, rate in enumerate((0.1, 0.01)):
+        alone, _ = lane.step(loss, TRAIN, start(3, rate), batch())
+        np.testing.assert_allclose(together.model["w"][n], alone.model["w"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("constant", [0.25, 1, 1, 1]), ("cosine", [0.25, 1, 0.5, 0]), ("inverse_sqrt", [0.25, 1, (4 / 12) ** 0.5, 0.2**0.5])],
+)
+def test_schedules_rise_to_their_peak_and_fall_as_named(name, expected):
+    share = schedule(Train(steps=20, warmup=4, schedule=name))
+    np.testing.assert_allclose([share(step) for step in (0, 3, 11, 19)], expected, atol=1e-6)
