@@ -128,9 +128,7 @@ class Verb:
 
 
 def _experiment(parser: Parser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", type=Path, help="an experiment file, such as experiments/dates.py"
-    )
+    parser.add_argument("file", metavar="FILE", type=Path, help="an experiment file, such as experiments/dates.py")
     parser.add_argument(
         "overrides",
         metavar="field=value",
@@ -141,9 +139,7 @@ def _experiment(parser: Parser) -> None:
 
 def _run_options(parser: Parser) -> None:
     _experiment(parser)
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)"
-    )
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)")
     parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
     parser.add_argument("--quick", action="store_true", help="a minute's glimpse")
     parser.add_argument("--fresh", action="store_true", help="begin anew, dropping what was run before")

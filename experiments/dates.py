@@ -16,8 +16,16 @@ from attnlab.training.config import Train
 study = Study(
     Experiment(
         task=Dates(),
-        model=Transformer(width=64, heads=4, layers=2),
-        train=Train(steps=1200, batch_size=64, learning_rate=3e-3, warmup=100, seeds=3, evaluate_every=200, save_every=400),
+        model=Transformer(width=64, heads=4, layers=2, feedforward=128),
+        train=Train(
+            steps=1500,
+            batch_size=64,
+            learning_rate=3e-3,
+            warmup=100,
+            seeds=3,
+            evaluate_every=250,
+            save_every=500,
+        ),
     ),
     over("model.mechanism", softmax=Softmax(), linear=Linear()),
     question="Which attention reads human-written dates better, softmax or linear?",

@@ -17,7 +17,15 @@ study = Study(
     Experiment(
         task=Sigmorphon(language="hun"),
         model=Transformer(width=128, heads=4, layers=3, dropout=0.2),
-        train=Train(steps=2400, batch_size=128, learning_rate=1e-3, warmup=300, seeds=3, evaluate_every=300, save_every=600),
+        train=Train(
+            steps=2400,
+            batch_size=128,
+            learning_rate=1e-3,
+            warmup=300,
+            seeds=3,
+            evaluate_every=300,
+            save_every=600,
+        ),
     ),
     over("model.mechanism", softmax=Softmax()),
     question="How well does a small Transformer pronounce words it has never seen?",

@@ -20,7 +20,15 @@ study = Study(
     Experiment(
         task=Reverse(),
         model=Transformer(width=64, heads=4, layers=2),
-        train=Train(steps=1500, batch_size=64, learning_rate=2e-3, warmup=100, seeds=2, evaluate_every=250, save_every=500),
+        train=Train(
+            steps=1500,
+            batch_size=64,
+            learning_rate=2e-3,
+            warmup=100,
+            seeds=2,
+            evaluate_every=250,
+            save_every=500,
+        ),
     ),
     over("model.mechanism", softmax=Softmax(), linear=Linear()),
     question="Can softmax and linear attention turn a sequence of integers around?",

@@ -1,4 +1,4 @@
-"""What every test runs under: strict promotion, no reused keys, shapes checked, warnings as errors, one compile cache."""
+"""What every test runs under: strict promotion, no reused keys, shapes checked, one compile cache."""
 
 import os
 import tempfile

@@ -130,9 +130,7 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"), MALFORMED, ids=[" ".join(a) or "-" for a, _, _ in MALFORMED]
-)
+@pytest.mark.parametrize(("arguments", "code", "words"), MALFORMED, ids=[" ".join(a) or "-" for a, _, _ in MALFORMED])
 def test_malformed_lines_give_one_line_and_write_nothing(here, capfd, arguments, code, words):
     before = tree(here)
     assert main(arguments) == code
@@ -175,9 +173,7 @@ def test_a_device_that_is_absent(here, capfd, device):
         pytest.skip(f"there is a {device} here")
     assert main(["run", FILE, "--device", device]) == 2
     extra = {"gpu": "jax[cuda13]", "tpu": "jax[tpu]"}[device]
-    line = (
-        f'attnlab: error: --device {device}: jax finds none here; where there is one: pip install "{extra}"\n'
-    )
+    line = f'attnlab: error: --device {device}: jax finds none here; where there is one: pip install "{extra}"\n'
     assert capfd.readouterr().err == line
     assert jax.devices()[0].platform != device
 
@@ -232,9 +228,7 @@ def test_help_loads_nothing_heavy(here):
     heavy = "{'jax', 'numpy', 'rich', 'tyro'}"
     loaded = f"import sys; from attnlab.cli import main; main(['--help']); print(set(sys.modules) & {heavy})"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", loaded], capture_output=True, text=True, cwd=here, env=environment
-    )
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, cwd=here, env=environment)
     assert done.stdout.endswith("set()\n")
     for verb in VERBS:
         assert f"  {verb} " in done.stdout
@@ -291,9 +285,7 @@ def ran(here, fake):
 
     def run(study, **options):
         calls.append(SimpleNamespace(study=study, **options))
-        return SimpleNamespace(
-            folder=Path("runs/small"), report=Path("runs/small/report.html"), code=run.code
-        )
+        return SimpleNamespace(folder=Path("runs/small"), report=Path("runs/small/report.html"), code=run.code)
 
     run.code = 0
     fake("attnlab.lab.runs", run=run)
@@ -302,9 +294,7 @@ def ran(here, fake):
 
 
 def test_run(ran, capsys):
-    assert (
-        main(["run", FILE, "train.steps=5", "--quick", "model.mechanism=linear", "--out", "elsewhere"]) == 0
-    )
+    assert main(["run", FILE, "train.steps=5", "--quick", "model.mechanism=linear", "--out", "elsewhere"]) == 0
     (call,) = ran.calls
     assert list(call.study.variants()) == ["linear"]
     assert call.study.base.train.steps == 5

@@ -55,8 +55,9 @@ def _equation(equation: Any) -> int:
 
 # What moves numbers and computes none.
 MOVES = {
-    "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "dynamic_slice", "dynamic_update_slice", "gather",
-    "iota", "pad", "reshape", "rev", "select_n", "slice", "squeeze", "stop_gradient", "transpose",
+    "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "dynamic_slice",
+    "dynamic_update_slice", "gather", "iota", "pad", "reshape", "rev", "select_n", "slice", "squeeze",
+    "stop_gradient", "transpose",
 }  # fmt: skip
 
 

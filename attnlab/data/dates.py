@@ -98,9 +98,7 @@ def forbid_collisions(languages: Sequence[str]) -> None:
                 )
 
 
-def _draw(
-    random: np.random.Generator, days: np.ndarray, size: int, languages: Sequence[str]
-) -> Iterator[Example]:
+def _draw(random: np.random.Generator, days: np.ndarray, size: int, languages: Sequence[str]) -> Iterator[Example]:
     each = -(-size // len(languages))
     drawn = [random.choice(days, each, replace=each > len(days)) for _ in languages]
     written = [random.choice(forms(language), each) for language in languages]

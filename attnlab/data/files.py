@@ -83,8 +83,7 @@ def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
                 done += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); "
-            "delete it and fetch it again"
+            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); delete it and fetch it again"
         ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -105,9 +105,7 @@ def _read(written: Any, kinds: tuple[Any, ...], path: tuple[str, ...]) -> Any:
 def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
     place, name = str(written["registry"]), str(written.get("name", ""))
     if place not in registry.PLACES:
-        raise ValueError(
-            registry.unknown(f"{_at(path)}: registry {place!r} is not known", place, registry.PLACES)
-        )
+        raise ValueError(registry.unknown(f"{_at(path)}: registry {place!r} is not known", place, registry.PLACES))
     try:
         held = registry.pick(registry.table(place), name, _at(path))
     except ValueError as error:

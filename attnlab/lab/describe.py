@@ -53,7 +53,9 @@ def step_flops(experiment: Experiment, problem: Problem, model: Any) -> int:
         batch = problem.batch(0, n * DISPATCH, train.batch_size)
         shapes = tuple((name, x.shape) for name, x in batch.items())
         if shapes not in counts:
-            gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(model, batch, jax.random.key(0))
+            gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(
+                model, batch, jax.random.key(0)
+            )
             counts[shapes] = cost.flops(gradient, model, batch)
         total += counts[shapes]
     return train.accumulate * total // BUCKETS

@@ -28,9 +28,7 @@ def load_study(path: str | Path) -> Study:
 
 def experiments(folder: Path = Path("experiments")) -> dict[str, str]:
     """The experiment files of a folder with the first line of their docstrings, read without running them."""
-    return {
-        str(path): _docstring(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")
-    }
+    return {str(path): _docstring(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")}
 
 
 def _docstring(path: Path) -> str:

@@ -24,9 +24,7 @@ def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], l
     tall = max(map(len, columns)) > 2
     left, top = 12 + 8 * max(map(len, rows)), 12 + 8 * max(map(len, columns)) if tall else 24
     width, height = left + CELL * len(columns) + 1, top + CELL * len(rows) + 1
-    names = [
-        _column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)
-    ]
+    names = [_column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)]
     names += [_label(text, left - 6, top + CELL * (n + 0.7), "end", target[n]) for n, text in enumerate(rows)]
     return tag(
         "svg",
@@ -65,9 +63,7 @@ def small(weights: np.ndarray, label: str) -> Markup:
 def ramp() -> Markup:
     """The scale that all maps share."""
     steps = [0.0, 0.05, 0.1, 0.25, 0.5, 1.0]
-    boxes = [
-        tag("span", tag("i", style=f"--share:{_shade(w):.0%}"), f"{w:g}", class_="swatch") for w in steps
-    ]
+    boxes = [tag("span", tag("i", style=f"--share:{_shade(w):.0%}"), f"{w:g}", class_="swatch") for w in steps]
     return tag("span", *boxes, class_="ramp", aria_hidden="true")
 
 
@@ -117,9 +113,7 @@ def _paths(weights: np.ndarray) -> list[Markup]:
     return [
         tag(
             "path",
-            d="".join(
-                f"M{CELL * s} {CELL * t}h{CELL}v{CELL}h-{CELL}z" for t, s in np.argwhere(levels == level)
-            ),
+            d="".join(f"M{CELL * s} {CELL * t}h{CELL}v{CELL}h-{CELL}z" for t, s in np.argwhere(levels == level)),
             fill_opacity=f"{abs(level) / LEVELS:.2f}",
             class_="less" if level < 0 else None,
         )

@@ -30,7 +30,9 @@ def locked(folder: Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             holder = file.read().strip() or "another process"
-            raise LockedError(f"{folder} is held by {holder}, which is training there: wait for it, or choose another --out") from error
+            raise LockedError(
+                f"{folder} is held by {holder}, which is training there: wait for it, or choose another --out"
+            ) from error
         file.seek(0)
         file.truncate()
         file.write(f"process {os.getpid()}")

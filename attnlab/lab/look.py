@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from attnlab.analysis.maps import maps
@@ -24,14 +25,19 @@ def sample(run: str | Path, text: str) -> dict[str, Any]:
     answer = jax.jit(found.problem.answer)(found.model, batch)
     seen = look(found.experiment.model, found.model, found.problem, batch, answer)
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
-    return {"answer": found.problem.tell(answer), "source": seen["source"], "target": seen["target"], "map": last.tolist()}
+    return {
+        "answer": found.problem.tell(answer),
+        "source": seen["source"],
+        "target": seen["target"],
+        "map": last.tolist(),
+    }
 
 
 def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any]:
     """The cross-attention of row 0, teacher-forced on the model's own answer: what `maps.json` holds."""
     source, target = np.asarray(batch["source"])[0], np.asarray(answer["tokens"])[0]
     given = np.concatenate([[BEGIN], target[:-1]]).astype(np.int32)
-    seen = maps(config, model, problem.shape, source, given, source != PAD, target != PAD)["cross"]
+    seen = maps(config, model, problem.shape, *map(jnp.asarray, (source, given, source != PAD, target != PAD)))["cross"]
     symbols = problem.tokens({"source": source[None], "target": target[None]})
     T, S = len(symbols["target"]), len(symbols["source"])
     layers = np.round(np.asarray(seen, np.float64)[:, :, :T, :S], 4)

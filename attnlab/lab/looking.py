@@ -30,9 +30,7 @@ def _map(outcome: Outcome) -> Markup:
     label = f"attention of {outcome.name}, last layer, mean over heads"
     whole = heatmap(layers[-1].mean(0), source, target, label)
     reads = [tag("bdi", "".join(map(str, source))), " → ", tag("bdi", "".join(map(str, target)))]
-    heads = tag(
-        "div", _heads(layers, outcome.name), class_="heads", style=f"--heads:{min(layers.shape[1], 4)}"
-    )
+    heads = tag("div", _heads(layers, outcome.name), class_="heads", style=f"--heads:{min(layers.shape[1], 4)}")
     return tag(
         "figure",
         tag("figcaption", name(outcome.name), ": ", reads, class_="reads"),

@@ -19,10 +19,7 @@ def making(found: list[Outcome]) -> Markup:
         details("Commands", [tag("pre", tag("code", command)) for command in _commands(found)]),
         details("Machine and versions", _facts(found, [o.environment for o in found])),
         details("Data fingerprints", _facts(found, [_fingerprint(o) for o in found])),
-        [
-            details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment")))
-            for o in found
-        ],
+        [details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment"))) for o in found],
     ]
     return section("How it was made", *parts)
 
@@ -63,9 +60,7 @@ def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool =
         return None
     if not everywhere and all(fact == kept[0][1] for _, fact in kept):
         facts_of_all = kept[0][1].items()
-        rows = [
-            tag("tr", tag("th", key, scope="row"), tag("td", _said(value))) for key, value in facts_of_all
-        ]
+        rows = [tag("tr", tag("th", key, scope="row"), tag("td", _said(value))) for key, value in facts_of_all]
         return tag("table", tag("tbody", rows), class_="facts")
     keys = dict.fromkeys(key for _, fact in kept for key in fact)
     head = tag("tr", tag("th", ""), [tag("th", name(o.name), scope="col") for o, _ in kept])

@@ -178,7 +178,5 @@ def _maps(run: RunFolder) -> dict[str, Any] | None:
         raise FolderError(f"{run.file('maps')}: layers must be numbers [L H T S]") from error
     shape = len(maps["target"]), len(maps["source"])
     if layers.ndim != 4 or layers.shape[2:] != shape or 0 in layers.shape:
-        raise FolderError(
-            f"{run.file('maps')}: layers are {list(layers.shape)}, not [L, H, {shape[0]}, {shape[1]}]"
-        )
+        raise FolderError(f"{run.file('maps')}: layers are {list(layers.shape)}, not [L, H, {shape[0]}, {shape[1]}]")
     return {**maps, "layers": layers}

@@ -95,9 +95,7 @@ class _Draft:
         value = _value(self.base, self.seen()[next(iter(held))], path, given)
         if not registry.find(value):
             values = ", ".join(dict.fromkeys(map(text, held.values())))
-            raise ValueError(
-                f"{path}={given!r}: the study varies this field over {values}; choose among them"
-            )
+            raise ValueError(f"{path}={given!r}: the study varies this field over {values}; choose among them")
         variants: dict[str, Changes] = {}
         for own in (self.variants or {}).values():
             rest = {other: own[other] for other in own if other != path}
@@ -121,9 +119,7 @@ class _Draft:
     def none_has(self, path: str) -> str:
         """The complaint that no variant has such a field, with those that they have."""
         upper, _, name = path.rpartition(".")
-        holders = [
-            _look(self.base, own, upper) for own in self.seen().values() if _has(self.base, own, upper)
-        ]
+        holders = [_look(self.base, own, upper) for own in self.seen().values() if _has(self.base, own, upper)]
         known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
         return registry.unknown(f"{path}: no variant has a field {name!r} there", name, known)
 

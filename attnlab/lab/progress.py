@@ -84,9 +84,7 @@ class Silent:
 class Plain:
     """One line each ~10 seconds and at every event, flushed: for logs."""
 
-    def __init__(
-        self, stream: TextIO | None = None, every: float = 10.0, clock: Callable[[], float] = time.monotonic
-    ):
+    def __init__(self, stream: TextIO | None = None, every: float = 10.0, clock: Callable[[], float] = time.monotonic):
         self._stream, self._every, self._clock = stream or sys.stderr, every, clock
         self._course = Course(clock)
         self._last, self._loss = clock(), "loss unknown"
@@ -147,9 +145,7 @@ class Terminal:
         texts = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("loss", "metric", "left")]
         name = TextColumn("{task.description}", markup=False)
         self._console = console or Console(stderr=True)
-        self._live = Live(
-            name, BarColumn(), MofNCompleteColumn(), *texts, console=self._console, refresh_per_second=4
-        )
+        self._live = Live(name, BarColumn(), MofNCompleteColumn(), *texts, console=self._console, refresh_per_second=4)
         self._course, self._task = Course(clock), None
 
     def variant(self, name, index, count, total_steps, done_steps=0):

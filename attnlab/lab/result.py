@@ -16,7 +16,9 @@ from attnlab.training.loop import Fitted
 Scores = list[dict[str, float]]  # the metrics of every lane
 
 
-def result(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None, test: Scores, costs: dict) -> dict[str, Any]:
+def result(
+    experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None, test: Scores, costs: dict
+) -> dict[str, Any]:
     """The metrics of the chosen learning rate over its seeds, and what they cost.
 
     Of several rates the one with the best mean headline metric on validation is chosen, among those whose lanes all
@@ -35,7 +37,9 @@ def result(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scor
         "learning_rate": rate,
         "learning_rates": list(train.rates),
         "diverged": [
-            {"seed": seed, "learning_rate": at, "step": int(fitted.died[n])} for n, (seed, at) in enumerate(train.lanes) if not alive[n]
+            {"seed": seed, "learning_rate": at, "step": int(fitted.died[n])}
+            for n, (seed, at) in enumerate(train.lanes)
+            if not alive[n]
         ],
         **{name: costs[name] for name in ("parameters", "flops", "state_bytes")},
         "steps": train.steps,

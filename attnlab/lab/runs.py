@@ -17,7 +17,7 @@ from attnlab.lab.lock import locked
 from attnlab.lab.look import look
 from attnlab.lab.progress import Silent
 from attnlab.lab.result import result
-from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Problem
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.loop import fit
@@ -36,7 +36,13 @@ class Results:
 
 
 def run(
-    study: Study, out: str | Path = "runs", *, quick: bool = False, fresh: bool = False, progress: Any = None, command: str = ""
+    study: Study,
+    out: str | Path = "runs",
+    *,
+    quick: bool = False,
+    fresh: bool = False,
+    progress: Any = None,
+    command: str = "",
 ) -> Results:
     """Train every variant of a study that is not done yet, and write its page.
 
@@ -48,7 +54,10 @@ def run(
         study = glimpse(study)
     name = folder_name(study.name or "study")
     problems: dict[Any, Problem] = {}
-    plans = [_plan(study, variant, experiment, Path(out) / name, quick, fresh, problems) for variant, experiment in study.variants(quick).items()]
+    plans = [
+        _plan(study, variant, experiment, Path(out) / name, quick, fresh, problems)
+        for variant, experiment in study.variants(quick).items()
+    ]
     diverged = 0
     for n, plan in enumerate(plans):
         diverged += len(_conduct(plan, n, len(plans), command, progress)["diverged"])
@@ -101,7 +110,9 @@ def _same(folder: RunFolder, before: dict, experiment: Experiment) -> None:
     differing = configuration.difference(before["experiment"], configuration.write(experiment))
     if differing:
         fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
-        raise ValueError(f"{folder.path} holds another configuration: {fields}; --fresh starts again, --out DIR keeps both")
+        raise ValueError(
+            f"{folder.path} holds another configuration: {fields}; --fresh starts again, --out DIR keeps both"
+        )
 
 
 def _conduct(plan: Plan, index: int, count: int, command: str, progress: Any) -> dict:
@@ -155,7 +166,9 @@ def _describe(plan: Plan, command: str) -> None:
 def _maps(plan: Plan, trainer: Trainer, state: Any, found: dict) -> dict[str, Any]:
     """The attention of the first lane of the chosen rate on the longest of the first test examples."""
     alive = np.asarray(state.alive)
-    lane = next(n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n])
+    lane = next(
+        n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n]
+    )
     model = jax.tree.map(lambda x: x[lane], state.model)
     batch = plan.problem.examination("test", 8)[0]
     row = int(np.argmax(np.sum(batch["source"] != 0, axis=1)))

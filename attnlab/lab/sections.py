@@ -108,9 +108,7 @@ def _caption(metric: str, estimates: Sequence[Estimate]) -> Markup:
     words = "each ring a seed, the dot their mean, the line its 95% interval"
     if all(estimate.low is None for estimate in estimates):
         words = "one seed, which has no interval"
-    return tag(
-        "figcaption", tag("b", title(metric)), tag("span", f" on the test set: {words}", class_="quiet")
-    )
+    return tag("figcaption", tag("b", title(metric)), tag("span", f" on the test set: {words}", class_="quiet"))
 
 
 def _troubles(found: list[Outcome]) -> Markup | None:
@@ -200,9 +198,7 @@ def _marks(finished: list[Outcome], metric: str) -> list[Mark]:
 
 
 def _group_table(finished: list[Outcome], prefix: str, named: Iterable[str]) -> Markup:
-    head = tag(
-        "tr", tag("th", "group", scope="col"), [tag("th", name(o.name), scope="col") for o in finished]
-    )
+    head = tag("tr", tag("th", "group", scope="col"), [tag("th", name(o.name), scope="col") for o in finished])
     rows = [
         tag("tr", tag("th", name(group), scope="row"), [_group_cell(o, prefix + group) for o in finished])
         for group in named

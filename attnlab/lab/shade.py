@@ -20,9 +20,7 @@ def draw(source: Sequence[str], target: Sequence[str], weights, width: int | Non
     weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
     columns, rows = [visible(c) for c in source], [visible(c) for c in target]
     if weights.shape != (len(rows), len(columns)):
-        raise ValueError(
-            f"a map of shape {weights.shape} does not fit {len(rows)} rows and {len(columns)} columns"
-        )
+        raise ValueError(f"a map of shape {weights.shape} does not fit {len(rows)} rows and {len(columns)} columns")
     shades = _shades(weights)
     margin = max(map(cell_len, rows), default=0)
     lines = []

@@ -68,9 +68,7 @@ def difference(a: Sequence[float], b: Sequence[float], level: float = 0.95) -> t
     return _mean(pairs), *interval(pairs.tolist(), level)
 
 
-def compare(
-    a: Sequence[float], b: Sequence[float], margin: float, level: float = 0.95, higher: bool = True
-) -> Verdict:
+def compare(a: Sequence[float], b: Sequence[float], margin: float, level: float = 0.95, higher: bool = True) -> Verdict:
     """Whether a is better than b, over paired seeds, where differences up to `margin` do not matter.
 
     With α = 1 − level, d the mean of a − b:

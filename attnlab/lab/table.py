@@ -102,9 +102,7 @@ def _steps(result: dict[str, Any]) -> Cell:
 
 def _training(result: dict[str, Any]) -> Cell:
     compiling = result.get("compile_seconds")
-    return _cost(
-        result, "seconds", duration, "" if number(compiling) is None else f"{duration(compiling)} compiling"
-    )
+    return _cost(result, "seconds", duration, "" if number(compiling) is None else f"{duration(compiling)} compiling")
 
 
 COSTS: dict[str, Callable[[dict[str, Any]], Cell]] = {
@@ -145,8 +143,6 @@ def _cost(result: dict[str, Any], field: str, write: Callable[[Any], str], note:
 
 def _diverged(outcome: Outcome) -> Cell:
     lanes = outcome.diverged()
-    words = [
-        f"seed {lane.get('seed')} at {lane.get('learning_rate')}, step {lane.get('step')}" for lane in lanes
-    ]
+    words = [f"seed {lane.get('seed')} at {lane.get('learning_rate')}, step {lane.get('step')}" for lane in lanes]
     of = f" of {outcome.lanes()}" if outcome.lanes() else ""
     return Cell(f"{len(lanes)}{of}", exact="; ".join(words))

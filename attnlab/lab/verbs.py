@@ -145,9 +145,7 @@ def _studies(folder: Path) -> list[Path]:
     """The folders of experiments meant: this one, those in it, or that of this run."""
     if (folder / "experiment.json").is_file():
         return [folder.parent]
-    found = sorted(
-        {path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")}
-    )
+    found = sorted({path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")})
     if not found:
         raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")
     return found

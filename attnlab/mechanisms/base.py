@@ -206,7 +206,7 @@ def split(extra: dict, names) -> tuple[dict, dict]:
 
 def shape_of(shape: tuple, K: int, V: int) -> tuple[int, ...]:
     """A declared shape with "K" and "V" replaced by the widths."""
-    return tuple({"K": K, "V": V}.get(size, size) for size in shape)
+    return tuple(K if size == "K" else V if size == "V" else size for size in shape)
 
 
 def causal(
@@ -230,7 +230,7 @@ def causal(
     T = q.shape[0]
     if block is None:
         block = mechanism.block
-        if block is None or T <= block:
+        if block is None or block >= T:
             return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
     if block < 1:
         raise ValueError(f"{block=} must be at least 1")

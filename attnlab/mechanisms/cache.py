@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.mechanisms.clock import Block
@@ -40,7 +41,7 @@ class Cache:
 
     def check(self, new: int | Bool[Array, " T"]) -> None:
         """Raise ValueError where `new` tokens (their number, or which are kept) are known not to fit."""
-        if isinstance(self.count, jax.core.Tracer) or isinstance(new, jax.core.Tracer):
+        if isinstance(self.count, Tracer) or isinstance(new, Tracer):
             return
         wanted, length = int(self.count) + int(jnp.sum(jnp.asarray(new))), self.k.shape[0]
         if wanted > length:
@@ -51,7 +52,7 @@ class Cache:
 
         A token sees its own slot and those before it, of its own run. What does not fit touches nothing.
         """
-        N, T = self.k.shape[0], block.keep.shape[0]
+        N = self.k.shape[0]
         slot = self.count + jnp.cumsum(block.keep, dtype=jnp.int32) - 1
         # Padding is sent past the end, where writes are dropped.
         target = jnp.where(block.keep, slot, N)

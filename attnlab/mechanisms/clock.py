@@ -64,7 +64,11 @@ class Block:
 
 
 def place(
-    clock: Clock, T: int, i: Int[Array, " T"] | None, keep: Bool[Array, " T"] | None, segment: Int[Array, " T"] | None
+    clock: Clock,
+    T: int,
+    i: Int[Array, " T"] | None,
+    keep: Bool[Array, " T"] | None,
+    segment: Int[Array, " T"] | None,
 ) -> tuple[Block, Clock]:
     """The block that T new tokens form after `clock`, and the clock after them.
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import linear
-from attnlab.ops.feature import EluPlusOne
+from attnlab.ops.feature import EluPlusOne, Feature
 from attnlab.ops.precision import divide, product, wide
 
 
@@ -19,7 +19,7 @@ class Linear(Mechanism):
     size for any length. Other masks cost O(T·S).
     """
 
-    feature: object = EluPlusOne()
+    feature: Feature = EluPlusOne()
     normalise: bool = True
     block: int = 64
 
@@ -56,7 +56,9 @@ class Linear(Mechanism):
         M, wide_V = self.feature.dim(K), V + self.normalise
         pairs = 0 if block is None else T * block * (2 * M + 2 * wide_V)
         return Cost(
-            flops=(T + S) * M * 2 * wide_V + pairs, bytes=4 * (T * K + S * (K + V) + T * V), state_bytes=4 * M * wide_V
+            flops=(T + S) * M * 2 * wide_V + pairs,
+            bytes=4 * (T * K + S * (K + V) + T * V),
+            state_bytes=4 * M * wide_V,
         )
 
     def _values(self, v):

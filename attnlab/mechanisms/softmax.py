@@ -26,4 +26,8 @@ class Softmax(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Two products of T×S pairs, and five operations a pair for the softmax."""
-        return Cost(flops=T * S * (2 * K + 2 * V + 5), bytes=4 * (T * K + S * (K + V) + T * V), state_bytes=4 * S * (K + V))
+        return Cost(
+            flops=T * S * (2 * K + 2 * V + 5),
+            bytes=4 * (T * K + S * (K + V) + T * V),
+            state_bytes=4 * S * (K + V),
+        )

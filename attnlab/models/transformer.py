@@ -56,11 +56,13 @@ class Transformer:
             raise ValueError(f"model.feedforward={self.feedforward} must be at least 1")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
-        # A position refuses widths it cannot serve, and mechanisms those turns they cannot honour: now, not in training.
-        self.position.create(None, self.width, self.heads)
+        # A position refuses widths it cannot serve, a mechanism turns it cannot honour: now, not in training.
+        self.position.check(self.width, self.heads)
         for name, mechanism in self.attentions.items():
             if name != "cross" and self.position.turning and not mechanism.turns:
-                raise ValueError(f"model.position={self.position} cannot be honoured by the {name}'s {mechanism}: choose another")
+                raise ValueError(
+                    f"model.position={self.position} cannot be honoured by the {name}'s {mechanism}: choose another"
+                )
         if not self.attentions["decoder"].stateful:
             raise ValueError(f"model.decoder={self.attentions['decoder']} has no causal form: it cannot decode")
 
@@ -88,14 +90,22 @@ class TransformerNetwork(nnx.Module):
         self.config = config
         width, attentions = config.width, config.attentions
         sizes = Sizes(
-            width, config.heads, config.feedforward or 4 * width, config.activation, config.norm, config.norm_first, config.dropout
+            width,
+            config.heads,
+            config.feedforward or 4 * width,
+            config.activation,
+            config.norm,
+            config.norm_first,
+            config.dropout,
         )
         position = config.position.create(child(key, "position"), width, config.heads)
         self.position = position
         self.source = Embed(child(key, "source"), source_vocabulary, width)
         self.target = Embed(child(key, "target"), target_vocabulary, width)
         self.encoder = stack(
-            lambda key: EncoderLayer(key, sizes, attentions["encoder"], position), child(key, "encoder"), config.layers
+            lambda key: EncoderLayer(key, sizes, attentions["encoder"], position),
+            child(key, "encoder"),
+            config.layers,
         )
         self.decoder = stack(
             lambda key: DecoderLayer(key, sizes, attentions["decoder"], attentions["cross"], position),

@@ -31,20 +31,28 @@ class Attention(nnx.Module):
             raise ValueError(f"model.heads={heads} must divide model.width={width}")
         position = Position() if position is None else position
         if getattr(position, "turning", False) and not mechanism.turns:
-            raise NotImplementedError(f"{mechanism} cannot honour {position}: its scores are not products of q and k alone")
+            raise NotImplementedError(
+                f"{mechanism} cannot honour {position}: its scores are not products of q and k alone"
+            )
         self.heads, self.mechanism, self.position = heads, mechanism, position
         self.q, self.k, self.v, self.o = (Dense(child(key, name), width, width) for name in "qkvo")
         size = width // heads
-        self.tokens = nnx.Dict({
-            name: Dense(child(key, name), width, heads * math.prod(shape_of(shape, size, size)))
-            for name, shape in mechanism.tokens.items()
-        })
+        self.tokens = nnx.Dict(
+            {
+                name: Dense(child(key, name), width, heads * math.prod(shape_of(shape, size, size)))
+                for name, shape in mechanism.tokens.items()
+            }
+        )
         keys = jax.random.split(child(key, "learned"), heads)
         learned = jax.vmap(lambda key: mechanism.initial(key, size, size))(keys)
         self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
 
     def attend(
-        self, x: Float[Array, "T D"], memory: Float[Array, "S D"] | None = None, mask: Mask = Full(), **places: Any
+        self,
+        x: Float[Array, "T D"],
+        memory: Float[Array, "S D"] | None = None,
+        mask: Mask = Full(),
+        **places: Any,
     ) -> tuple[Float[Array, "T D"], Any]:
         """Every x against every key of the memory (of x itself, if None) that the mask allows."""
         return self.read(x, self.remember(x if memory is None else memory), mask, turned=memory is None, **places)
@@ -73,7 +81,9 @@ class Attention(nnx.Module):
             return self.mechanism.attend(q, k, v, mask, **given), self.mechanism.look(q, k, mask, **given)
 
         bias = self.position.bias(self.heads) if turned else None
-        y, seen = jax.vmap(head, in_axes=(1, 1, 0, 0), out_axes=(1, 0))(self._split(self.q(x)), memory, self._fixed(), bias)
+        y, seen = jax.vmap(head, in_axes=(1, 1, 0, 0), out_axes=(1, 0))(
+            self._split(self.q(x)), memory, self._fixed(), bias
+        )
         return self.o(y.reshape(x.shape)), seen
 
     def whole(self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, i: Int[Array, " T"] | None = None):

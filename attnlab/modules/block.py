@@ -34,13 +34,15 @@ class Sizes:
 
 
 class Sublayer(nnx.Module):
-    """x + dropout(f(norm(x))) with the norm first (Xiong et al. 2020), or norm(x + dropout(f(x))) (Vaswani et al. 2017)."""
+    """x + dropout(f(norm(x))) with the norm first (Xiong et al. 2020), or norm(x + dropout(f(x))) (Vaswani 2017)."""
 
     def __init__(self, sizes: Sizes):
         self.norm = NORMS[sizes.norm](sizes.width)
         self.first, self.rate = sizes.norm_first, sizes.dropout
 
-    def __call__(self, x: Float[Array, "T D"], f: Callable, key: PRNGKeyArray | None) -> tuple[Float[Array, "T D"], Any]:
+    def __call__(
+        self, x: Float[Array, "T D"], f: Callable, key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "T D"], Any]:
         """`f` answers (y, what else it knows); so does this."""
         y, known = f(self.norm(x) if self.first else x)
         y = x + dropout(y, self.rate, key)

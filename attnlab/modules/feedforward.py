@@ -19,8 +19,5 @@ class FeedForward(nnx.Module):
     def __call__(self, x: Float[Array, "T D"], key: PRNGKeyArray | None = None) -> Float[Array, "T D"]:
         """One example; `key` None means no dropout."""
         hidden = self.inner(x)
-        if self.gate is None:
-            hidden = ACTIVATIONS[self.activation](hidden)
-        else:
-            hidden = silu(hidden) * self.gate(x)
-        return self.outer(dropout(hidden, self.rate, key))
+        active = ACTIVATIONS[self.activation](hidden) if self.gate is None else silu(hidden) * self.gate(x)
+        return self.outer(dropout(active, self.rate, key))

@@ -20,8 +20,11 @@ class Position:
 
     turning = False
 
+    def check(self, width: int, heads: int) -> None:
+        """Raise ValueError for a model of a width and so many heads that it cannot serve."""
+
     def create(self, key: PRNGKeyArray, width: int, heads: int) -> Any:
-        """What a model of that width and so many heads holds. Raises ValueError for a width that does not fit."""
+        """What a model of that width and so many heads holds."""
         return self
 
     def add(self, x: Float[Array, "T D"], i: Int[Array, " T"]) -> Float[Array, "T D"]:
@@ -41,11 +44,10 @@ class Position:
 class Sinusoidal(Position):
     """Sines and cosines added to the input (Vaswani et al. 2017, section 3.5)."""
 
-    def create(self, key, width, heads):
-        """Itself; the width must be even."""
+    def check(self, width, heads):
+        """The width must be even."""
         if width % 2:
             raise ValueError(f"model.width={width} must be even for sinusoidal positions")
-        return self
 
     def add(self, x, i):
         """X + p_i."""
@@ -59,11 +61,10 @@ class Rotary(Position):
     base: float = 10000.0
     turning = True
 
-    def create(self, key, width, heads):
-        """Itself; the width of a head must be even."""
+    def check(self, width, heads):
+        """The width of a head must be even."""
         if (width // heads) % 2:
             raise ValueError(f"model.width={width} over model.heads={heads} must be even for rotary positions")
-        return self
 
     def turn(self, q, k, i, j):
         """Both turned."""

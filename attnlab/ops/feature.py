@@ -9,8 +9,20 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
+class Feature:
+    """A map of queries and keys [T K] -> [T M]."""
+
+    def dim(self, K: int) -> int:
+        """M for keys of width K."""
+        raise NotImplementedError
+
+    def __call__(self, x: Float[Array, "T K"]) -> Float[Array, "T M"]:
+        """The features of every row."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Identity:
+class Identity(Feature):
     """φ(x) = x: linear attention of no feature map. Weights may be negative, and their sum may cross zero."""
 
     def dim(self, K: int) -> int:
@@ -23,7 +35,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class EluPlusOne:
+class EluPlusOne(Feature):
     """φ(x) = elu(x) + 1: x + 1 above zero, exp(x) below (Katharopoulos et al. 2020, eq. 7)."""
 
     def dim(self, K: int) -> int:
@@ -36,4 +48,4 @@ class EluPlusOne:
         return jnp.where(x > 0, x + 1, jnp.exp(jnp.minimum(x, 0)))
 
 
-FEATURES = {"elu+1": EluPlusOne(), "identity": Identity()}
+FEATURES: dict[str, Feature] = {"elu+1": EluPlusOne(), "identity": Identity()}

@@ -48,8 +48,11 @@ ACTIVATIONS = {"relu": relu, "gelu": gelu, "silu": silu}
 
 
 def dropout(x: Float[Array, "..."], rate: float, key: PRNGKeyArray | None) -> Float[Array, "..."]:
-    """Each element zero with probability `rate`, else divided by 1 − rate; x itself where `key` is None."""
+    """Each element zero with probability `rate` (to 2⁻¹⁶), else divided by 1 − rate; x itself where `key` is None."""
     if key is None or rate == 0:
         return x
-    keep = jax.random.bernoulli(key, 1 - rate, x.shape)
-    return jnp.where(keep, x / (1 - rate), jnp.zeros_like(x))
+    # On a CPU drawing the bits is most of the cost, and a word holds enough for two elements.
+    words = jax.random.bits(key, (-(-x.size // 2),))
+    bits = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[: x.size].reshape(x.shape)
+    threshold = round(rate * 2**16)
+    return jnp.where(bits >= jnp.uint16(threshold), x / (1 - threshold / 2**16), jnp.zeros_like(x))

@@ -97,7 +97,9 @@ class Window(Mask):
 
     def __post_init__(self):
         if self.left < 1 or self.right < 1:
-            raise ValueError(f"Window(left={self.left}, right={self.right}): each side counts the token itself, so at least 1")
+            raise ValueError(
+                f"Window(left={self.left}, right={self.right}): each side counts the token itself, so at least 1"
+            )
 
     def __call__(self, i, j):
         """−right < i−j < left."""

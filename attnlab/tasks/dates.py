@@ -30,11 +30,7 @@ class Dates(Task):
         checks.counts(self, ["train_examples", "valid_examples", "test_examples"])
         checks.seed(self)
         checks.buckets(self)
-        if (
-            isinstance(self.languages, str)
-            or not self.languages
-            or len(set(self.languages)) < len(self.languages)
-        ):
+        if isinstance(self.languages, str) or not self.languages or len(set(self.languages)) < len(self.languages):
             raise ValueError(f"task.languages={self.languages!r} must list different languages, at least one")
         for language in self.languages:
             names.check("task.languages", language, LANGUAGES)

@@ -61,9 +61,7 @@ class Sigmorphon(Task):
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows, text)
 
 
-def _problem(
-    task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable, text: Text
-) -> Transduction:
+def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable, text: Text) -> Transduction:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}

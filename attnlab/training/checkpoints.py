@@ -86,7 +86,7 @@ class Checkpoints:
         return None
 
     def read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
-        """The state and facts of one step. Raises CheckpointError where a file, the tree, a shape or a dtype differs."""
+        """State and facts of one step. Raises CheckpointError where a file, the tree, a shape or a dtype differs."""
         folder = self.folder / str(step)
         try:
             manifest = json.loads((folder / MANIFEST).read_text())
@@ -128,7 +128,8 @@ def unflat(values: dict[str, Any], target: Any) -> Any:
 def described(tree: Any) -> dict[str, list]:
     """Path of every leaf -> [shape, dtype]."""
     return {
-        jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)] for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+        jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)]
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
     }
 
 
@@ -143,7 +144,10 @@ def hashes(folder: Path) -> dict[str, list]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path != folder / MANIFEST:
             with path.open("rb") as file:
-                files[path.relative_to(folder).as_posix()] = [hashlib.file_digest(file, "sha256").hexdigest(), path.stat().st_size]
+                files[path.relative_to(folder).as_posix()] = [
+                    hashlib.file_digest(file, "sha256").hexdigest(),
+                    path.stat().st_size,
+                ]
     return files
 
 

@@ -20,7 +20,9 @@ class Interrupted(Exception):
     """A signal ended training; all was saved. `exit_code` is 128 + the signal's number."""
 
     def __init__(self, number: int, step: int):
-        super().__init__(f"stopped by {signal.Signals(number).name} at step {step}, saved; the same command goes on from there")
+        super().__init__(
+            f"stopped by {signal.Signals(number).name} at step {step}, saved; the same command goes on from there"
+        )
         self.exit_code = 128 + number
 
 
@@ -36,7 +38,11 @@ class Fitted:
 
 
 def fit(
-    trainer: Trainer, checkpoints: Checkpoints, record: Callable[[list[dict]], None], cut: Callable[[int], None], progress: Any,
+    trainer: Trainer,
+    checkpoints: Checkpoints,
+    record: Callable[[list[dict]], None],
+    cut: Callable[[int], None],
+    progress: Any,
     limit: int | None = 512,
 ) -> Fitted:
     """Train every lane to the last step; from the newest checkpoint, if there is one.

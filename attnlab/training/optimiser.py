@@ -27,4 +27,6 @@ def schedule(train: Train) -> optax.Schedule:
     if not train.warmup:
         return after
     # From 1/warmup, not from 0: the first step should move.
-    return optax.join_schedules([optax.linear_schedule(1 / train.warmup, 1.0, train.warmup - 1), after], [train.warmup - 1])
+    return optax.join_schedules(
+        [optax.linear_schedule(1 / train.warmup, 1.0, train.warmup - 1), after], [train.warmup - 1]
+    )

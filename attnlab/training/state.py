@@ -18,7 +18,7 @@ from attnlab.training.optimiser import optimiser, schedule
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class State:
-    """One lane: its model, its optimiser, its key and rate, the steps done, and the step at which it diverged (or −1)."""
+    """One lane: its model, its optimiser, its key and rate, the steps done, the step at which it diverged (or −1)."""
 
     model: Any
     optimiser: Any
@@ -56,7 +56,11 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     died = jnp.where(state.alive & ~finite, state.step, state.died)
     new, old = (model, memory), (state.model, state.optimiser)
     model, memory = jax.tree.map(lambda a, b: jnp.where(died < 0, a, b), new, old)
-    return State(model, memory, state.key, state.rate, state.step + 1, died), {"loss": value, "gradient_norm": norm, **metrics}
+    return State(model, memory, state.key, state.rate, state.step + 1, died), {
+        "loss": value,
+        "gradient_norm": norm,
+        **metrics,
+    }
 
 
 def gradients(loss: Callable, accumulate: int, model: Any, batch: dict[str, Array], key: PRNGKeyArray):

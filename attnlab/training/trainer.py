@@ -39,7 +39,7 @@ class Trainer:
         seeds, rates = zip(*self.train.lanes, strict=True)
         # Not jitted as a whole: op by op, later variants find what the first one compiled.
         begin = jax.vmap(partial(lane.start, self.create, self.train))
-        return begin(np.asarray(seeds, np.uint32), np.asarray(rates, np.float32))
+        return begin(jnp.asarray(seeds, jnp.uint32), jnp.asarray(rates, jnp.float32))
 
     def batches(self, step: int, stop: int) -> tuple[dict[str, np.ndarray], int]:
         """The batches [DISPATCH, lanes, B, ...] of steps from `step` up to `stop`, as far as shapes agree; how many."""
@@ -47,7 +47,10 @@ class Trainer:
         rows, shape = [], None
         for at in range(step, min(stop, step + DISPATCH)):
             by_seed = {seed: self.problem.batch(seed, at, size) for seed in self.train.seed_list}
-            row = {name: np.stack([by_seed[seed][name] for seed, _ in self.train.lanes]) for name in by_seed[self.train.seed_list[0]]}
+            row = {
+                name: np.stack([by_seed[seed][name] for seed, _ in self.train.lanes])
+                for name in by_seed[self.train.seed_list[0]]
+            }
             if shape not in (None, {name: x.shape for name, x in row.items()}):
                 break
             shape = {name: x.shape for name, x in row.items()}
@@ -58,7 +61,9 @@ class Trainer:
 
     def advance(self, state: lane.State, batches: dict[str, np.ndarray], count: int):
         """`count` steps of every lane in one dispatch. Answers (state, {metric: [count, lanes]})."""
-        program = self._compile("train", _advance(self.problem.loss, self.train), (state, batches, np.int32(count)), donate=(0,))
+        program = self._compile(
+            "train", _advance(self.problem.loss, self.train), (state, batches, np.int32(count)), donate=(0,)
+        )
         state, metrics = program(state, batches, np.int32(count))
         return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
@@ -70,7 +75,8 @@ class Trainer:
             answers.append(jax.tree.map(np.asarray, program(state.model, batch)))
         lanes = range(len(self.train.lanes))
         return [
-            self.problem.score(part, [jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers], limit) for n in lanes
+            self.problem.score(part, [jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers], limit)
+            for n in lanes
         ]
 
     def _compile(self, what: str, function: Callable, arguments: tuple, donate: tuple = ()) -> Callable:

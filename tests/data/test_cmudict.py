@@ -9,8 +9,7 @@ from attnlab.data.files import DataError
 
 def test_rows_without_stress_variants_and_comments():
     dictionary = (
-        "# a comment\n\na AH0\na(2) EY1\naalto AA1 L T OW2 # name, finnish\n"
-        "can't K AE1 N T\n(paren P ER0 EH1 N\n"
+        "# a comment\n\na AH0\na(2) EY1\naalto AA1 L T OW2 # name, finnish\ncan't K AE1 N T\n(paren P ER0 EH1 N\n"
     )
     assert list(cmudict.rows(dictionary, "x")) == [
         ("a", ("AH",)),

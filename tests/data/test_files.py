@@ -8,9 +8,7 @@ from attnlab.data import files
 from attnlab.data.files import DataError, Source
 
 CONTENT = "a line\nañother\n".encode() * 1000
-SOURCE = Source(
-    "toys", "toys.txt", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "https://example.org/toys.txt"
-)
+SOURCE = Source("toys", "toys.txt", hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "https://example.org/toys.txt")
 
 
 class Answer(io.BytesIO):
@@ -181,9 +179,7 @@ def test_reads_no_more_than_the_file_has(monkeypatch, root):
     assert endless.given <= len(CONTENT) + 1
 
 
-@pytest.mark.parametrize(
-    "failure", [TimeoutError("timed out"), ConnectionResetError("reset"), OSError(28, "full")]
-)
+@pytest.mark.parametrize("failure", [TimeoutError("timed out"), ConnectionResetError("reset"), OSError(28, "full")])
 def test_a_failed_fetch_is_one_line(monkeypatch, root, failure):
     serve(monkeypatch, failure)
     with pytest.raises(DataError, match="fetching https://") as error:

@@ -8,9 +8,7 @@ def test_a_known_name_passes():
 
 
 def test_an_unknown_name_is_told_the_nearest_and_all():
-    with pytest.raises(
-        ValueError, match=r"task\.language='hum' is not known; nearest: 'hun'; known: hun, jpn"
-    ):
+    with pytest.raises(ValueError, match=r"task\.language='hum' is not known; nearest: 'hun'; known: hun, jpn"):
         check("task.language", "hum", ["hun", "jpn"])
 
 

@@ -90,9 +90,7 @@ def test_saved_vocabularies_are_checked(tmp_path):
         vocabulary.check(path, kept | {"target": Vocabulary(("AE", "AA"))})
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"source": "abc"}', '{"source": [1]}', '{"source": ["a", "a"]}']
-)
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"source": "abc"}', '{"source": [1]}', '{"source": ["a", "a"]}'])
 def test_a_broken_vocabulary_file_is_refused(tmp_path, content):
     path = tmp_path / "vocabulary.json"
     path.write_text(content, encoding="utf-8")

@@ -56,9 +56,7 @@ VERSIONS = {"attnlab": "0.1.0", "python": "3.12.0", "jax": "0.10.2", "flax": "0.
 ENVIRONMENT = {**VERSIONS, "platform": "cpu", "device": "cpu", "cores": 2, "machine": "Linux x86_64"}
 
 
-def experiment(
-    variant: str, seeds: tuple[int, ...], steps: int, quick: bool, question: str
-) -> dict[str, Any]:
+def experiment(variant: str, seeds: tuple[int, ...], steps: int, quick: bool, question: str) -> dict[str, Any]:
     mechanism = {"registry": "MECHANISMS", "name": variant, "fields": {}}
     model = {
         "registry": "MODELS",

@@ -35,9 +35,7 @@ def test_less_of_an_error_is_better():
     a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False)
     b = outcome("b", [0.20, 0.21, 0.221], "word_error_rate", False)
     (said,) = verdicts([a, b])
-    assert text(said).startswith(
-        "a is better than b. Seed by seed, a minus b is −10.0 points of word error rate"
-    )
+    assert text(said).startswith("a is better than b. Seed by seed, a minus b is −10.0 points of word error rate")
 
 
 def test_what_cannot_be_told_is_not_called_the_same():

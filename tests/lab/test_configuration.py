@@ -77,9 +77,7 @@ def test_one_s_own_mechanism_is_added_first(toy):
 
 
 def test_a_score_of_one_s_own_is_added_first(toy):
-    with pytest.raises(
-        ValueError, match=r"^model.mechanism.score: <lambda> is not in attnlab.SCORES; add it"
-    ):
+    with pytest.raises(ValueError, match=r"^model.mechanism.score: <lambda> is not in attnlab.SCORES; add it"):
         write(change(toy.base, **{"model.mechanism.score": lambda q, k: q}))
 
 
@@ -155,9 +153,7 @@ def test_a_config_of_no_registry_is_written_plainly(toy):
 
 
 def test_difference(toy):
-    other = change(
-        toy.base, **{"model.width": 128, "train.seeds": (0, 1), "model.mechanism": toy.Linear(block=3)}
-    )
+    other = change(toy.base, **{"model.width": 128, "train.seeds": (0, 1), "model.mechanism": toy.Linear(block=3)})
     assert difference(toy.base, toy.base) == []
     assert difference(toy.base, other) == [
         ("model.width", 64, 128),

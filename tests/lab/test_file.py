@@ -35,9 +35,7 @@ def test_a_study_keeps_its_own_name(write):
 
 
 def test_an_experiment_alone(write):
-    study = load_study(
-        write("from attnlab.lab.study import Experiment\nexperiment = Experiment(None, None)", "one.py")
-    )
+    study = load_study(write("from attnlab.lab.study import Experiment\nexperiment = Experiment(None, None)", "one.py"))
     assert (study.name, list(study.variants())) == ("one", ["base"])
 
 
@@ -104,9 +102,7 @@ def test_data_that_is_missing_is_no_fault_of_the_file(write):
 
 def test_a_file_that_is_not_there_names_those_that_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        ValueError, match=r"^x.py: no such experiment file; there are: none in ./experiments$"
-    ):
+    with pytest.raises(ValueError, match=r"^x.py: no such experiment file; there are: none in ./experiments$"):
         load_study("x.py")
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "dates.py").write_text(WORKS)

@@ -39,9 +39,7 @@ def test_what_is_written_is_read(folder, name, value):
 
 
 def test_numbers_that_are_not_finite_are_null(folder):
-    folder.write(
-        "result", {**RESULT, "peak_memory": math.nan, "n": np.float32(2), "a": np.array([1, np.inf])}
-    )
+    folder.write("result", {**RESULT, "peak_memory": math.nan, "n": np.float32(2), "a": np.array([1, np.inf])})
     found = folder.read("result")
     assert found is not None
     assert (found["peak_memory"], found["n"], found["a"]) == (None, 2.0, [1.0, None])
@@ -86,9 +84,7 @@ def test_truncating_drops_what_a_resumed_run_writes_again(folder):
     assert lanes == [(step, seed) for step in (1, 2, 3, 4, 5) for seed in (0, 1)]
 
 
-@pytest.mark.parametrize(
-    "broken", [b"{", b"[]", b"\xff", b'{"step": 1}', b'{"step": NaN}', b"[" * 99_999, b""]
-)
+@pytest.mark.parametrize("broken", [b"{", b"[]", b"\xff", b'{"step": 1}', b'{"step": NaN}', b"[" * 99_999, b""])
 def test_a_broken_line_before_the_last_is_named(folder, broken):
     folder.append_metrics([row(1), row(2)])
     lines = folder.file("metrics").read_bytes().splitlines()

@@ -92,9 +92,7 @@ def test_combinations_are_checked_when_all_is_in(toy):
 def test_a_varied_field_keeps_the_variants_with_that_value(toy):
     kept = apply(toy.study, ["model.mechanism=linear"])
     # The study's own linear, under its own name.
-    assert {name: each.model.mechanism for name, each in kept.variants().items()} == {
-        "linear": toy.Linear(block=32)
-    }
+    assert {name: each.model.mechanism for name, each in kept.variants().items()} == {"linear": toy.Linear(block=32)}
 
 
 def test_a_legal_value_that_no_variant_has_becomes_the_one_variant(toy):
@@ -140,9 +138,7 @@ def test_an_override_below_a_varied_field_reaches_every_variant_that_has_it(toy)
 
 def test_keep_and_change(toy):
     changed = apply(toy.study, ["model.mechanism.block=16", "model.mechanism=linear"])
-    assert {name: each.model.mechanism for name, each in changed.variants().items()} == {
-        "linear": toy.Linear(block=16)
-    }
+    assert {name: each.model.mechanism for name, each in changed.variants().items()} == {"linear": toy.Linear(block=16)}
 
 
 def test_two_fields_that_vary_together(toy):

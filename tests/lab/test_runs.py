@@ -32,7 +32,8 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
     for variant in ("softmax", "linear"):
         names = {path.name for path in (out / "small" / variant).iterdir()}
         assert names >= {
-            "experiment.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json", "maps.json", "vocabulary.json",
+            "experiment.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json", "maps.json",
+            "vocabulary.json",
         }  # fmt: skip
         result = RunFolder(out / "small" / variant).read("result")
         metric = result["metrics"]["exact_match"]
@@ -65,7 +66,7 @@ def test_a_glimpse_gives_way_to_the_real_run(tmp_path):
     assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 4
     run(study, tmp_path)
     assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 12
-    with pytest.raises(ValueError, match="train.steps was 12, now 4"):
+    with pytest.raises(ValueError, match=r"train.steps was 12, now 4"):
         run(study, tmp_path, quick=True)
 
 

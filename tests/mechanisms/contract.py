@@ -21,7 +21,10 @@ def inputs(mechanism, T, S=None, seed=0, dtype=None):
     draw = lambda key, shape: jax.random.normal(key, shape, jnp.float32).astype(dtype)
     q, k, v = draw(keys[0], (T, K)), draw(keys[1], (S, K)), draw(keys[2], (S, V))
     names = sorted(mechanism.tokens)
-    tokens = {n: draw(key, (S, *shape_of(mechanism.tokens[n], K, V))) for n, key in zip(names, jax.random.split(keys[3], len(names) or 1))}
+    tokens = {
+        n: draw(key, (S, *shape_of(mechanism.tokens[n], K, V)))
+        for n, key in zip(names, jax.random.split(keys[3], max(1, len(names))), strict=False)
+    }
     learned = {n: x.astype(dtype) for n, x in mechanism.initial(keys[4], K, V).items()}
     return q, k, v, {**tokens, **learned}
 

@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.test_util import check_grads
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax.test_util import check_grads
 
 from attnlab.mechanisms import MECHANISMS, Watched
-from attnlab.ops.mask import Causal, Full, Keys, Kept, Segments, Window
+from attnlab.ops.mask import Causal, Full, Kept, Keys, Segments, Window
 from tests.mechanisms.contract import K, V, attend, causal, cut, extend, inputs, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -81,6 +81,7 @@ def test_gradients_agree_with_finite_differences(name):
     masks = [Full(), Keys(3), Causal(), Window(2, 3)]
     tested = 0
     for mask in masks:
+
         def value(q, k, v, mask=mask):
             return jnp.sum(attend(mechanism, q, k, v, mask, **extra) * target)
 
@@ -135,7 +136,16 @@ def test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient(name, s
             assert np.isfinite(b).all()
             near(a, b)
         if bool(seen.any()):
-            few = attend(mechanism, q, k[seen], v[seen], Full(), i=jnp.arange(3, 8), j=jnp.where(seen)[0], **cut(mechanism, extra, seen))
+            few = attend(
+                mechanism,
+                q,
+                k[seen],
+                v[seen],
+                Full(),
+                i=jnp.arange(3, 8),
+                j=jnp.where(seen)[0],
+                **cut(mechanism, extra, seen),
+            )
             near(clean, few)
         else:
             assert not np.any(clean)
@@ -243,7 +253,8 @@ def test_watching_changes_nothing_and_its_state_holds_the_map(name):
     rows = np.where(keep)[0]
     near(jnp.concatenate(parts), causal(mechanism, q, k, v, keep=keep, **extra))
     near(state.map[:5, :5], weights(mechanism, q[rows], k[rows], Causal(), **cut(mechanism, extra, rows)))
-    assert not np.any(state.map[5:]) and not np.any(state.map[:, 5:])
+    assert not np.any(state.map[5:])
+    assert not np.any(state.map[:, 5:])
 
 
 @stateful
@@ -274,7 +285,9 @@ def test_error_against_float64_stays_within_its_limit(name, dtype, limit, mask):
     rounded = inputs(mechanism, 512, dtype=dtype)
     q, k, v, extra = jax.tree.map(lambda x: x.astype(jnp.float64), rounded)
     run = lambda q, k, v, extra: (
-        causal(mechanism, q, k, v, **extra) if mechanism.stateful and isinstance(mask, Causal) else attends(mechanism, q, k, v, mask, **extra)
+        causal(mechanism, q, k, v, **extra)
+        if mechanism.stateful and isinstance(mask, Causal)
+        else attends(mechanism, q, k, v, mask, **extra)
     )
     exact = run(q, k, v, extra)
     found = run(*rounded)
@@ -288,7 +301,7 @@ def test_extreme_scores_stay_finite(name):
     mechanism = MECHANISMS[name]
     q, k, v, extra = inputs(mechanism, 6, dtype=jnp.float32)
     for scale in (1e-30, 1e3, 1e4):
-        y, back = jax.vjp(lambda q, k, v: attend(mechanism, q * scale, k * scale, v, Full(), **extra), q, k, v)
+        y, back = jax.vjp(lambda q, k, v: attend(mechanism, q, k, v, Full(), **extra), q * scale, k * scale, v)
         assert np.isfinite(y).all()
         assert all(np.isfinite(g).all() for g in back(jnp.ones_like(y)))
 

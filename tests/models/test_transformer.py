@@ -23,7 +23,9 @@ def made(**fields):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("fields", [{}, {"norm_first": False, "norm": "rms"}, {"tied": True, "activation": "swiglu"}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{}, {"norm_first": False, "norm": "rms"}, {"tied": True, "activation": "swiglu"}], ids=str
+)
 def test_decoding_step_by_step_equals_teacher_forcing(name, fields):
     model = made(mechanism=MECHANISMS[name], **fields)
     forced = jax.jit(lambda model: model(SOURCE, TARGET, *KEEPS))(model)

@@ -85,10 +85,10 @@ def test_a_turn_that_a_mechanism_cannot_honour_is_refused_naming_both():
 @pytest.mark.parametrize("name", POSITIONS)
 def test_a_position_of_the_wrong_width_is_refused(name):
     position = POSITIONS[name]
-    assert position.create(None, 8, 2)
+    position.check(8, 2)
     if name == "sinusoidal":
         with pytest.raises(ValueError, match="must be even"):
-            position.create(None, 7, 1)
+            position.check(7, 1)
     if name == "rotary":
         with pytest.raises(ValueError, match="must be even"):
-            position.create(None, 6, 2)
+            position.check(6, 2)

@@ -21,7 +21,9 @@ def test_rms_norm_removes_no_mean():
     np.testing.assert_allclose(rms_norm(x, jnp.array([1.0, 2]), 0.5), [[3 / np.sqrt(13), 8 / np.sqrt(13)]], atol=1e-12)
 
 
-@pytest.mark.parametrize("norm", [lambda x: layer_norm(x, jnp.ones(3), jnp.zeros(3)), lambda x: rms_norm(x, jnp.ones(3))])
+@pytest.mark.parametrize(
+    "norm", [lambda x: layer_norm(x, jnp.ones(3), jnp.zeros(3)), lambda x: rms_norm(x, jnp.ones(3))]
+)
 def test_a_constant_row_has_a_finite_gradient(norm):
     y, back = jax.vjp(norm, jnp.zeros((1, 3)))
     assert np.isfinite(y).all()

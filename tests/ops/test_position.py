@@ -36,4 +36,6 @@ def test_products_of_turned_vectors_depend_on_the_distance_alone_and_norms_are_k
 
 def test_half_precision_angles_are_taken_in_single():
     i = jnp.array([1000], I32)
-    np.testing.assert_allclose(sinusoidal(i, 4, jnp.bfloat16).astype(jnp.float64), sinusoidal(i, 4, jnp.float64), atol=4e-3)
+    np.testing.assert_allclose(
+        sinusoidal(i, 4, jnp.bfloat16).astype(jnp.float64), sinusoidal(i, 4, jnp.float64), atol=4e-3
+    )

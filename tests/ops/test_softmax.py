@@ -25,15 +25,29 @@ def test_the_worked_self_attention_to_every_digit():
     np.testing.assert_array_equal(dot(q, k), [[2, 4, 4], [4, 16, 12], [4, 12, 10]])
     weights = masked_softmax(dot(q, k), allowed)
     np.testing.assert_allclose(
-        weights, [[0.06337894, 0.46831053, 0.46831053], [0.00000603, 0.98200786, 0.01798610], [0.00029539, 0.88053690, 0.11916771]], atol=5e-9
+        weights,
+        [
+            [0.06337894, 0.46831053, 0.46831053],
+            [0.00000603, 0.98200786, 0.01798610],
+            [0.00029539, 0.88053690, 0.11916771],
+        ],
+        atol=5e-9,
     )
-    y = [[1.93662106, 6.68310531, 1.59506841], [1.99999397, 7.96399160, 0.05397641], [1.99970461, 7.75989225, 0.35838929]]
+    y = [
+        [1.93662106, 6.68310531, 1.59506841],
+        [1.99999397, 7.96399160, 0.05397641],
+        [1.99970461, 7.75989225, 0.35838929],
+    ]
     np.testing.assert_allclose(weights @ v, y, atol=5e-9)
 
 
 def test_the_worked_self_attention_scaled():
     q, k, v, allowed = worked()
-    y = [[1.86387420, 6.31937101, 1.70418870], [1.99910955, 7.81412350, 0.27347206], [1.99255511, 7.47963559, 0.73587726]]
+    y = [
+        [1.86387420, 6.31937101, 1.70418870],
+        [1.99910955, 7.81412350, 0.27347206],
+        [1.99255511, 7.47963559, 0.73587726],
+    ]
     np.testing.assert_allclose(masked_softmax(scaled_dot(q, k), allowed) @ v, y, atol=5e-9)
 
 
@@ -72,7 +86,11 @@ def test_a_row_with_nothing_allowed_is_zero_with_zero_gradient():
 
 def test_its_gradients_agree_with_finite_differences_twice():
     allowed = jnp.array([[True, True, False, True]] * 2)
-    check_grads(lambda s: masked_softmax(jnp.asarray(s), allowed), (jax.random.normal(jax.random.key(0), (2, 4)),), order=2)
+    check_grads(
+        lambda s: masked_softmax(jnp.asarray(s), allowed),
+        (jax.random.normal(jax.random.key(0), (2, 4)),),
+        order=2,
+    )
 
 
 def test_scaling_makes_the_variance_of_a_score_one():

@@ -97,9 +97,7 @@ def test_ones_own_part_of_a_published_language(published, tmp_path):
 def test_a_row_without_a_tab_is_named_with_its_line(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("fa\tf ɒ\nház h aː z\n", encoding="utf-8")
-    with pytest.raises(
-        DataError, match=r"mine\.tsv, line 2: 'ház h aː z' is not a word, a tab and its phones"
-    ):
+    with pytest.raises(DataError, match=r"mine\.tsv, line 2: 'ház h aː z' is not a word, a tab and its phones"):
         Sigmorphon(train=str(path), valid=str(path), test=str(path)).load()
 
 
@@ -111,9 +109,7 @@ def test_words_are_asked_in_nfc(tmp_path):
 
 
 def test_an_unknown_language_is_told_the_nearest():
-    with pytest.raises(
-        ValueError, match=r"task\.language='hungarian' is not known; nearest: 'hun'; known: ady, "
-    ):
+    with pytest.raises(ValueError, match=r"task\.language='hungarian' is not known; nearest: 'hun'; known: ady, "):
         Sigmorphon("hungarian")
 
 

@@ -213,8 +213,7 @@ def test_scores_by_hand(copying):
 
 def test_what_follows_the_end_mark_does_not_count(copying):
     answers = [
-        {"tokens": np.where(batch["target"] == PAD, 5, batch["target"])}
-        for batch in copying.examination("test")
+        {"tokens": np.where(batch["target"] == PAD, 5, batch["target"])} for batch in copying.examination("test")
     ]
     assert copying.score("test", answers)["exact_match"] == 1.0
 

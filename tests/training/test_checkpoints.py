@@ -60,7 +60,9 @@ def _same_meaning(one, other):
 
 @pytest.mark.parametrize("harm", ["missing", "more", "truncated"])
 def test_a_harmed_checkpoint_is_refused_by_name(saved, harm):
-    path = next(path for path in (saved.folder / "3" / "state").rglob("*") if path.is_file() and path.stat().st_size > 4)
+    path = next(
+        path for path in (saved.folder / "3" / "state").rglob("*") if path.is_file() and path.stat().st_size > 4
+    )
     if harm == "missing":
         path.unlink()
     elif harm == "more":
@@ -71,7 +73,10 @@ def test_a_harmed_checkpoint_is_refused_by_name(saved, harm):
         saved.restore(STATE)
 
 
-@pytest.mark.parametrize("target", [{**STATE, "w": jnp.zeros((3, 2))}, {**STATE, "w": jnp.zeros((2, 3), jnp.float16)}, {"w": STATE["w"]}])
+@pytest.mark.parametrize(
+    "target",
+    [{**STATE, "w": jnp.zeros((3, 2))}, {**STATE, "w": jnp.zeros((2, 3), jnp.float16)}, {"w": STATE["w"]}],
+)
 def test_another_shape_dtype_or_tree_is_refused(saved, target):
     with pytest.raises(CheckpointError, match="holds another state"):
         saved.restore(target)

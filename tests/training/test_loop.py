@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import jax
 import numpy as np
@@ -11,7 +12,6 @@ from attnlab.mechanisms import MECHANISMS
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.loop import Interrupted, fit
 from attnlab.training.trainer import Trainer
-from dataclasses import replace
 from tests.small import MODEL, TASK, TRAIN
 
 
@@ -47,7 +47,10 @@ def plain(rows):
 
 
 def leaves(state):
-    return [np.asarray(jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x) for x in jax.tree.leaves(state)]
+    return [
+        np.asarray(jax.random.key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x)
+        for x in jax.tree.leaves(state)
+    ]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

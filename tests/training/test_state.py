@@ -47,7 +47,9 @@ def test_weight_decay_is_decoupled():
 
 def test_accumulated_parts_are_the_whole_batch():
     whole, _ = lane.step(loss, TRAIN, start(), batch(8))
-    parts, metrics = lane.step(loss, Train(steps=20, warmup=0, schedule="constant", clip=0.0, accumulate=4), start(), batch(8))
+    parts, metrics = lane.step(
+        loss, Train(steps=20, warmup=0, schedule="constant", clip=0.0, accumulate=4), start(), batch(8)
+    )
     np.testing.assert_allclose(parts.model["w"], whole.model["w"], rtol=1e-4)
     np.testing.assert_allclose(metrics["loss"], loss(start().model, batch(8), None)[0], rtol=1e-5)
 
@@ -67,7 +69,9 @@ def test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on(bad):
 
 
 def test_lanes_are_the_single_runs():
-    states = jax.vmap(lambda s, r: lane.start(create, TRAIN, s, r))(jnp.array([3, 3], jnp.uint32), jnp.array([0.1, 0.01]))
+    states = jax.vmap(lambda s, r: lane.start(create, TRAIN, s, r))(
+        jnp.array([3, 3], jnp.uint32), jnp.array([0.1, 0.01])
+    )
     both = jax.tree.map(lambda x: jnp.stack([x, x]), batch())
     together, _ = jax.vmap(lambda state, batch: lane.step(loss, TRAIN, state, batch))(states, both)
     for n, rate in enumerate((0.1, 0.01)):
@@ -77,7 +81,11 @@ def test_lanes_are_the_single_runs():
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("constant", [0.25, 1, 1, 1]), ("cosine", [0.25, 1, 0.5, 0]), ("inverse_sqrt", [0.25, 1, (4 / 12) ** 0.5, 0.2**0.5])],
+    [
+        ("constant", [0.25, 1, 1, 1]),
+        ("cosine", [0.25, 1, 0.5, 0]),
+        ("inverse_sqrt", [0.25, 1, (4 / 12) ** 0.5, 0.2**0.5]),
+    ],
 )
 def test_schedules_rise_to_their_peak_and_fall_as_named(name, expected):
     share = schedule(Train(steps=20, warmup=4, schedule=name))

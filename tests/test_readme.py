@@ -1,0 +1,46 @@
+"""What the README and CI say is what they do."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_there_is_one_test_command_and_ci_takes_it_from_here():
+    commands = re.findall(r"^    (python3 .*pytest.*)$", README, re.M)
+    assert len(commands) == 1
+    assert commands[0].startswith("python3 -m venv --clear .venv-test && ")
+    assert "README.md" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_file_and_verb_it_names_exists():
+    from attnlab.cli import VERBS
+
+    for path in re.findall(r"(?<![\w/])(experiments/\w+\.py)", README):
+        assert (ROOT / path).is_file(), path
+    for path in re.findall(r"\]\((\w+\.md)\)", README):
+        assert (ROOT / path).is_file(), path
+    assert set(re.findall(r"attnlab (\w+) ", README)) & set(VERBS) == set(VERBS)
+
+
+def test_its_python_runs(tmp_path, monkeypatch):
+    block = README.split("functions of one example and one head:")[1].split("## ")[0]
+    code = "\n".join(line[4:] for line in block.splitlines() if line.startswith("    "))
+    scope = {}
+    exec(compile(code, "README.md", "exec"), scope)
+    assert scope["y"].shape == (10, 16)
+    assert scope["map"].shape == (10, 10)
+
+
+def test_nothing_says_where_it_was_made():
+    # Written apart, so that this file does not find itself.
+    unwanted = ["/" + "work/", "index" + "-url", "find" + "-links", "/" + "root/"]
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if path.is_file() and not any(
+            part.startswith((".venv", ".git", ".ruff", ".pytest", ".hyp")) or part in ("runs", "build", "__pycache__")
+            for part in parts
+        ):
+            text = path.read_bytes()
+            assert not any(word.encode() in text for word in unwanted), path
