@@ -79,7 +79,7 @@ def test_every_file_of_the_mechanisms_is_in_their_list():
         ("import attnlab.lab.study, attnlab.training.config", {"jax"}),
         (
             "import attnlab.models, attnlab.training.loop",
-            {"orbax", "scipy", "matplotlib", "tyro", "rich", "babel"},
+            {"orbax", "scipy", "matplotlib", "tyro", "babel"},
         ),
         ("import attnlab.lab.runs", {"orbax", "matplotlib", "tyro"}),
     ],

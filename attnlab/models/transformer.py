@@ -17,6 +17,7 @@ from attnlab.modules.embed import Embed
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
 from attnlab.ops.layer import dropout
+from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -162,4 +163,4 @@ class TransformerNetwork(nnx.Module):
     def _score(self, x):
         x = x if self.decoded is None else self.decoded(x)
         scores = self.target.attend(x) if self.output is None else self.output(x)
-        return scores.astype(jnp.promote_types(scores.dtype, jnp.float32))
+        return scores.astype(wide(scores.dtype))

@@ -48,7 +48,7 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     """
     key = jax.random.fold_in(state.key, state.step)
     (value, metrics), gradient = gradients(loss, train.accumulate, state.model, batch, key)
-    norm = optax.global_norm(gradient)
+    norm = optax.tree.norm(gradient)
     direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
     scale = -state.rate * schedule(train)(state.step)
     model = jax.tree.map(lambda p, d: p + (scale * d).astype(p.dtype), state.model, direction)

@@ -35,7 +35,7 @@ def test_a_step_is_adams():
     change, _ = adam.update(gradient, adam.init(before.model))
     np.testing.assert_allclose(after.model["w"], before.model["w"] + change["w"], rtol=1e-5)
     assert int(after.step) == 1
-    np.testing.assert_allclose(metrics["gradient_norm"], optax.global_norm(gradient), rtol=1e-6)
+    np.testing.assert_allclose(metrics["gradient_norm"], optax.tree.norm(gradient), rtol=1e-6)
 
 
 def test_weight_decay_is_decoupled():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.lab.markup import Markup, join, tag
+from attnlab.lab.report.markup import Markup, join, tag
 
 
 def section(heading: str, *children: Any, class_: str | None = None) -> Markup:

@@ -3,8 +3,8 @@ import re
 import numpy as np
 import pytest
 
-from attnlab.lab.figures import POINTS, curve, draw
 from attnlab.lab.outcome import Outcome
+from attnlab.lab.report.figures import POINTS, curve, draw
 from attnlab.lab.statistics import interval
 
 

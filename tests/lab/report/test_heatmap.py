@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from attnlab.lab.heatmap import LONGEST, heatmap, small, visible
+from attnlab.lab.report.heatmap import LONGEST, heatmap, small, visible
 
 
 def test_each_cell_is_as_dark_as_its_weight():

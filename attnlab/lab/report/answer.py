@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from attnlab.lab.markup import Markup, join, name, tag
 from attnlab.lab.outcome import Estimate, Outcome
 from attnlab.lab.quantity import is_rate, measure, span, title
+from attnlab.lab.report.markup import Markup, join, name, tag
 from attnlab.lab.statistics import difference
 
 

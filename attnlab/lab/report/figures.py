@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.lab.markup import Markup, tag
 from attnlab.lab.outcome import Outcome, is_rate
 from attnlab.lab.quantity import is_rate as in_percent
 from attnlab.lab.quantity import number
+from attnlab.lab.report.markup import Markup, tag
 from attnlab.lab.statistics import interval
 
 # Stand-ins, replaced by the page's own colours once matplotlib has written them: they follow light and dark.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.lab.heatmap import heatmap, ramp, small
-from attnlab.lab.layout import scroll, section
-from attnlab.lab.markup import Markup, name, tag
 from attnlab.lab.outcome import Outcome
+from attnlab.lab.report.heatmap import heatmap, ramp, small
+from attnlab.lab.report.layout import scroll, section
+from attnlab.lab.report.markup import Markup, name, tag
 
 HEADS = 16  # more maps than these are too small to read; then only the last layer's are shown
 

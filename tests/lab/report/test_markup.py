@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.lab.markup import Markup, join, name, tag
+from attnlab.lab.report.markup import Markup, join, name, tag
 
 
 @pytest.mark.parametrize("hostile", ["<b>", '"', "'", "&lt;", "</script>", "]]>", "<!--"])

@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from attnlab.lab.outcome import Estimate
-from attnlab.lab.strips import Mark, strips
+from attnlab.lab.report.strips import Mark, strips
 
 
 def drawn(metric, *estimates, seeds=True):

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from attnlab.lab.answer import reading, verdicts
-from attnlab.lab.figures import Curve, curve, draw
-from attnlab.lab.layout import details, scroll, section
-from attnlab.lab.markup import Markup, name, tag
 from attnlab.lab.outcome import Estimate, Outcome
 from attnlab.lab.quantity import NONE, measure, title
-from attnlab.lab.strips import Mark, strips
+from attnlab.lab.report.answer import reading, verdicts
+from attnlab.lab.report.figures import Curve, curve, draw
+from attnlab.lab.report.layout import details, scroll, section
+from attnlab.lab.report.markup import Markup, name, tag
+from attnlab.lab.report.strips import Mark, strips
 from attnlab.lab.table import Cell, state, table_of
 
 DASHES = ("none", "6 2", "2 2", "7 2 2 2")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.lab.markup import Markup, tag
 from attnlab.lab.outcome import Estimate
 from attnlab.lab.quantity import is_rate, measure
+from attnlab.lab.report.markup import Markup, tag
 
 
 @dataclass(frozen=True)

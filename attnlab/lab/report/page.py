@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnlab.lab import looking, making, sections
-from attnlab.lab.appearance import STYLE
 from attnlab.lab.jsonfile import write_whole
-from attnlab.lab.markup import Markup, join, tag
 from attnlab.lab.outcome import Outcome, outcomes
+from attnlab.lab.report import looking, making, sections
+from attnlab.lab.report.appearance import STYLE
+from attnlab.lab.report.markup import Markup, join, tag
 
 # Nothing may be fetched and nothing runs, whatever a name or a file tries to put into the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from attnlab.lab.layout import details, scroll, section
-from attnlab.lab.markup import Markup, name, tag
 from attnlab.lab.outcome import Outcome
 from attnlab.lab.quantity import NONE
+from attnlab.lab.report.layout import details, scroll, section
+from attnlab.lab.report.markup import Markup, name, tag
 
 
 def making(found: list[Outcome]) -> Markup:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.lab.markup import Markup, tag
+from attnlab.lab.report.markup import Markup, tag
 
 CELL = 22
 LEVELS = 20

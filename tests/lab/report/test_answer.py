@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
-from attnlab.lab.answer import reading, verdicts
 from attnlab.lab.outcome import Estimate, Outcome
+from attnlab.lab.report.answer import reading, verdicts
 from attnlab.lab.statistics import summary
 
 
