@@ -376,7 +376,7 @@ def test_data_that_is_not_to_be_had(fake, capsys):
     fake("attnlab.data.sources", report=lambda names: rows)
     assert main(["data", "x"]) == 3
     shown = capsys.readouterr()
-    assert shown.err == "attnlab: error: x/a: x/a is missing: looked here (and 1 more)\n"
+    assert shown.err == "attnlab: error: x/a is missing: looked here (and 1 more)\n"
     assert shown.out.count("not to be had") == 2
 
 

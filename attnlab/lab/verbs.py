@@ -111,7 +111,7 @@ def data(options: argparse.Namespace) -> int:
 
     rows = list(report(options.names))
     print("\n".join(columns([["set", "file", "", "where"], *[_data_row(*row) for row in rows]])))
-    lost = [f"{folder}/{file}: {why}" for folder, file, why, path in rows if path is None]
+    lost = [why for _, _, why, path in rows if path is None]
     if lost:
         others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
         raise DataError(f"{lost[0]}{others}")

@@ -131,12 +131,13 @@ class Mechanism:
         gradient. Raises ValueError where the mask looks up rows, T ≠ S, and `i` is missing; NotImplementedError for
         a bias or a mask that this mechanism cannot honour.
         """
+        q, k, v = _arrays(q, k, v)
         T, S = q.shape[0], k.shape[0]
         if i is None and mask.indexed and T != S:
             raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
         extra = self._complete(extra, bias)
-        j = jnp.arange(S, dtype=jnp.int32) if j is None else j.astype(jnp.int32)
-        i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else i.astype(jnp.int32)
+        j = jnp.arange(S, dtype=jnp.int32) if j is None else jnp.asarray(j, jnp.int32)
+        i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else jnp.asarray(i, jnp.int32)
         if not isinstance(mask, Full):
             columns, rows = mask.columns(i, j), mask.rows(i, j)
             q, k, v = select(rows, q), select(columns, k), select(columns, v)
@@ -159,6 +160,7 @@ class Mechanism:
         a trace such an output is NaN and no slot is touched.
         """
         extra = self._complete(extra, bias)
+        q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
         if isinstance(state.memory, Cache):
             state.memory.check(q.shape[0] if keep is None else keep)
         block, clock = place(state.clock, q.shape[0], i, keep, segment)
@@ -169,6 +171,7 @@ class Mechanism:
     def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
         """`extend` of a whole sequence from its beginning, without the state: the fastest causal form."""
         extra = self._complete(extra, bias)
+        q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
         block, _ = place(Clock.start(), q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.sequence(q, k, v, block, bias=bias, **extra)
@@ -191,7 +194,12 @@ class Mechanism:
             raise TypeError(f"{self} takes no {sorted(unknown)}; it takes {sorted(wanted)}")
         if missing := wanted - set(extra) - set(defaults):
             raise TypeError(f"{self} needs {sorted(missing)}")
-        return defaults | extra
+        return defaults | {name: jnp.asarray(value) for name, value in extra.items()}
+
+
+def _arrays(*given: Any) -> tuple[Any, ...]:
+    """What was given as jax arrays: numpy's cannot be looked up by traced positions."""
+    return tuple(x if x is None else jnp.asarray(x) for x in given)
 
 
 def select(keep: Bool[Array, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:

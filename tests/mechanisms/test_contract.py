@@ -368,3 +368,17 @@ def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
     y = attend(mechanism, q, k, v, **extra)
     assert (y <= v.max(axis=0, keepdims=True) + 1e-12).all()
     assert (y >= v.min(axis=0, keepdims=True) - 1e-12).all()
+
+
+@every
+def test_numpys_arrays_are_taken(name):
+    mechanism = MECHANISMS[name]
+    given = inputs(mechanism, 5)
+    q, k, v, extra = jax.tree.map(np.asarray, given)
+    near(mechanism.attend(q, k, v, Keys(3), **extra), attend(mechanism, *given[:3], Keys(3), **given[3]))
+    if mechanism.stateful:
+        keep, segment = np.array([1, 1, 0, 1, 1], bool), np.array([0, 0, 0, 3, 3])
+        plain = causal(mechanism, *given[:3], keep=jnp.asarray(keep), segment=jnp.asarray(segment), **given[3])
+        near(mechanism.whole(q, k, v, keep=keep, segment=segment, **extra), plain)
+        y, _ = mechanism.extend(mechanism.start(5, K, V), q, k, v, keep=keep, segment=segment, **extra)
+        near(y, plain)
