@@ -12,8 +12,12 @@ def greedy(step: Callable, state: Any, begin: int, end: int, length: int, pad: i
     """The symbols that follow `begin`, each the likeliest given those before it; one example.
 
     `step(state, token) -> (scores [vocabulary], state)` has room for `length` tokens. After `end` follow `pad`s. The
-    special symbols `begin` and `pad` are never chosen.
+    special symbols `begin` and `pad` are never chosen. Raises ValueError where the state says (`state.length`) that it
+    has room for fewer.
     """
+    room = getattr(state, "length", length)
+    if length > room:
+        raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
 
     def choose(carry, _):
         state, token, done = carry

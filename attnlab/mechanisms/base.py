@@ -3,7 +3,8 @@
 A mechanism writes one of three things, and the base does the rest (positions, padding, defaults, refusals):
 
 - *pairwise*: `weights(q, k, allowed, ...) -> [T S]`. `attend`, cached `extend` and the map follow.
-- *stateful*: `memory(length, K, V, dtype)` and `absorb(memory, q, k, v, block, ...)`: reads the past only.
+- *stateful*: `memory(length, K, V, dtype)` and `absorb(memory, q, k, v, block, ...)`: reads the past only. (Or its
+  own `start` and `extend`, doing by itself what the base does for those.)
 - *whole*: `mix(q, k, v, mask, ...)` alone: does not decode.
 """
 
@@ -82,7 +83,7 @@ class Mechanism:
         tokens, rest = split(extra, self.tokens)
         cache, room, visible = memory.write(k, v, tokens, block)
         weights = self.weights(q, cache.k, visible, i=block.i, j=cache.i, bias=bias, **cache.tokens, **rest)
-        y = blend(weights, cache.v)
+        y = blend(weights, cache.v).astype(v.dtype)
         # A write past the end cannot raise inside a trace; its output is made unusable instead.
         return jnp.where(room[:, None], y, jnp.nan), cache
 
@@ -121,7 +122,8 @@ class Mechanism:
     @property
     def stateful(self) -> bool:
         """Whether it decodes: token after token."""
-        return self.pairwise or type(self).absorb is not Mechanism.absorb
+        kind = type(self)
+        return self.pairwise or kind.absorb is not Mechanism.absorb or kind.extend is not Mechanism.extend
 
     def attend(self, q, k, v, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Float[Array, "T V"]:
         """Any queries against any keys: encoder, cross, graph.
@@ -135,6 +137,8 @@ class Mechanism:
         T, S = q.shape[0], k.shape[0]
         if i is None and mask.indexed and T != S:
             raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
+        if i is None and j is None:
+            mask.fit(S, S)
         extra = self._complete(extra, bias)
         j = jnp.arange(S, dtype=jnp.int32) if j is None else jnp.asarray(j, jnp.int32)
         i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else jnp.asarray(i, jnp.int32)
@@ -170,8 +174,11 @@ class Mechanism:
 
     def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
         """`extend` of a whole sequence from its beginning, without the state: the fastest causal form."""
-        extra = self._complete(extra, bias)
         q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
+        if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
+            state = self.start(q.shape[0], q.shape[1], v.shape[1], v.dtype)
+            return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
+        extra = self._complete(extra, bias)
         block, _ = place(Clock.start(), q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.sequence(q, k, v, block, bias=bias, **extra)
@@ -235,7 +242,10 @@ def causal(
     None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
     `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
     """
+    q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
     T = q.shape[0]
+    if T == 0:
+        return jnp.zeros_like(v)
     if block is None:
         block = mechanism.block
         if block is None or block >= T:

@@ -25,8 +25,9 @@ def weights(
     Through `extend` where the mask is `Causal()`, the mechanism decodes, and T = S; else through `attend`. Takes and
     raises what those do.
     """
+    q, k = jnp.asarray(q), jnp.asarray(k)
     eye = jnp.eye(k.shape[0], dtype=k.dtype)
-    if isinstance(mask, Causal) and mechanism.stateful and q.shape[0] == k.shape[0] and "j" not in extra:
+    if isinstance(mask, Causal) and mechanism.stateful and q.shape[0] == k.shape[0] and not {"i", "j"} & set(extra):
         return causal(mechanism, q, k, eye, **extra)
     return mechanism.attend(q, k, eye, mask, **extra)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax
@@ -81,6 +81,20 @@ class Transformer:
         return TransformerNetwork(key, self, shape.source_vocabulary, shape.target_vocabulary)
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Decoding:
+    """What is known between two target symbols: every layer's state, the source's padding, the next position.
+
+    There is room for `length` symbols.
+    """
+
+    layers: Any
+    keep: Any
+    i: Any
+    length: int = field(metadata={"static": True})
+
+
 class TransformerNetwork(nnx.Module):
     """The network of a `Transformer`; one example.
 
@@ -143,19 +157,19 @@ class TransformerNetwork(nnx.Module):
         x, seen = climb(self.encoder, x, lambda layer, x, key: layer(x, source_keep, key), keys[1])
         return (x if self.encoded is None else self.encoded(x)), seen
 
-    def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> dict[str, Any]:
+    def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """The state before the first target symbol, with room for `length` of them."""
         memory, _ = self.encode(source, source_keep)
         layers = jax.vmap(lambda layer: layer.start(memory, length))(self.decoder)
-        return {"layers": layers, "keep": source_keep, "i": jnp.zeros((), jnp.int32)}
+        return Decoding(layers, source_keep, jnp.zeros((), jnp.int32), length)
 
-    def step(self, state: dict[str, Any], token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], dict[str, Any]]:
+    def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
         """Scores of the symbol after `token`, and the state with it."""
-        i = state["i"][None]
+        i = state.i[None]
         x = self._embed(self.target, token[None], i, None)
-        step = lambda layer, x, key, known: layer.extend(x, known, state["keep"], i)
-        x, layers = climb(self.decoder, x, step, None, state["layers"])
-        return self._score(x)[0], {**state, "layers": layers, "i": state["i"] + 1}
+        step = lambda layer, x, key, known: layer.extend(x, known, state.keep, i)
+        x, layers = climb(self.decoder, x, step, None, state.layers)
+        return self._score(x)[0], replace(state, layers=layers, i=state.i + 1)
 
     def _embed(self, embed: Embed, ids, i, key):
         return dropout(self.position.add(embed(ids, jnp.dtype(self.config.dtype)), i), self.config.dropout, key)

@@ -54,5 +54,5 @@ def dropout(x: Float[Array, "..."], rate: float, key: PRNGKeyArray | None) -> Fl
     # On a CPU drawing the bits is most of the cost, and a word holds enough for two elements.
     words = jax.random.bits(key, (-(-x.size // 2),))
     bits = jax.lax.bitcast_convert_type(words, jnp.uint16).reshape(-1)[: x.size].reshape(x.shape)
-    threshold = round(rate * 2**16)
+    threshold = min(max(1, round(rate * 2**16)), 2**16 - 1)
     return jnp.where(bits >= jnp.uint16(threshold), x / (1 - threshold / 2**16), jnp.zeros_like(x))

@@ -8,7 +8,7 @@ eq. 5 and 18-20).
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from attnlab.ops.precision import divide, product, wide
+from attnlab.ops.precision import divide, product
 
 
 def with_ones(v: Float[Array, "S V"]) -> Float[Array, "S W"]:
@@ -42,8 +42,8 @@ def chunk(
     state, `carries` whether the old state is part of it. A block of one token is the recurrent form, one of T the
     parallel form. Sums are taken in float32 at least.
     """
-    dtype = wide(v.dtype)
-    weights = jnp.where(pairs, product(q, k.T), 0)
+    dtype = state.dtype
+    weights = jnp.where(pairs, product(q, k.T).astype(dtype), 0)
     past = jnp.where(sees[:, None], product(q.astype(dtype), state), 0)
     y = past + product(weights, v.astype(dtype))
     new = gather(jnp.where(stays[:, None], k, 0).astype(dtype), v.astype(dtype))

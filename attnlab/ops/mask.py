@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, Shaped
 
 EVERYWHERE = (-math.inf, math.inf)
 
@@ -41,20 +42,34 @@ class Mask:
 
     def rows(self, i: Int[Array, " T"], j: Int[Array, " S"]) -> Bool[Array, " T"]:
         """Which queries see any key at all."""
-        return jnp.broadcast_to(self(i[:1], j).any(), i.shape) if self.keys_only else self(i, j).any(axis=1)
+        return jnp.broadcast_to(self.columns(i, j).any(), i.shape) if self.keys_only else self(i, j).any(axis=1)
 
     def columns(self, i: Int[Array, " T"], j: Int[Array, " S"]) -> Bool[Array, " S"]:
         """Which keys are seen by any query at all."""
-        return self(i[:1], j)[0] if self.keys_only else self(i, j).any(axis=0)
+        return self(jnp.zeros(1, jnp.int32), j)[0] if self.keys_only else self(i, j).any(axis=0)
+
+    def fit(self, T: int, S: int) -> None:
+        """Raise ValueError where its arrays are too short for queries and keys at 0 … T−1 and 0 … S−1."""
 
     def __and__(self, other: Mask) -> Mask:
-        return And(self, other)
+        return And(self, other) if isinstance(other, Mask) else NotImplemented
 
     def __or__(self, other: Mask) -> Mask:
-        return Or(self, other)
+        return Or(self, other) if isinstance(other, Mask) else NotImplemented
 
     def __invert__(self) -> Mask:
         return Not(self)
+
+
+def _lookup(array: Array, at: Array, missing: Any) -> Array:
+    """array[at], and `missing` for what is out of range: jax itself would clamp, or count from the end."""
+    return jnp.asarray(array).at[jnp.where(at < 0, array.shape[0], at)].get(mode="fill", fill_value=missing)
+
+
+def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
+    for what, (length, wanted) in lengths.items():
+        if length < wanted:
+            raise ValueError(f"{name}: {what} has {length} rows for {wanted} positions")
 
 
 def _pairs(i, j, seen) -> Bool[Array, "T S"]:
@@ -96,9 +111,9 @@ class Window(Mask):
     right: int = static()
 
     def __post_init__(self):
-        if self.left < 1 or self.right < 1:
+        if not all(isinstance(side, int) and side >= 1 for side in (self.left, self.right)):
             raise ValueError(
-                f"Window(left={self.left}, right={self.right}): each side counts the token itself, so at least 1"
+                f"Window(left={self.left}, right={self.right}): whole numbers, at least 1 (the token itself)"
             )
 
     def __call__(self, i, j):
@@ -112,7 +127,7 @@ class Window(Mask):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Keys(Mask):
     """The first `count` keys, the rest being padding: j < count."""
 
@@ -125,7 +140,7 @@ class Keys(Mask):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prefix(Mask):
     """A prefix that all may see: j < count. Prefix attention is `Causal() | Prefix(n)`."""
 
@@ -138,7 +153,7 @@ class Prefix(Mask):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kept(Mask):
     """The keys that a padding mask keeps, wherever they stand: keep[j]."""
 
@@ -147,11 +162,15 @@ class Kept(Mask):
 
     def __call__(self, i, j):
         """keep[j]."""
-        return _pairs(i, j, self.keep[j][None, :])
+        return _pairs(i, j, _lookup(self.keep, j, False)[None, :])
+
+    def fit(self, T, S):
+        """A row a key."""
+        _long_enough("Kept", keep=(self.keep.shape[0], S))
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Segments(Mask):
     """Packed sequences: a query sees the keys of its own segment, query[i] = key[j]."""
 
@@ -161,20 +180,35 @@ class Segments(Mask):
 
     def __call__(self, i, j):
         """query[i] = key[j]."""
-        return self.query[i][:, None] == self.key[j][None, :]
+        query, key = _lookup(self.query, i, -1), _lookup(self.key, j, -1)
+        inside = (i >= 0) & (i < self.query.shape[0])
+        beside = (j >= 0) & (j < self.key.shape[0])
+        return (query[:, None] == key[None, :]) & inside[:, None] & beside[None, :]
+
+    def fit(self, T, S):
+        """A row a query, and a row a key."""
+        _long_enough("Segments", query=(self.query.shape[0], T), key=(self.key.shape[0], S))
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edges(Mask):
     """A graph: query i sees key j where adjacency[i, j]."""
 
-    adjacency: Bool[Array, "N M"]
+    adjacency: Shaped[Array, "N M"]
     indexed = True
 
     def __call__(self, i, j):
         """adjacency[i, j]."""
-        return self.adjacency[i[:, None], j[None, :]]
+        N, M = self.adjacency.shape
+        inside, beside = (i >= 0) & (i < N), (j >= 0) & (j < M)
+        # Numbers are edges where they are not zero: ~ of an integer is not a negation.
+        edges = self.adjacency.astype(bool)[jnp.where(inside, i, 0)[:, None], jnp.where(beside, j, 0)[None, :]]
+        return edges & inside[:, None] & beside[None, :]
+
+    def fit(self, T, S):
+        """A row a query, a column a key."""
+        _long_enough("Edges", adjacency=(self.adjacency.shape[0], T), columns=(self.adjacency.shape[1], S))
 
 
 @jax.tree_util.register_dataclass
@@ -185,8 +219,8 @@ class Dilated(Mask):
     step: int = static()
 
     def __post_init__(self):
-        if self.step < 1:
-            raise ValueError(f"Dilated(step={self.step}): at least 1")
+        if not isinstance(self.step, int) or self.step < 1:
+            raise ValueError(f"Dilated(step={self.step}): a whole number, at least 1")
 
     def __call__(self, i, j):
         """(i−j) mod step = 0."""
@@ -200,28 +234,44 @@ class Global(Mask):
 
     tokens: int = static()
 
+    def __post_init__(self):
+        if not isinstance(self.tokens, int) or self.tokens < 0:
+            raise ValueError(f"Global(tokens={self.tokens}): a whole number, 0 or more")
+
     def __call__(self, i, j):
         """I < tokens or j < tokens."""
         return (i[:, None] < self.tokens) | (j[None, :] < self.tokens)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class And(Mask):
-    """Both."""
+class Both:
+    """What two masks together depend on: for `And` and `Or`."""
 
     one: Mask
     other: Mask
 
     @property
-    def keys_only(self):
+    def keys_only(self) -> bool:
         """Whether both depend on j alone."""
         return self.one.keys_only and self.other.keys_only
 
     @property
-    def indexed(self):
+    def indexed(self) -> bool:
         """Whether either looks rows up."""
         return self.one.indexed or self.other.indexed
+
+    def fit(self, T: int, S: int) -> None:
+        """Both must."""
+        self.one.fit(T, S)
+        self.other.fit(T, S)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class And(Both, Mask):
+    """Both."""
+
+    one: Mask
+    other: Mask
 
     def __call__(self, i, j):
         """Where both allow."""
@@ -234,22 +284,12 @@ class And(Mask):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Or(Mask):
+@dataclass(frozen=True, eq=False)
+class Or(Both, Mask):
     """Either."""
 
     one: Mask
     other: Mask
-
-    @property
-    def keys_only(self):
-        """Whether both depend on j alone."""
-        return self.one.keys_only and self.other.keys_only
-
-    @property
-    def indexed(self):
-        """Whether either looks rows up."""
-        return self.one.indexed or self.other.indexed
 
     def __call__(self, i, j):
         """Where either allows."""
@@ -262,7 +302,7 @@ class Or(Mask):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Not(Mask):
     """The other pairs."""
 
@@ -277,6 +317,10 @@ class Not(Mask):
     def indexed(self):
         """As what it negates."""
         return self.one.indexed
+
+    def fit(self, T, S):
+        """As what it negates."""
+        self.one.fit(T, S)
 
     def __call__(self, i, j):
         """Where the other forbids."""

@@ -15,7 +15,7 @@ def masked_softmax(scores: Float[Array, "T S"], allowed: Bool[Array, "T S"]) -> 
     answered in float32 at least: bfloat16 sums lose the tail.
     """
     scores = jnp.where(allowed, scores.astype(wide(scores.dtype)), -jnp.inf)
-    peak = jnp.max(scores, axis=-1, keepdims=True)
+    peak = jnp.max(scores, axis=-1, keepdims=True, initial=-jnp.inf)
     share = jnp.exp(scores - jnp.where(jnp.isneginf(peak), jnp.zeros_like(peak), peak))
     total = share.sum(axis=-1, keepdims=True)
     # The peak's own share is 1, so a total below that means that no key is allowed.

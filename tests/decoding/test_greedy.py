@@ -1,6 +1,9 @@
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from attnlab.decoding import greedy
 
@@ -15,3 +18,11 @@ def test_it_follows_the_likeliest_until_the_end_and_pads_after_it():
 def test_the_beginning_and_padding_are_never_chosen():
     step = lambda state, token: (jnp.array([9.0, 9.0, 0.0, 1.0]), state)
     np.testing.assert_array_equal(greedy(step, jnp.int32(0), 1, 2, 3), [3, 3, 3])
+
+
+def test_more_than_there_is_room_for_is_refused():
+    class State(NamedTuple):
+        length: int = 4
+
+    with pytest.raises(ValueError, match="length=5 is more than the 4"):
+        greedy(lambda state, token: None, State(), 1, 2, 5)

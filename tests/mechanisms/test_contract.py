@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jax.test_util import check_grads
 
 from attnlab.mechanisms import MECHANISMS, Watched
-from attnlab.ops.mask import Causal, Full, Kept, Keys, Segments, Window
+from attnlab.ops.mask import Causal, Edges, Full, Kept, Keys, Segments, Window
 from tests.mechanisms.contract import K, V, attend, causal, cut, extend, inputs, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -304,6 +304,46 @@ def test_extreme_scores_stay_finite(name):
         y, back = jax.vjp(lambda q, k, v: attend(mechanism, q, k, v, Full(), **extra), q * scale, k * scale, v)
         assert np.isfinite(y).all()
         assert all(np.isfinite(g).all() for g in back(jnp.ones_like(y)))
+
+
+@every
+@pytest.mark.parametrize("shift", [-10.0, -23.0, -30.0, -40.0, -60.0])
+def test_faint_features_keep_finite_gradients(name, shift):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 6, dtype=jnp.float32)
+    for run in [attend] + [causal] * mechanism.stateful:
+        y, back = jax.vjp(lambda q, k, v, run=run: run(mechanism, q, k, v, **extra), q + shift, k + shift, v)
+        assert np.isfinite(y).all()
+        assert all(np.isfinite(g).all() for g in back(jnp.ones_like(y)))
+
+
+@every
+def test_nothing_to_attend_to_and_nothing_that_attends(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 3)
+    none = cut(mechanism, extra, slice(0, 0))
+    assert not np.any(mechanism.attend(q, k[:0], v[:0], **none))
+    assert mechanism.attend(q[:0], k, v, Keys(2), **extra).shape == (0, V)
+    if mechanism.stateful:
+        for block in (None, 2):
+            assert causal(mechanism, q[:0], k[:0], v[:0], block=block, **none).shape == (0, V)
+
+
+@every
+def test_an_array_too_short_for_the_positions_is_refused(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 6)
+    for mask in (Edges(jnp.eye(3, dtype=bool)), Segments(jnp.arange(3), jnp.arange(6)), Kept(jnp.ones(5, bool))):
+        with pytest.raises(ValueError, match="for 6 positions"):
+            mechanism.attend(q, k, v, mask, **extra)
+
+
+@every
+def test_the_map_under_given_positions_is_that_of_attending(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 4)
+    i = jnp.arange(4, dtype=jnp.int32) + 2
+    near(weights(mechanism, q, k, Causal(), i=i, **extra) @ v, attends(mechanism, q, k, v, Causal(), i=i, **extra))
 
 
 @stateful

@@ -83,3 +83,22 @@ def test_a_count_may_be_traced():
 def test_sizes_below_one_are_refused_by_name(make):
     with pytest.raises(ValueError, match="at least 1"):
         make()
+
+
+def test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end():
+    i, j = jnp.array([0, 2, -1, 9]), jnp.array([0, -1, 2, 9])
+    ids = jnp.array([4, 4, 4])
+    inside = np.array([[1, 0, 1, 0], [1, 0, 1, 0], [0] * 4, [0] * 4], bool)
+    np.testing.assert_array_equal(Edges(jnp.ones((3, 3), bool))(i, j), inside)
+    np.testing.assert_array_equal(Segments(ids, ids)(i, j), inside)
+    np.testing.assert_array_equal(Kept(jnp.ones(3, bool))(i, j), np.tile(inside[0], (4, 1)))
+
+
+def test_an_adjacency_of_numbers_is_negated_as_truth():
+    i = jnp.arange(3)
+    np.testing.assert_array_equal((~Edges(jnp.eye(3, dtype=jnp.int32)))(i, i), ~np.eye(3, dtype=bool))
+
+
+def test_what_is_no_mask_does_not_compose():
+    with pytest.raises(TypeError):
+        Causal() & None
