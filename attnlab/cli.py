@@ -133,6 +133,7 @@ def _experiment(parser: Parser) -> None:
         "overrides",
         metavar="field=value",
         nargs="*",
+        default=[],  # without one, argparse would call them required
         help="model.width=256 model.mechanism=linear train.seeds=0,1,2",
     )
 

@@ -23,4 +23,6 @@ def __getattr__(name: str):
     try:
         return import_module(f"attnlab.lab.{name}")
     except ModuleNotFoundError as error:
+        if error.name != f"attnlab.lab.{name}":
+            raise  # the room is there; something that it needs is not
         raise AttributeError(f"module 'attnlab.lab' has no attribute {name!r}") from error

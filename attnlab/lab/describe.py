@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from attnlab.analysis import cost
+from attnlab.lab import precision
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Problem
 from attnlab.training.trainer import DISPATCH, Trainer
@@ -18,11 +19,12 @@ BUCKETS = 64  # dispatches whose batches are looked at: enough to meet every buc
 def describe(study: Study) -> list[dict[str, Any]]:
     """For each variant: parameters, FLOPs of a training step of one lane, decoding state, memory of training's state.
 
-    Raises what loading the data raises.
+    Raises what loading the data raises, and ValueError for numbers that jax is not set to compute in.
     """
     problems: dict[Any, Problem] = {}
     rows = []
     for name, experiment in study.variants().items():
+        precision.check(experiment.model)
         if experiment.task not in problems:
             problems[experiment.task] = experiment.task.load()
         rows.append({"variant": name} | costs(experiment, problems[experiment.task]))

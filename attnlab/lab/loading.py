@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.data.files import DataError
 from attnlab.lab import configuration
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.study import Experiment
@@ -29,7 +30,7 @@ class Trained:
 def load(run: str | Path) -> tuple[Any, Problem]:
     """The trained model of a run folder and the problem it was trained on.
 
-    Raises FolderError or CheckpointError, in one line naming the file, for what cannot be used.
+    Raises FolderError, DataError or CheckpointError, in one line naming the file, for what cannot be used.
     """
     found = trained(run)
     return found.model, found.problem
@@ -38,19 +39,40 @@ def load(run: str | Path) -> tuple[Any, Problem]:
 def trained(run: str | Path) -> Trained:
     """What `load` answers, with the experiment."""
     folder = RunFolder(Path(run))
-    written = folder.read("experiment")
+    written = read(folder, "experiment")
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
     experiment = configuration.read(written["experiment"])
     problem = experiment.task.load()
+    same_data(folder, written, problem)
     problem.check(folder.path)
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     found = Checkpoints(folder.path / "checkpoints").restore(jax.eval_shape(trainer.start))
     if found is None:
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
     state = found[1]
-    lane = _lane(experiment, folder.read("result"), np.asarray(state.alive))
+    lane = _lane(experiment, read(folder, "result"), np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], state.model))
+
+
+def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
+    """What a file of the folder holds; None where there is none. FolderError, saying what to do, where it is broken."""
+    try:
+        return folder.read(name)
+    except FolderError as error:
+        # What the system does not let us read would not be cleared away either.
+        hint = "" if isinstance(error.__cause__, OSError) else "; --fresh starts again"
+        raise FolderError(f"{error}{hint}") from error
+
+
+def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> None:
+    """Raise DataError where the run of an `experiment.json` was made from other data than the problem's."""
+    # Folders of before hold no fingerprint there.
+    before, now = str(written.get("fingerprint", problem.fingerprint)), problem.fingerprint
+    if before != now:
+        raise DataError(
+            f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): --fresh starts again"
+        )
 
 
 def _lane(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:

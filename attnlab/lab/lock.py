@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attnlab.lab.jsonfile import named
+
 
 class LockedError(Exception):
     """Another process is training in the folder."""
@@ -14,8 +16,9 @@ class LockedError(Exception):
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock. Raises LockedError, naming the process that has it.
+    """Hold the folder's lock.
 
+    Raises LockedError, naming the process that has it; FolderError where the folder cannot be written in.
     The system lets go of it when the process ends, however it ends, so that no lock is ever stale.
     """
     try:
@@ -24,7 +27,9 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     path = folder / "lock"
-    with path.open("a+") as file:
+    with named(path):
+        file = path.open("a+")
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

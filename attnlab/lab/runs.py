@@ -10,9 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab import configuration
+from attnlab.lab import configuration, precision
 from attnlab.lab.describe import costs
 from attnlab.lab.folder import RunFolder, environment, folder_name
+from attnlab.lab.jsonfile import named
+from attnlab.lab.loading import read, same_data
 from attnlab.lab.lock import locked
 from attnlab.lab.look import look
 from attnlab.lab.progress import Silent
@@ -47,7 +49,8 @@ def run(
     """Train every variant of a study that is not done yet, and write its page.
 
     `quick` takes the study's own glimpse; `fresh` drops what stands in the folders. Nothing is written before every
-    variant has been checked. Raises ValueError for a folder that holds another configuration.
+    variant has been checked. Raises ValueError for a folder that holds another configuration, DataError for one that
+    was made from other data, LockedError for one in which another process trains, FolderError for what is broken.
     """
     progress = Silent() if progress is None else progress
     if quick:
@@ -58,9 +61,14 @@ def run(
         _plan(study, variant, experiment, Path(out) / name, quick, fresh, problems)
         for variant, experiment in study.variants(quick).items()
     ]
+    _free(plans)
+    for plan in plans:
+        if plan.done:
+            progress.note(f"{plan.variant}: done before, in {plan.folder.path}")
     diverged = 0
     for n, plan in enumerate(plans):
-        diverged += len(_conduct(plan, n, len(plans), command, progress)["diverged"])
+        found = plan.done or _conduct(plan, n, len(plans), command, progress)
+        diverged += len(found["diverged"])
     from attnlab.lab.report import report
 
     return Results(Path(out) / name, report(Path(out) / name), 5 if diverged else 0)
@@ -71,14 +79,15 @@ def glimpse(study: Study) -> Study:
     if study.quick:
         return study
     train = study.base.train
+    seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
     return replace(study, quick={
-        "train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16), "train.seeds": train.seed_list[:2],
+        "train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16), "train.seeds": seeds,
     })  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A variant that was checked and may run."""
+    """A variant that was checked and may run, or the result that it has."""
 
     study: Study
     variant: str
@@ -87,23 +96,39 @@ class Plan:
     folder: RunFolder
     quick: bool
     clear: bool
+    done: dict | None
 
 
 def _plan(study, variant, experiment, home: Path, quick: bool, fresh: bool, problems: dict) -> Plan:
     folder = RunFolder(home / folder_name(variant))
-    before = folder.read("experiment")
+    # What a fresh run drops need not be readable.
+    before = None if fresh else read(folder, "experiment")
     # A glimpse is thrown away by the real run.
-    clear = before is not None and (fresh or (before["quick"] and not quick))
-    if before is not None and not clear:
-        _same(folder, before, experiment)
+    clear = folder.file("experiment").exists() if before is None else before["quick"] and not quick
+    kept = None if clear else before
+    if kept is not None:
+        _same(folder, kept, experiment)
+    precision.check(experiment.model)
     if experiment.task not in problems:
         problems[experiment.task] = experiment.task.load()
     problem = problems[experiment.task]
-    if before is not None and not clear and folder.read("result") is None:
-        problem.check(folder.path)
+    done = None
+    if kept is not None:
+        same_data(folder, kept, problem)
+        done = read(folder, "result")
+        if done is None:
+            problem.check(folder.path)
     # What a model cannot be built for is met here, not in the middle of the study.
     jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
-    return Plan(study, variant, experiment, problem, folder, quick, clear)
+    return Plan(study, variant, experiment, problem, folder, quick, clear, done)
+
+
+def _free(plans: list[Plan]) -> None:
+    """Raise LockedError where another process trains in a folder that is yet to be trained in."""
+    for plan in plans:
+        if plan.done is None and (plan.folder.path / "lock").exists():
+            with locked(plan.folder.path):
+                pass
 
 
 def _same(folder: RunFolder, before: dict, experiment: Experiment) -> None:
@@ -116,16 +141,14 @@ def _same(folder: RunFolder, before: dict, experiment: Experiment) -> None:
 
 
 def _conduct(plan: Plan, index: int, count: int, command: str, progress: Any) -> dict:
-    """Train one variant to its result; or answer the one it has."""
+    """Train one variant to its result."""
     folder, train = plan.folder, plan.experiment.train
-    done = None if plan.clear else folder.read("result")
-    if done is not None:
-        progress.note(f"{plan.variant}: done before, in {folder.path}")
-        return done
-    folder.path.mkdir(parents=True, exist_ok=True)
+    with named(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
     with locked(folder.path):
         if plan.clear:
-            _clear(folder.path)
+            with named(folder.path):
+                _clear(folder.path)
         _describe(plan, command)
         trainer = Trainer(
             lambda key: plan.experiment.model.create(key, plan.problem.shape), plan.problem, train,
@@ -159,7 +182,8 @@ def _describe(plan: Plan, command: str) -> None:
         plan.folder.write("environment", environment())
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "quick": plan.quick,
-            "command": command, "experiment": configuration.write(plan.experiment),
+            "command": command, "fingerprint": plan.problem.fingerprint,
+            "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
 
 

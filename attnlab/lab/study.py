@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 from attnlab.lab.folder import folder_name
+from attnlab.lab.value import annotations, fits, wanted
 from attnlab.registry import field_names, no_field
 from attnlab.training.config import Train
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One model on one task, trained one way."""
+    """One model on one task, trained one way.
+
+    Raises ValueError, naming the field, where one anywhere in the tree holds what its annotation does not allow.
+    """
 
     task: Any
     model: Any
     train: Train = field(default_factory=Train)
+
+    def __post_init__(self):
+        _check(self, ())
+
+
+def _check(config: Any, above: tuple[str, ...]) -> None:
+    for name in field_names(config):
+        value, allowed = getattr(config, name), annotations(type(config)).get(name, Any)
+        if not fits(value, allowed):
+            raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(allowed)}")
+        if is_dataclass(value):
+            _check(value, (*above, name))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def _wanted(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(text, get_args(kind)))}"
     if is_dataclass(kind):
-        return "set field by field"
+        return f"a {_name(kind)}, set field by field"
     if get_origin(kind) is not tuple:
         return WORDS.get(kind, "a value that only an experiment file can give")
     inner = get_args(kind)

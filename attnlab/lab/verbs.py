@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import registry
-from attnlab.lab.jsonfile import FolderError
+from attnlab.lab.jsonfile import FolderError, named
 
 KINDS = ("mechanisms", "positions", "models", "tasks", "experiments")
 
@@ -47,8 +47,9 @@ def run(options: argparse.Namespace) -> int:
     """Train every variant and lane, then the table and the page."""
     from attnlab.lab.device import use
 
-    if options.out.exists() and not options.out.is_dir():
-        raise ValueError(f"--out {options.out} is a file; name a folder")
+    with named(options.out):
+        if options.out.exists() and not options.out.is_dir():
+            raise ValueError(f"--out {options.out} is a file; name a folder")
     use(options.device)
     study = _study(options)
     from attnlab.lab.progress import choose

@@ -57,6 +57,11 @@ class Transformer:
             raise ValueError(f"model.feedforward={self.feedforward} must be at least 1")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+        for name, mechanism in {"mechanism": self.mechanism, **self.attentions}.items():
+            if not isinstance(mechanism, Mechanism):
+                raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, such as those of attnlab.MECHANISMS")
+        if not isinstance(self.position, Position):
+            raise ValueError(f"model.position={self.position!r} must be a position, such as those of attnlab.POSITIONS")
         # A position refuses widths it cannot serve, a mechanism turns it cannot honour: now, not in training.
         self.position.check(self.width, self.heads)
         for name, mechanism in self.attentions.items():

@@ -44,7 +44,9 @@ class Checkpoints:
         return sorted(int(name) for name in names if name.isdecimal())
 
     def save(self, step: int, state: Any, facts: dict[str, Any]) -> None:
-        """Write the state and the facts beside it, complete or not at all; then drop what is older than the last few.
+        """Write the state and the facts beside it, complete or not at all; then keep it and the last few before.
+
+        Later steps are dropped too: training went back behind them because they could not be used.
 
         Raises CheckpointError where it cannot be written.
         """
@@ -64,10 +66,15 @@ class Checkpoints:
             if final.exists():
                 shutil.rmtree(final)
             growing.rename(final)
+            self._prune(step)
         except OSError as error:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error
-        for old in self.steps()[: -self.keep]:
-            shutil.rmtree(self.folder / str(old))
+
+    def _prune(self, step: int) -> None:
+        saved = self.steps()
+        kept = [at for at in saved if at <= step][-self.keep :]
+        for at in set(saved) - set(kept):
+            shutil.rmtree(self.folder / str(at))
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
         """The newest state that verifies, as a tree like `target`: (step, state, facts). None if none was saved.

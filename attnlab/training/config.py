@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 Schedule = Literal["constant", "cosine", "inverse_sqrt"]
+COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every")
+RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: lanes keep their rate in it
 
 
 @dataclass(frozen=True)
@@ -13,9 +15,10 @@ class Train:
 
     `seeds` counts them (3 means 0, 1, 2) or lists them; `learning_rate` is one rate or several. Every seed
     is trained with every rate, all of them lanes of one program. `learning_rate` is the peak: it is reached
-    linearly in `warmup` steps, then follows `schedule` (cosine: to zero at `steps`; inverse_sqrt: falls as
-    1/√step). `clip` bounds the global norm of the gradient (0: not at all). `accumulate` gradients are
-    averaged before each update. Evaluation and saving happen every so many steps and at the end.
+    linearly in `warmup` steps, then follows `schedule` (cosine: to zero, which it would reach one step after the
+    last; inverse_sqrt: falls as 1/√step). `clip` bounds the global norm of the gradient (0: not at all).
+    `accumulate` gradients are averaged before each update. Evaluation and saving happen every so many steps and at
+    the end.
 
     Raises ValueError, naming the field, for what cannot work.
     """
@@ -33,9 +36,12 @@ class Train:
     save_every: int = 500
 
     def __post_init__(self):
-        for name in ("steps", "batch_size", "accumulate", "evaluate_every", "save_every"):
+        self._check_kinds()
+        for name in COUNTS:
             if (value := getattr(self, name)) < 1:
                 raise ValueError(f"train.{name}={value} must be at least 1")
+        if self.steps >= 2**31:
+            raise ValueError(f"train.steps={self.steps} must be at most 2³¹−1: steps are counted in 32 bits")
         if self.warmup < 0:
             raise ValueError(f"train.warmup={self.warmup} must be 0 or more")
         for name in ("weight_decay", "clip"):
@@ -44,14 +50,31 @@ class Train:
         for rate in self.rates:
             if not (0 < rate < math.inf):
                 raise ValueError(f"train.learning_rate={rate} must be a finite number above 0")
+            if not RATES[0] <= rate <= RATES[1]:
+                raise ValueError(f"train.learning_rate={rate} must lie in 1.2e-38 … 3.4e38, which float32 holds")
         if not self.rates or len(set(self.rates)) < len(self.rates):
             raise ValueError(f"train.learning_rate={self.learning_rate} must list different rates, at least one")
+        if isinstance(self.seeds, int) and self.seeds < 1:
+            raise ValueError(f"train.seeds={self.seeds} must be at least 1 when counting; 0,1,2 lists them")
         if not self.seed_list or len(set(self.seed_list)) < len(self.seed_list):
             raise ValueError(f"train.seeds={self.seeds} must name different seeds, at least one")
         for seed in self.seed_list:
             # jax.random.key wraps seeds at 2³² without a word.
             if not 0 <= seed < 2**32:
                 raise ValueError(f"train.seeds={self.seeds} must lie in 0 … 2³²−1")
+
+    def _check_kinds(self) -> None:
+        """Refuse values of another kind before they are compared: Python's own words would name no field."""
+        for name in (*COUNTS, "warmup"):
+            _whole(name, getattr(self, name), getattr(self, name))
+        for name in ("weight_decay", "clip"):
+            _number(name, getattr(self, name), getattr(self, name))
+        for rate in self.rates:
+            _number("learning_rate", self.learning_rate, rate)
+        for seed in self.seeds if isinstance(self.seeds, tuple) else (self.seeds,):
+            _whole("seeds", self.seeds, seed)
+        if self.schedule not in get_args(Schedule):
+            raise ValueError(f"train.schedule={self.schedule!r} must be one of {', '.join(get_args(Schedule))}")
 
     @property
     def seed_list(self) -> tuple[int, ...]:
@@ -68,3 +91,14 @@ class Train:
     def lanes(self) -> tuple[tuple[int, float], ...]:
         """Every (seed, learning rate), rates within seeds."""
         return tuple((seed, rate) for seed in self.seed_list for rate in self.rates)
+
+
+def _whole(name: str, value: Any, entry: Any) -> None:
+    # True is an int to Python, and no count.
+    if type(entry) is not int:
+        raise ValueError(f"train.{name}={value!r} must be {'a whole number' if entry is value else 'whole numbers'}")
+
+
+def _number(name: str, value: Any, entry: Any) -> None:
+    if type(entry) not in (int, float):
+        raise ValueError(f"train.{name}={value!r} must be {'a number' if entry is value else 'numbers'}")

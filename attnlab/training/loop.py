@@ -53,38 +53,56 @@ def fit(
     train = trainer.train
     state, step, before = _begin(trainer, checkpoints)
     cut(step)
-    began = time.perf_counter()
-    elapsed = lambda: {
-        "seconds": before["seconds"] + time.perf_counter() - began,
-        "compile_seconds": before["compile_seconds"] + trainer.compile_seconds,
-    }
-    saved, paces = step, []
+    watch, saved = _Watch(trainer, before), step
     with _signals() as caught:
         while step < train.steps and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
-            ready = time.perf_counter()
-            state, metrics = trainer.advance(state, batches, count)
-            paces.append((time.perf_counter() - ready) / count)
+            with watch.dispatch(count):
+                state, metrics = trainer.advance(state, batches, count)
             step += count
-            rows = _rows(train, step, elapsed()["seconds"], metrics)
+            rows = _rows(train, step, watch.elapsed()["seconds"], metrics)
             progress.advanced(step, float(np.mean(metrics["loss"])))
             if step % train.evaluate_every == 0 or step == train.steps:
-                scores = trainer.evaluate(state, "valid", limit)
-                for row, score in zip(rows, scores, strict=True):
-                    row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
-                progress.evaluated(step, _means(scores))
+                progress.evaluated(step, _evaluate(trainer, state, limit, rows))
             record(rows)
             if step % train.save_every == 0 or step == train.steps or caught:
-                checkpoints.save(step, state, elapsed())
+                checkpoints.save(step, state, watch.elapsed())
                 saved = step
                 progress.saved(step)
-        if caught and step < train.steps:
+        if caught:
             if saved != step:
-                checkpoints.save(step, state, elapsed())
+                checkpoints.save(step, state, watch.elapsed())
+            # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], step)
-    # The median, so that compilations and a noisy machine do not count.
-    pace = round(float(np.median(paces)), 5) if paces else None
-    return Fitted(state, np.asarray(state.died), pace, **elapsed())
+    return Fitted(state, np.asarray(state.died), watch.pace(), **watch.elapsed())
+
+
+class _Watch:
+    """The seconds of this session and of those before it, and those of a step without compilation."""
+
+    def __init__(self, trainer: Trainer, before: dict[str, float]):
+        self.trainer, self.before = trainer, before
+        self.began, self.paces = time.perf_counter(), []
+
+    @contextmanager
+    def dispatch(self, count: int) -> Iterator[None]:
+        """Time a dispatch of `count` steps."""
+        ready, compiled = time.perf_counter(), self.trainer.compile_seconds
+        yield
+        compiling = self.trainer.compile_seconds - compiled
+        self.paces.append((time.perf_counter() - ready - compiling) / count)
+
+    def pace(self) -> float | None:
+        """Seconds a step; None where none was trained."""
+        # The median, so that a noisy machine does not count.
+        return round(float(np.median(self.paces)), 5) if self.paces else None
+
+    def elapsed(self) -> dict[str, float]:
+        """The seconds so far, all and those of compilation."""
+        return {
+            "seconds": self.before["seconds"] + time.perf_counter() - self.began,
+            "compile_seconds": self.before["compile_seconds"] + self.trainer.compile_seconds,
+        }
 
 
 def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, float]]:
@@ -109,6 +127,14 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
     ]
 
 
+def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> dict[str, float]:
+    """Validate every lane into its row; the means."""
+    scores = trainer.evaluate(state, "valid", limit)
+    for row, score in zip(rows, scores, strict=True):
+        row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
+    return _means(scores)
+
+
 def _means(scores: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([score[name] for score in scores])) for name in scores[0] if "." not in name}
 
@@ -120,7 +146,7 @@ def _signals() -> Iterator[list[int]]:
 
     def handle(number, frame):
         if caught:
-            signal.default_int_handler(number, frame)
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
         caught.append(number)
 
     try:

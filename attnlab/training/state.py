@@ -44,7 +44,7 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
 def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:
     """One update on one batch: `loss(model, batch, key) -> (scalar, metrics)`. Answers the state and the metrics.
 
-    A lane whose loss or gradient is not finite is frozen as it was before that step, and its neighbours go on.
+    A lane whose loss, gradient or new model is not finite is frozen as it was before that step; its neighbours go on.
     """
     key = jax.random.fold_in(state.key, state.step)
     (value, metrics), gradient = gradients(loss, train.accumulate, state.model, batch, key)
@@ -52,7 +52,8 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
     scale = -state.rate * schedule(train)(state.step)
     model = jax.tree.map(lambda p, d: p + (scale * d).astype(p.dtype), state.model, direction)
-    finite = jnp.isfinite(value) & jnp.isfinite(norm)
+    # The norm, not each number: weights whose squares overflow give no finite product either.
+    finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(model))
     died = jnp.where(state.alive & ~finite, state.step, state.died)
     new, old = (model, memory), (state.model, state.optimiser)
     model, memory = jax.tree.map(lambda a, b: jnp.where(died < 0, a, b), new, old)

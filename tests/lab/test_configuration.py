@@ -3,6 +3,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def edited(toy, path, value):
         (("train", "steps"), 1.5, "train.steps=1.5 must be a whole number"),
         (("train", "steps"), -1, "train.steps=-1 must be at least 1"),
         (("train", "steps"), [1], "train.steps=(1,) must be a whole number"),
-        (("train",), 3, "train=3 must be set field by field"),
+        (("train",), 3, "train=3 must be a Train, set field by field"),
         (
             ("model", "name"),
             "nett",
@@ -141,10 +142,17 @@ def test_what_is_no_experiment_at_all(toy, written):
         read(written)
 
 
+@dataclass(frozen=True)
+class Open:
+    """A config that takes anything."""
+
+    path: Any = None
+    train: Any = None
+
+
 def test_what_could_not_be_read_back_is_not_written(toy):
-    config = change(toy.base, **{"task.train": Path("x")})
-    with pytest.raises(ValueError, match=r"^task.train: .*cannot be written as JSON and read back$"):
-        write(config)
+    with pytest.raises(ValueError, match=r"^path: .*cannot be written as JSON and read back$"):
+        write(Open(path=Path("x")))
 
 
 def test_a_config_of_no_registry_is_written_plainly(toy):
@@ -196,4 +204,4 @@ def test_a_plain_config_must_be_one_its_field_names(toy):
         x: int = 1
 
     with pytest.raises(ValueError, match=r"^train: .*Other.* cannot be written"):
-        write(replace(toy.base, train=Other()))
+        write(Open(train=Other()))

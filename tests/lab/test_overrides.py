@@ -211,13 +211,13 @@ REFUSED = [
     ("model.width.x=1", "model.width.x: model.width is 64, which has no fields"),
     ("model.heads=5", "model.heads=5 must divide model.width=64"),
     ("task=cpoy", "task='cpoy' is not known; nearest: 'copy'; known: copy, sort"),
-    ("train=3", "train='3' must be set field by field"),
+    ("train=3", "train='3' must be a Train, set field by field"),
     ("train.steps=-5", "train.steps=-5 must be at least 1"),
     ("train.steps=1e3", "train.steps='1e3' must be a whole number"),
     ("train.learning_rate=nan", "train.learning_rate=nan must be a finite number above 0"),
     ("train.learning_rate=1e-3,1e-3", "train.learning_rate=(0.001, 0.001) must list different rates"),
     ("train.seeds=1,1", "train.seeds=(1, 1) must name different seeds"),
-    ("train.seeds=0", "train.seeds=0 must name different seeds, at least one"),
+    ("train.seeds=0", "train.seeds=0 must be at least 1 when counting"),
     ("train.schedule=cosin", "train.schedule='cosin' must be one of constant, cosine, inverse_sqrt"),
 ]
 

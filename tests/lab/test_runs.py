@@ -1,18 +1,27 @@
 """A study from its plan to its page, as small as it can be."""
 
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from attnlab.data.files import DataError
 from attnlab.lab import load, run
 from attnlab.lab.describe import describe
 from attnlab.lab.folder import RunFolder
+from attnlab.lab.jsonfile import FolderError
+from attnlab.lab.lock import LockedError
 from attnlab.lab.look import sample
+from attnlab.lab.progress import Plain
+from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, change, over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.training.checkpoints import CheckpointError
+from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
 
 STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
@@ -81,8 +90,6 @@ def test_a_trained_run_loads_and_answers(finished):
 
 
 def test_an_altered_checkpoint_is_refused(finished, tmp_path):
-    import shutil
-
     out, _ = finished
     shutil.copytree(out / "small" / "softmax", tmp_path / "softmax")
     for path in (tmp_path / "softmax" / "checkpoints").rglob("*"):
@@ -106,3 +113,95 @@ def test_of_several_rates_the_best_on_validation_is_taken_and_divergence_is_told
     assert results.code == 5
     assert result["learning_rate"] == 3e-3
     assert {lane["learning_rate"] for lane in result["diverged"]} == {1e38}
+
+
+ONE = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()))
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The finished study, for a test to spoil."""
+    shutil.copytree(finished[0], tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def altered(path, **fields):
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_other_data_are_refused(copied, done):
+    folder = copied / "small" / "softmax"
+    now = json.loads((folder / "experiment.json").read_text())["fingerprint"]
+    altered(folder / "experiment.json", fingerprint="ab" * 32)
+    if not done:
+        (folder / "result.json").unlink()
+    words = f"was made from other data \\(fingerprint abababababab, now {now[:12]}\\): --fresh starts again"
+    with pytest.raises(DataError, match=words):
+        run(ONE, copied)
+    with pytest.raises(DataError, match=words):
+        load(folder)
+
+
+def test_a_folder_from_before_fingerprints_is_taken_as_it_is(copied):
+    path = copied / "small" / "softmax" / "experiment.json"
+    content = json.loads(path.read_text())
+    del content["fingerprint"]
+    path.write_text(json.dumps(content))
+    assert run(ONE, copied).code == 0
+    load(path.parent)
+
+
+@pytest.mark.parametrize("name", ["experiment", "result"])
+def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
+    path = copied / "small" / "softmax" / f"{name}.json"
+    path.write_text("{")
+    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; --fresh starts again$"):
+        run(ONE, copied)
+    with pytest.raises(FolderError, match=r"--fresh starts again$"):
+        load(path.parent)
+    assert run(ONE, copied, fresh=True).code == 0
+    assert RunFolder(path.parent).read(name)
+
+
+def test_numbers_that_jax_would_not_compute_in_are_refused(tmp_path):
+    study = replace(ONE, base=change(EXPERIMENT, **{"model.dtype": "float64"}))
+    for act in (lambda: run(study, tmp_path), lambda: describe(study)):
+        with pytest.raises(ValueError, match=r"^model.dtype=float64 needs 64-bit numbers: set JAX_ENABLE_X64=1$"):
+            act()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_held_folder_is_refused_before_anything_trains(tmp_path):
+    held = tmp_path / "small" / "linear"
+    held.mkdir(parents=True)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(LockedError, match="linear is held by process"):
+            run(STUDY, tmp_path)
+        other.kill()
+        other.wait()
+    assert not (tmp_path / "small" / "softmax").exists()
+
+
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file" / "below", "/proc/nowhere"):
+        with pytest.raises(FolderError, match=f"^{out}/small/softmax") as refused:
+            run(ONE, out)
+        assert refused.value.exit_code == 4
+
+
+def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
+    shutil.rmtree(copied / "small" / "softmax")
+    run(STUDY, copied, progress=Plain(sys.stderr))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "done before" in line]
+    assert lines == [f"linear: done before, in {copied}/small/linear"]
+
+
+def test_a_glimpse_keeps_a_count_of_seeds_a_count():
+    study = Study(change(EXPERIMENT, **{"train.seeds": 5}), name="small")
+    assert glimpse(study).quick["train.seeds"] == 2
+    assert glimpse(replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)}))).quick["train.seeds"] == (7, 8)

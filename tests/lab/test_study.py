@@ -71,3 +71,27 @@ def test_what_cannot_work_is_refused_when_built(toy):
 
 def test_an_experiment_trains_by_default(toy):
     assert Experiment(toy.Copy(), toy.Net()).train.steps > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"heads": 2.0}, "model.heads=2.0 must be a whole number"),
+        ({"norm": "foo"}, "model.norm='foo' must be one of layer, rms"),
+        ({"cross": 3}, "model.cross=3 must be a Mechanism, set field by field, or none"),
+        ({"window": (1, 2, 3)}, "model.window=(1, 2, 3) must be 2 whole numbers with a comma between"),
+        ({"tied": 1}, "model.tied=1 must be true or false"),
+    ],
+)
+def test_an_experiment_checks_the_kind_of_every_field(toy, changes, words):
+    with pytest.raises(ValueError, match="^" + re.escape(words) + "$"):
+        Experiment(toy.Copy(), toy.Net(**changes))
+
+
+def test_an_experiment_checks_the_whole_tree(toy):
+    with pytest.raises(ValueError, match=r"^model.mechanism.block=8.0 must be a whole number$"):
+        Experiment(toy.Copy(), toy.Net(mechanism=toy.Linear(block=8.0)))
+    with pytest.raises(ValueError, match=r"^train=3 must be a Train, set field by field$"):
+        Experiment(toy.Copy(), toy.Net(), 3)
+    with pytest.raises(ValueError, match=r"^task.languages='en' must be texts with commas between$"):
+        Experiment(toy.Copy(languages="en"), toy.Net())

@@ -75,7 +75,7 @@ def test_what_does_not_fit_says_what_would(annotation, given, words, capfd):
 
 
 def test_a_config_is_set_field_by_field(toy):
-    assert wanted(toy.Net) == "set field by field"
+    assert wanted(toy.Net) == "a Net, set field by field"
 
 
 @pytest.mark.parametrize(

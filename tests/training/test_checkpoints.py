@@ -85,3 +85,12 @@ def test_another_shape_dtype_or_tree_is_refused(saved, target):
 def test_what_a_kill_left_half_written_is_no_checkpoint(saved):
     (saved.folder / ".9.growing" / "state").mkdir(parents=True)
     assert saved.steps() == [3]
+
+
+def test_what_was_just_saved_is_kept_and_what_was_passed_over_goes(saved):
+    for step in (5, 7):
+        saved.save(step, STATE, {})
+        (saved.folder / str(step) / "manifest.json").write_text("{}")
+    saved.save(4, STATE, {})
+    assert saved.steps() == [4]
+    assert saved.restore(STATE)[0] == 4

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 
@@ -18,8 +19,30 @@ def test_lanes_are_every_seed_at_every_rate():
         ("warmup", -1), ("weight_decay", -0.1), ("clip", math.nan), ("learning_rate", math.nan), ("learning_rate", 0.0),
         ("learning_rate", (1e-3, math.inf)), ("learning_rate", ()), ("learning_rate", (1e-3, 1e-3)),
         ("seeds", 0), ("seeds", ()), ("seeds", (1, 1)), ("seeds", (2**32,)), ("seeds", (-1,)),
+        ("steps", 2**31), ("learning_rate", 1e-39), ("learning_rate", (1e-3, 3.5e38)), ("seeds", -1),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_refused_naming_the_field(field, value):
     with pytest.raises(ValueError, match=f"train.{field}="):
         Train(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [
+        ("steps", 16.5, "a whole number"), ("steps", math.nan, "a whole number"), ("steps", True, "a whole number"),
+        ("batch_size", "4", "a whole number"), ("warmup", None, "a whole number"), ("seeds", True, "a whole number"),
+        ("seeds", (0.5,), "whole numbers"), ("seeds", [0], "a whole number"), ("clip", "1", "a number"),
+        ("learning_rate", "1e-3", "a number"), ("learning_rate", (1e-3, "x"), "numbers"),
+        ("schedule", "foo", "one of constant, cosine, inverse_sqrt"), ("schedule", [], "one of constant"),
+    ],
+)  # fmt: skip
+def test_what_is_of_another_kind_is_refused_naming_the_field(field, value, wanted):
+    with pytest.raises(ValueError, match="^" + re.escape(f"train.{field}={value!r} must be {wanted}")):
+        Train(**{field: value})
+
+
+@pytest.mark.parametrize("seeds", [0, -1])
+def test_a_count_of_seeds_is_told_from_a_list(seeds):
+    with pytest.raises(ValueError, match=f"train.seeds={seeds} must be at least 1 when counting"):
+        Train(seeds=seeds)

@@ -89,14 +89,29 @@ def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
         np.testing.assert_array_equal(x, y)
 
 
-def test_a_second_signal_acts_at_once(tmp_path):
+@pytest.mark.parametrize(("number", "leaving"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_second_signal_acts_at_once(tmp_path, number, leaving):
     class Twice(Listener):
         def advanced(self, step, loss):
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
+            os.kill(os.getpid(), number)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(leaving) as left:
         train(tmp_path, [], Twice())
+    assert leaving is KeyboardInterrupt or left.value.code == 143
+    assert Checkpoints(tmp_path).steps() == []
+
+
+def test_a_signal_in_the_last_dispatch_is_heeded_once_all_is_saved(tmp_path):
+    with pytest.raises(Interrupted, match="at step 12, saved"):
+        train(tmp_path, [], Listener(stop=TRAIN.steps))
+    assert Checkpoints(tmp_path).steps()[-1] == TRAIN.steps
+    assert train(tmp_path, []).seconds_per_step is None
+
+
+def test_the_seconds_of_a_step_hold_no_compilation(tmp_path):
+    fitted = train(tmp_path, [], config=replace(TRAIN, steps=1))
+    assert 0 < fitted.seconds_per_step < fitted.compile_seconds / 4
 
 
 def test_a_rate_that_diverges_stops_alone(tmp_path):

@@ -83,10 +83,25 @@ def test_lanes_are_the_single_runs():
     ("name", "expected"),
     [
         ("constant", [0.25, 1, 1, 1]),
-        ("cosine", [0.25, 1, 0.5, 0]),
+        ("cosine", [0.25, 1, (1 + np.cos(np.pi * 8 / 17)) / 2, (1 + np.cos(np.pi * 16 / 17)) / 2]),
         ("inverse_sqrt", [0.25, 1, (4 / 12) ** 0.5, 0.2**0.5]),
     ],
 )
 def test_schedules_rise_to_their_peak_and_fall_as_named(name, expected):
     share = schedule(Train(steps=20, warmup=4, schedule=name))
     np.testing.assert_allclose([share(step) for step in (0, 3, 11, 19)], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 4, 19, 20, 50])
+def test_no_step_is_taken_at_rate_zero(warmup):
+    share = schedule(Train(steps=20, warmup=warmup, schedule="cosine"))
+    assert all(share(step) > 0 for step in range(20))
+
+
+def test_a_lane_whose_model_overflows_in_its_last_step_has_diverged():
+    before = start(rate=1e38)
+    after, metrics = lane.step(loss, TRAIN, before, batch())
+    assert np.isfinite(metrics["loss"])
+    assert np.isfinite(metrics["gradient_norm"])
+    assert int(after.died) == 0
+    np.testing.assert_array_equal(after.model["w"], before.model["w"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ def curve(outcome: Outcome, key: str) -> Curve | None:
 
 def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
     """An SVG of the curves; `label` is what it says to those who do not see it. Its only text is numbers."""
+    # Where its caches lie, and that they are being built, is nothing to a person who wants a page.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

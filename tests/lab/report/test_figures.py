@@ -1,4 +1,7 @@
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -96,3 +99,14 @@ def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():
     assert "var(--v0)" in drawn
     assert not re.search("#[0-9a-f]{6}", drawn.replace("#000000", ""))
     assert "<text" in drawn
+
+
+def test_what_matplotlib_says_of_its_caches_is_not_printed(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = (
+        "from attnlab.lab.report.figures import Curve, draw; import numpy as np;"
+        "draw([Curve('a', 0, np.arange(3), np.ones((3, 1)), ())], 'loss', 'x')"
+    )
+    environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "file"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
