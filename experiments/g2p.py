@@ -4,7 +4,7 @@ Claim: from 3,600 words of Hungarian it learns to pronounce about nine unseen wo
 Command: ATTNLAB_DATA=... attnlab run experiments/g2p.py
          ATTNLAB_DATA=... attnlab run experiments/g2p.py task=cmudict train.seeds=1 train.steps=6000 --out runs/cmudict
 Minutes on two cores: 28 for Hungarian (3 seeds), 20 for CMUdict (1 seed), both with other work on the machine.
-Expected: word error on the test words, greedy: Hungarian 9.6% (95% interval 7.0-12.1, 3 seeds), CMUdict 40.2% (one seed).
+Expected: word error on the test words: Hungarian 9.6% (95% interval 7.0-12.1, 3 seeds), CMUdict 40.2% (one seed).
 
 Published beside them: Hungarian 5.33, the best of a grid of 36 models (SIGMORPHON 2020, Gorman et al.); CMUdict by the
 same split rule on the 2018-19 dictionary 33.89 (n-gram WFST) and 30.2 (Transformer, 3 layers of width 256). Both were

@@ -119,8 +119,6 @@ def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of
     [
         ({"heads": 3}, "model.heads=3 must divide model.width=8"),
         ({"width": 0}, "model.width=0"),
-        ({"decoder": 3}, "model.decoder=3 must be a mechanism"),
-        ({"position": "rotary"}, "model.position='rotary' must be a position"),
         ({"dropout": 1.0}, "model.dropout=1.0"),
         ({"feedforward": 0}, "model.feedforward=0"),
         ({"position": Rotary(), "mechanism": Linear()}, "model.position=Rotary"),
