@@ -1,9 +1,10 @@
 """Reverse: can softmax and linear attention turn a sequence of integers around?
 
-Claim: TODO
+Claim: after 1,500 steps both turn short sequences around, neither the longest; softmax is ahead, but two seeds cannot
+tell it from linear. It is a quick look at learning in progress, not a race to the end.
 Command: attnlab run experiments/reverse.py
-Minutes on two cores: TODO
-Expected: TODO
+Minutes on two cores: 5.
+Expected: exact match on the test sequences: softmax 54.4% (95% interval 30.3-78.5, 2 seeds), linear 37.0% (28.1-45.9).
 
 Sequences of integers 0-49; trained on lengths 1-25, examined on lengths 1-30, as in the JoeyNMT tutorial (Kreutzer et
 al. 2019), whose recurrent model reaches a test BLEU of 95.19. This is a Transformer, and its metric is exact match,
