@@ -2,10 +2,11 @@
 
 import os
 import tempfile
+import urllib.error
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 import jax
 import pytest
@@ -14,14 +15,44 @@ from jaxtyping import install_import_hook
 # Shapes and dtypes in signatures are checked here, and only here. Left out: states, which as pytrees also hold
 # shapes, axes and tracers in the place of arrays.
 PYTREES = {"attnlab.mechanisms.cache", "attnlab.mechanisms.clock"}
-for room in ("ops", "mechanisms", "modules", "models"):
-    for file in (Path(__file__).parent.parent / "attnlab" / room).glob("[!_]*.py"):
-        if (module := f"attnlab.{room}.{file.stem}") not in PYTREES:
+for name in ("ops", "mechanisms", "modules", "models"):
+    for file in (Path(__file__).parent.parent / "attnlab" / name).glob("[!_]*.py"):
+        if (module := f"attnlab.{name}.{file.stem}") not in PYTREES:
             install_import_hook(module, "beartype.beartype")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_compilation_cache_dir", str(Path(tempfile.gettempdir()) / "attnlab-test-cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+def room(request):
+    """The room that a test is about."""
+    return request.path.relative_to(Path(__file__).parent).parts[0] if "tests" in request.path.parts else ""
+
+
+@pytest.fixture(autouse=True)
+def offline(request, monkeypatch, tmp_path):
+    """No test of data fetches anything, nor finds or leaves anything in the user's cache."""
+    if room(request) in ("data", "tasks"):
+
+        def refuse(*args, **kwargs):
+            raise urllib.error.URLError("no network in tests")
+
+        monkeypatch.setattr("urllib.request.urlopen", refuse)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def published():
+    """A function: the folder of a data set in $ATTNLAB_DATA; the test skips where it is not there."""
+
+    def find(name: str) -> Path:
+        root = os.environ.get("ATTNLAB_DATA")
+        if not root or not (Path(root) / name).is_dir():
+            pytest.skip(f"$ATTNLAB_DATA holds no {name}")
+        return Path(root) / name
+
+    return find
 
 
 STRICT = ("ops", "mechanisms", "modules", "models", "decoding", "analysis")
@@ -33,9 +64,8 @@ def strict(request):
 
     In the work wing optax promotes, and what is recomputed in a backward pass counts as a key used twice.
     """
-    room = request.path.relative_to(Path(__file__).parent).parts[0] if "tests" in request.path.parts else ""
-    promotion = jax.numpy_dtype_promotion("strict" if room in STRICT else "standard")
-    with promotion, jax.debug_key_reuse(room in STRICT):
+    promotion = jax.numpy_dtype_promotion("strict" if room(request) in STRICT else "standard")
+    with promotion, jax.debug_key_reuse(room(request) in STRICT):
         yield
 
 
