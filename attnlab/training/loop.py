@@ -28,7 +28,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Fitted:
-    """What training left: the final state, and the seconds it took, over all sessions of it."""
+    """What training left: the final state, and the seconds it took, from the first start on, however often it was interrupted."""
 
     state: Any
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
@@ -78,7 +78,7 @@ def fit(
 
 
 class _Watch:
-    """The seconds of this session and of those before it, and those of a step without compilation."""
+    """The seconds since the first start, interruptions apart, and those of a step without compilation."""
 
     def __init__(self, trainer: Trainer, before: dict[str, float]):
         self.trainer, self.before = trainer, before
