@@ -28,7 +28,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Fitted:
-    """What training left: the final state, and the seconds it took, from the first start on, however often it was interrupted."""
+    """What training left: the final state, and the seconds that all of it took, interruptions apart."""
 
     state: Any
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
