@@ -75,31 +75,22 @@ def place(
     Positions count on from the clock unless `i` gives them. A change of `segment` between kept tokens begins a new
     run, which sees nothing of the old and counts from 0.
     """
+    keep = jnp.ones(T, bool) if keep is None else keep
+    count = jnp.cumsum(keep, dtype=jnp.int32)
     if segment is None:
-        keep, run, start = jnp.ones(T, bool) if keep is None else keep, jnp.broadcast_to(clock.run, (T,)), 0
-        last = clock.segment
+        run, start, last = jnp.broadcast_to(clock.run, (T,)), 0, clock.segment
     else:
-        keep = jnp.ones(T, bool) if keep is None else keep
         # The segment of padding is that of the kept token before it, so that padding begins nothing.
         at = jax.lax.cummax(jnp.where(keep, jnp.arange(T, dtype=jnp.int32), -1))
         filled = jnp.where(at < 0, clock.segment, segment[jnp.maximum(at, 0)].astype(jnp.int32))
         changed = jnp.diff(filled, prepend=clock.segment[None]) != 0
-        run = clock.run + jnp.cumsum(changed, dtype=jnp.int32)
-        count = jnp.cumsum(keep, dtype=jnp.int32)
-        # Kept tokens before the run, counting those of earlier blocks as negative.
-        start = jax.lax.cummax(jnp.where(changed, count - keep.astype(jnp.int32) + clock.position, 0))
-        last = filled[-1]
-    count = jnp.cumsum(keep, dtype=jnp.int32)
+        run, last = clock.run + jnp.cumsum(changed, dtype=jnp.int32), filled[-1]
+        # How many kept tokens, of this block and of those before, do not belong to the run.
+        start = jax.lax.cummax(jnp.where(changed, clock.position + count - keep.astype(jnp.int32), 0))
     counted = clock.position + count - start
     if i is None:
-        i = counted - 1
-        after = counted[-1]
+        block, after = Block(keep, counted - 1, run, clock.run), counted[-1]
     else:
-        i = i.astype(jnp.int32)
-        after = jnp.where(keep.any(), jnp.max(jnp.where(stays_in(run, keep), i, -1)) + 1, clock.position)
-    return Block(keep, i, run, clock.run), Clock(jnp.asarray(after, jnp.int32), last, run[-1])
-
-
-def stays_in(run: Int[Array, " T"], keep: Bool[Array, " T"]) -> Bool[Array, " T"]:
-    """Kept tokens of the last run."""
-    return keep & (run == run[-1])
+        block = Block(keep, i.astype(jnp.int32), run, clock.run)
+        after = jnp.where(keep.any(), jnp.max(jnp.where(block.stays, block.i, -1)) + 1, clock.position)
+    return block, Clock(after, last, run[-1])

@@ -159,7 +159,7 @@ def _band_note(curves: list[Curve]) -> str:
         said.append("one seed has no band")
     if any(one.cut for one in curves):
         said.append("a dotted line that ends in a cross is a seed that diverged, kept out of the mean")
-    return "; ".join(said) + ". Several learning rates: the chosen one is shown."
+    return "; ".join(said) + ". Where several learning rates were trained, the chosen one is shown."
 
 
 def _dot(outcome: Outcome) -> Markup:
