@@ -15,9 +15,10 @@ from jaxtyping import install_import_hook
 # Shapes and dtypes in signatures are checked here, and only here. Left out: states, which as pytrees also hold
 # shapes, axes and tracers in the place of arrays.
 PYTREES = {"attnlab.mechanisms.cache", "attnlab.mechanisms.clock"}
+HOUSE = Path(__file__).parent.parent
 for name in ("ops", "mechanisms", "modules", "models"):
-    for file in (Path(__file__).parent.parent / "attnlab" / name).glob("[!_]*.py"):
-        if (module := f"attnlab.{name}.{file.stem}") not in PYTREES:
+    for file in (HOUSE / "attnlab" / name).rglob("[!_]*.py"):
+        if (module := ".".join(file.relative_to(HOUSE).with_suffix("").parts)) not in PYTREES:
             install_import_hook(module, "beartype.beartype")
 
 jax.config.update("jax_numpy_rank_promotion", "raise")

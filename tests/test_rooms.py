@@ -11,10 +11,10 @@ ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "attnlab"
 # A room may import those named here, of ours and of others'.
 ROOMS = {
-    "ops": ({"ops"}, {"jax", "jaxtyping"}),
-    "mechanisms": ({"ops", "mechanisms"}, {"jax", "jaxtyping"}),
-    "modules": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "flax"}),
-    "models": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "flax"}),
+    "ops": ({"ops"}, {"jax", "jaxtyping", "numpy"}),
+    "mechanisms": ({"ops", "mechanisms"}, {"jax", "jaxtyping", "numpy"}),
+    "modules": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
+    "models": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "decoding": ({"decoding"}, {"jax", "jaxtyping"}),
     "data": ({"data"}, {"numpy", "babel"}),
     "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax"}),

@@ -15,11 +15,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from attnlab.mechanisms.cache import Cache
-from attnlab.mechanisms.clock import Block, Clock, place
-from attnlab.ops.mask import Full, Mask
+from attnlab.mechanisms.clock import Block, Clock, blocks, place
+from attnlab.ops.mask import Causal, Full, Mask, Places
 from attnlab.ops.precision import blend
 
 
@@ -47,12 +48,14 @@ class Mechanism:
 
     Frozen, hashable, without arrays. `tokens` names extra inputs per key token with their shape after [S]; `learned`
     names learned arrays, one set a head, with their shapes ("K" and "V" stand for the widths). `turns` says whether
-    rotary positions keep their meaning in it, `biases` whether it adds a bias to scores, `block` how many tokens its
-    causal form takes at a time (None: all). Every mechanism is linear in v.
+    rotary positions keep their meaning in it, `biases` whether it adds a bias to scores, `rowwise` whether a query's
+    answer depends on no other query, `block` how many tokens a stateful one takes at a time (None: all). Every
+    mechanism is linear in v.
     """
 
     turns = False
     biases = False
+    rowwise = True
     block = None
 
     @property
@@ -88,17 +91,39 @@ class Mechanism:
         return jnp.where(room[:, None], y, jnp.nan), cache
 
     def mix(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra) -> Float[Array, "T V"]:
-        """Whole: every query against every key that the mask allows."""
-        if not self.pairwise:
-            raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
-        return blend(self.weights(q, k, mask(i, j), i=i, j=j, bias=bias, **extra), v)
+        """Whole: every query against every key that the mask allows.
+
+        Positions that follow from the shapes come as numpy's arrays: they are known while tracing.
+        """
+        if self.pairwise:
+            return blend(self.weights(q, k, jnp.asarray(mask(i, j)), i=i, j=j, bias=bias, **extra), v)
+        if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
+            return self.sequence(q, k, v, place(Clock.start(), q.shape[0], None, None, None)[0], bias=bias, **extra)
+        raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
 
     def sequence(self, q, k, v, block: Block, *, bias=None, **extra) -> Float[Array, "T V"]:
         """A whole sequence from its beginning, in the mechanism's fastest causal form."""
-        if not self.pairwise:
-            memory = self.memory(q.shape[0], q.shape[1], v.shape[1], v.dtype)
+        if self.pairwise and not self.remembers:
+            pairs = jnp.asarray(block.pairs)
+            return blend(self.weights(q, k, pairs, i=block.i, j=block.i, bias=bias, **extra), v)
+        T = q.shape[0]
+        memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
+        if self.block is None or self.block >= T:
             return self.absorb(memory, q, k, v, block, bias=bias, **extra)[0]
-        return blend(self.weights(q, k, block.pairs, i=block.i, j=block.i, bias=bias, **extra), v)
+        tokens, rest = split(extra, self.tokens)
+        columns = jax.tree.map(lambda x: blocks(x, self.block), {"q": q, "k": k, "v": v, **tokens})
+
+        def advance(memory, here):
+            columns, block = here
+            y, memory = self.absorb(memory, block=block, bias=bias, **columns, **rest)
+            return memory, y
+
+        _, y = jax.lax.scan(advance, memory, (columns, block.cut(self.block)))
+        return y.reshape(-1, v.shape[1])[:T]
+
+    def sized(self, length: int) -> Mechanism:
+        """The same for sequences of up to `length`: itself, unless it is bound to a length."""
+        return self
 
     def initial(self, key: Array, K: int, V: int) -> dict[str, Array]:
         """Where the learned arrays start."""
@@ -120,10 +145,15 @@ class Mechanism:
         return type(self).weights is not Mechanism.weights
 
     @property
+    def remembers(self) -> bool:
+        """Whether it has a state of its own, other than a cache of all keys and values."""
+        return type(self).absorb is not Mechanism.absorb
+
+    @property
     def stateful(self) -> bool:
         """Whether it decodes: token after token."""
         kind = type(self)
-        return self.pairwise or kind.absorb is not Mechanism.absorb or kind.extend is not Mechanism.extend
+        return self.pairwise or self.remembers or kind.extend is not Mechanism.extend
 
     def attend(self, q, k, v, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Float[Array, "T V"]:
         """Any queries against any keys: encoder, cross, graph.
@@ -140,13 +170,14 @@ class Mechanism:
         if i is None and j is None:
             mask.fit(S, S)
         extra = self._complete(extra, bias)
-        j = jnp.arange(S, dtype=jnp.int32) if j is None else jnp.asarray(j, jnp.int32)
-        i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else jnp.asarray(i, jnp.int32)
-        if not isinstance(mask, Full):
-            columns, rows = mask.columns(i, j), mask.rows(i, j)
-            q, k, v = select(rows, q), select(columns, k), select(columns, v)
-            extra |= {name: select(columns, extra[name]) for name in self.tokens}
-        return self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra)
+        j = np.arange(S, dtype=np.int32) if j is None else jnp.asarray(j, jnp.int32)
+        i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
+        if isinstance(mask, Full):
+            return self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra)
+        columns, rows = mask.columns(i, j), mask.rows(i, j)
+        q, k, v = select(rows, q), select(columns, k), select(columns, v)
+        extra |= {name: select(columns, extra[name]) for name in self.tokens}
+        return select(rows, self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra))
 
     def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Any:
         """What a module keeps of a call, to be looked at: nothing, unless the mechanism is `Watched`."""
@@ -209,7 +240,7 @@ def _arrays(*given: Any) -> tuple[Any, ...]:
     return tuple(x if x is None else jnp.asarray(x) for x in given)
 
 
-def select(keep: Bool[Array, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
+def select(keep: Bool[Places, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
     """X where kept, zero elsewhere."""
     return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
 
@@ -247,16 +278,14 @@ def causal(
     if T == 0:
         return jnp.zeros_like(v)
     if block is None:
-        block = mechanism.block
-        if block is None or block >= T:
-            return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
+        return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
     if block < 1:
         raise ValueError(f"{block=} must be at least 1")
     state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
     columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
-    columns = {name: _blocks(x, block) for name, x in columns.items() if x is not None}
+    columns = {name: blocks(x, block) for name, x in columns.items() if x is not None}
 
     def advance(state, columns):
         y, state = mechanism.extend(state, **columns, bias=bias, **rest)
@@ -264,9 +293,3 @@ def causal(
 
     _, y = jax.lax.scan(advance, state, columns)
     return y.reshape(-1, v.shape[1])[:T]
-
-
-def _blocks(x: Shaped[Array, "T ..."], block: int) -> Shaped[Array, "N B ..."]:
-    """X cut into blocks, the last one filled up with zeros (and `keep` with False)."""
-    padded = jnp.pad(x, [(0, -x.shape[0] % block)] + [(0, 0)] * (x.ndim - 1))
-    return padded.reshape(-1, block, *x.shape[1:])

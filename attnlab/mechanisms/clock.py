@@ -4,11 +4,16 @@ Padding takes no position: a token's position is the number of kept tokens befor
 padding, right padding and packing change nothing.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Int
+
+from attnlab.ops.mask import Causal, Kept, Mask, Places, Rows, Segments
 
 
 @jax.tree_util.register_dataclass
@@ -21,7 +26,7 @@ class Clock:
     run: Int[Array, ""]
 
     @classmethod
-    def start(cls) -> "Clock":
+    def start(cls) -> Clock:
         """Before the first token."""
         return cls(*(jnp.zeros((), jnp.int32) for _ in range(3)))
 
@@ -31,36 +36,55 @@ class Clock:
 class Block:
     """T new tokens: which are kept, where each stands, and which run of equal segments it belongs to.
 
-    `before` is the run that the state was in.
+    `before` is the run that the state was in. `plain` says that all are kept and of one run with the state: known
+    while tracing, so that masks of theirs cost nothing.
     """
 
     keep: Bool[Array, " T"]
     i: Int[Array, " T"]
     run: Int[Array, " T"]
     before: Int[Array, ""]
+    plain: bool = field(default=False, metadata={"static": True})
 
     @property
-    def pairs(self) -> Bool[Array, "T T"]:
-        """Which tokens see which: no later one, none of another run, no padding on either side."""
-        order = jnp.arange(self.keep.shape[0], dtype=jnp.int32)
-        causal = order[None, :] <= order[:, None]
-        same = self.run[:, None] == self.run[None, :]
-        return causal & same & self.keep[None, :] & self.keep[:, None]
+    def mask(self) -> Mask:
+        """Which tokens see which, by their order 0 … T−1: no later one, none of another run, no padding."""
+        if self.plain:
+            return Causal()
+        return Causal() & Segments(self.run, self.run) & Kept(self.keep) & Rows(self.keep)
 
     @property
-    def sees(self) -> Bool[Array, " T"]:
+    def pairs(self) -> Bool[Places, "T T"]:
+        """`mask`, for every pair."""
+        order = np.arange(self.keep.shape[0], dtype=np.int32)
+        return self.mask(order, order)
+
+    @property
+    def sees(self) -> Bool[Places, " T"]:
         """Which tokens see the state: those before the first change of segment."""
-        return self.keep & (self.run == self.before)
+        return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.before)
 
     @property
-    def stays(self) -> Bool[Array, " T"]:
+    def stays(self) -> Bool[Places, " T"]:
         """Which tokens the next block may see: those of the last run."""
-        return self.keep & (self.run == self.run[-1])
+        return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.run[-1])
 
     @property
-    def carries(self) -> Bool[Array, ""]:
+    def carries(self) -> Bool[Places, ""]:
         """Whether the state lives on: no segment began."""
-        return self.run[-1] == self.before
+        return np.array(True) if self.plain else self.run[-1] == self.before
+
+    def cut(self, size: int) -> Block:
+        """Blocks of `size` tokens one after the other, along a leading axis; the last is filled up with padding."""
+        run = blocks(self.run, size, mode="edge")
+        before = jnp.concatenate([self.before[None], run[:-1, -1]])
+        return Block(blocks(self.keep, size), blocks(self.i, size), run, before, self.plain)
+
+
+def blocks(x, size: int, mode: str = "constant"):
+    """X [T ...] as [N size ...], the last block filled up: with zeros, or by `mode` of `jnp.pad`."""
+    padded = jnp.pad(x, [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1), mode=mode)
+    return padded.reshape(-1, size, *x.shape[1:])
 
 
 def place(
@@ -75,6 +99,7 @@ def place(
     Positions count on from the clock unless `i` gives them. A change of `segment` between kept tokens begins a new
     run, which sees nothing of the old and counts from 0.
     """
+    plain = keep is None and segment is None
     keep = jnp.ones(T, bool) if keep is None else keep
     count = jnp.cumsum(keep, dtype=jnp.int32)
     if segment is None:
@@ -89,8 +114,8 @@ def place(
         start = jax.lax.cummax(jnp.where(changed, clock.position + count - keep.astype(jnp.int32), 0))
     counted = clock.position + count - start
     if i is None:
-        block, after = Block(keep, counted - 1, run, clock.run), counted[-1]
+        block, after = Block(keep, counted - 1, run, clock.run, plain), counted[-1]
     else:
-        block = Block(keep, i.astype(jnp.int32), run, clock.run)
+        block = Block(keep, i.astype(jnp.int32), run, clock.run, plain)
         after = jnp.where(keep.any(), jnp.max(jnp.where(block.stays, block.i, -1)) + 1, clock.position)
     return block, Clock(after, last, run[-1])

@@ -34,9 +34,9 @@ class Linear(Mechanism):
 
     def mix(self, q, k, v, mask, *, i, j, bias=None):
         """Every query against one sum over the keys, where the mask allows that sum."""
-        if not mask.keys_only:
+        if (factors := mask.factors(i, j)) is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias)
-        seen = mask.columns(i, j)
+        seen = factors[1]
         features = jnp.where(seen[:, None], self.feature(k), 0)
         state = linear.gather(features.astype(wide(v.dtype)), self._values(v))
         return self._answer(product(self.feature(q).astype(state.dtype), state), v)

@@ -8,6 +8,7 @@ eq. 5 and 18-20).
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from attnlab.ops.mask import Places
 from attnlab.ops.precision import divide, product
 
 
@@ -31,10 +32,10 @@ def chunk(
     q: Float[Array, "T M"],
     k: Float[Array, "T M"],
     v: Float[Array, "T V"],
-    pairs: Bool[Array, "T T"],
-    sees: Bool[Array, " T"],
-    stays: Bool[Array, " T"],
-    carries: Bool[Array, ""],
+    pairs: Bool[Places, "T T"],
+    sees: Bool[Places, " T"],
+    stays: Bool[Places, " T"],
+    carries: Bool[Places, ""],
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
     """One block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
 

@@ -1,9 +1,11 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.ops.mask import Causal, Dilated, Edges, Full, Global, Kept, Keys, Prefix, Segments, Window
+from attnlab.ops.mask import Causal, Dilated, Edges, Full, Global, Kept, Keys, Prefix, Rows, Segments, Window
 
 I, J = np.arange(2, 8), np.arange(8)
 ADJACENCY = jax.random.bernoulli(jax.random.key(0), 0.4, (8, 8))
@@ -18,6 +20,8 @@ MASKS = {
     "itself": (Window(1, 1), lambda i, j: i == j),
     "keys": (Keys(5), lambda i, j: j < 5),
     "kept": (Kept(KEEP), lambda i, j: KEEP[j]),
+    "rows": (Rows(KEEP), lambda i, j: KEEP[i]),
+    "padding": (Kept(KEEP) & Rows(KEEP), lambda i, j: KEEP[i] and KEEP[j]),
     "segments": (Segments(IDS, IDS), lambda i, j: IDS[i] == IDS[j]),
     "edges": (Edges(ADJACENCY), lambda i, j: ADJACENCY[i, j]),
     "prefix": (Causal() | Prefix(4), lambda i, j: j <= i or j < 4),
@@ -45,17 +49,38 @@ def test_rows_and_columns_are_those_with_anything_allowed(name):
 
 
 @each
-def test_nothing_is_allowed_outside_the_span(name):
+def test_what_it_says_of_a_block_is_true(name):
     mask, _ = MASKS[name]
-    for i0, i1 in ((2, 3), (3, 6), (2, 8)):
-        j0, j1 = mask.span(i0, i1)
-        block = np.asarray(mask(jnp.arange(i0, i1), jnp.asarray(J)))
-        assert not block[:, (j0 > J) | (j1 <= J)].any()
+    for i0, i1, j0, j1 in itertools.product((0, 2, 3), (4, 8), (0, 1, 5), (6, 8)):
+        block = np.asarray(mask(np.arange(i0, i1), np.arange(j0, j1)))
+        said = mask.over(i0, i1, j0, j1)
+        assert said is None or (block == said).all()
 
 
-def test_spans_are_as_narrow_as_the_masks():
-    assert Window(3, 2).span(4, 6) == (2, 7)
-    assert (Causal() & Window(3, 9)).span(4, 6) == (2, 6)
+def test_blocks_are_told_empty_and_full_where_formulas_say_so():
+    assert [Causal().over(4, 8, j, j + 4) for j in (0, 4, 8)] == [True, None, False]
+    assert [Window(3, 2).over(4, 6, *j) for j in ((0, 2), (2, 4), (4, 6), (4, 7), (7, 9))] == [
+        False,
+        None,
+        True,
+        None,
+        False,
+    ]
+    assert (Causal() & Window(3, 9)).over(4, 6, 0, 2) is False
+    assert (Global(2) | Window(2, 2)).over(4, 8, 0, 2) is True
+    assert (Global(2) | Window(2, 2)).over(8, 12, 2, 6) is False
+    assert (~Causal()).over(0, 4, 4, 8) is True
+    assert Dilated(8).over(0, 2, 2, 4) is False
+    assert Keys(4).over(0, 9, 4, 6) is False
+
+
+@each
+def test_factors_multiply_to_the_mask(name):
+    mask, _ = MASKS[name]
+    factors = mask.factors(I, J)
+    assert (factors is not None) == (name in ("full", "keys", "kept", "rows", "padding"))
+    if factors is not None:
+        np.testing.assert_array_equal(np.outer(*factors), mask(I, J))
 
 
 @each

@@ -1,0 +1,102 @@
+"""Masks that look positions up in arrays."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int, Shaped
+
+from attnlab.ops.mask.base import Mask, Places
+
+
+def _lookup(array: Array, at: Places, missing: Any) -> Array:
+    """array[at], and `missing` for what is out of range: jax itself would clamp, or count from the end."""
+    return jnp.asarray(array).at[jnp.where(at < 0, array.shape[0], at)].get(mode="fill", fill_value=missing)
+
+
+def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
+    for what, (length, wanted) in lengths.items():
+        if length < wanted:
+            raise ValueError(f"{name}: {what} has {length} rows for {wanted} positions")
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Kept(Mask):
+    """The keys that a padding mask keeps, wherever they stand: keep[j]."""
+
+    keep: Bool[Array, " S"]
+    keys_only = True
+
+    def __call__(self, i, j):
+        """keep[j]."""
+        return jnp.broadcast_to(_lookup(self.keep, j, False)[None, :], (i.shape[0], j.shape[0]))
+
+    def fit(self, T, S):
+        """A row a key."""
+        _long_enough("Kept", keep=(self.keep.shape[0], S))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Rows(Mask):
+    """The queries that a padding mask keeps: keep[i]. The others see nothing, and answer zero."""
+
+    keep: Bool[Array, " T"]
+    indexed = True
+
+    def __call__(self, i, j):
+        """keep[i]."""
+        return jnp.broadcast_to(_lookup(self.keep, i, False)[:, None], (i.shape[0], j.shape[0]))
+
+    def factors(self, i, j):
+        """keep[i], and every key."""
+        return _lookup(self.keep, i, False), jnp.ones(j.shape, bool)
+
+    def fit(self, T, S):
+        """A row a query."""
+        _long_enough("Rows", keep=(self.keep.shape[0], T))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Segments(Mask):
+    """Packed sequences: a query sees the keys of its own segment, query[i] = key[j]."""
+
+    query: Int[Array, " T"]
+    key: Int[Array, " S"]
+    indexed = True
+
+    def __call__(self, i, j):
+        """query[i] = key[j]."""
+        query, key = _lookup(self.query, i, -1), _lookup(self.key, j, -1)
+        inside = (i >= 0) & (i < self.query.shape[0])
+        beside = (j >= 0) & (j < self.key.shape[0])
+        return (query[:, None] == key[None, :]) & inside[:, None] & beside[None, :]
+
+    def fit(self, T, S):
+        """A row a query, and a row a key."""
+        _long_enough("Segments", query=(self.query.shape[0], T), key=(self.key.shape[0], S))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Edges(Mask):
+    """A graph: query i sees key j where adjacency[i, j]."""
+
+    adjacency: Shaped[Array, "N M"]
+    indexed = True
+
+    def __call__(self, i, j):
+        """adjacency[i, j]."""
+        N, M = self.adjacency.shape
+        inside, beside = (i >= 0) & (i < N), (j >= 0) & (j < M)
+        at, to = jnp.where(inside, i, 0), jnp.where(beside, j, 0)
+        # Numbers are edges where they are not zero: ~ of an integer is not a negation.
+        edges = jnp.asarray(self.adjacency).astype(bool)[at[:, None], to[None, :]]
+        return edges & inside[:, None] & beside[None, :]
+
+    def fit(self, T, S):
+        """A row a query, a column a key."""
+        _long_enough("Edges", adjacency=(self.adjacency.shape[0], T), columns=(self.adjacency.shape[1], S))
