@@ -108,17 +108,18 @@ class Mechanism:
             return blend(self.weights(q, k, pairs, i=block.i, j=block.i, bias=bias, **extra), v)
         T = q.shape[0]
         memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
-        if self.block is None or self.block >= T:
+        size = self.block or T
+        if size >= T:
             return self.absorb(memory, q, k, v, block, bias=bias, **extra)[0]
         tokens, rest = split(extra, self.tokens)
-        columns = jax.tree.map(lambda x: blocks(x, self.block), {"q": q, "k": k, "v": v, **tokens})
+        columns = jax.tree.map(lambda x: blocks(x, size), {"q": q, "k": k, "v": v, **tokens})
 
         def advance(memory, here):
             columns, block = here
             y, memory = self.absorb(memory, block=block, bias=bias, **columns, **rest)
             return memory, y
 
-        _, y = jax.lax.scan(advance, memory, (columns, block.cut(self.block)))
+        _, y = jax.lax.scan(advance, memory, (columns, block.cut(size)))
         return y.reshape(-1, v.shape[1])[:T]
 
     def sized(self, length: int) -> Mechanism:
@@ -174,7 +175,7 @@ class Mechanism:
         i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
         if isinstance(mask, Full):
             return self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra)
-        columns, rows = mask.columns(i, j), mask.rows(i, j)
+        rows, columns = mask.seen(i, j)
         q, k, v = select(rows, q), select(columns, k), select(columns, v)
         extra |= {name: select(columns, extra[name]) for name in self.tokens}
         return select(rows, self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra))

@@ -41,11 +41,22 @@ def test_a_mask_says_what_its_words_say(name):
 
 
 @each
-def test_rows_and_columns_are_those_with_anything_allowed(name):
+@pytest.mark.parametrize("place", [np.asarray, jnp.asarray])
+def test_seen_are_rows_and_columns_with_anything_allowed(name, place):
     mask, _ = MASKS[name]
-    array = np.asarray(mask(jnp.asarray(I), jnp.asarray(J)))
-    np.testing.assert_array_equal(mask.rows(jnp.asarray(I), jnp.asarray(J)), array.any(axis=1))
-    np.testing.assert_array_equal(mask.columns(jnp.asarray(I), jnp.asarray(J)), array.any(axis=0))
+    array = np.asarray(mask(I, J))
+    for seen in (mask.seen(place(I), place(J)), jax.jit(lambda i, j: mask.seen(i, j))(I, J)):
+        np.testing.assert_array_equal(seen[0], array.any(axis=1))
+        np.testing.assert_array_equal(seen[1], array.any(axis=0))
+
+
+@pytest.mark.parametrize("mask", [Causal() & Window(3, 1), Dilated(700) & ~Causal(), Window(2, 2) & Keys(500)])
+def test_seen_is_told_by_blocks_where_pairs_are_many(mask):
+    i, j = np.arange(40, 1240), np.arange(1300)
+    pairs = np.asarray(mask(i, j))
+    for seen in (mask.seen(i, j), mask.seen(jnp.asarray(i), jnp.asarray(j))):
+        np.testing.assert_array_equal(seen[0], pairs.any(axis=1))
+        np.testing.assert_array_equal(seen[1], pairs.any(axis=0))
 
 
 @each

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Int
 
 # Positions that are known while tracing are numpy's; what was given is jax's.
 Places = Array | np.ndarray
+BLOCK = 512
 
 
 def static(**options):
@@ -41,21 +42,31 @@ class Mask:
 
     def factors(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places] | None:
         """Two vectors, rows [T] and columns [S], whose outer product the mask is; None where it is no such product."""
-        return (jnp.ones(i.shape, bool), self.columns(i, j)) if self.keys_only else None
+        return (np.ones(i.shape, bool), self(np.zeros(1, np.int32), j)[0]) if self.keys_only else None
 
-    def rows(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Places, " T"]:
-        """Which queries see any key at all."""
-        if (factors := self.factors(i, j)) is None:
-            return self(i, j).any(axis=1)
-        return factors[0] & factors[1].any()
+    def seen(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
+        """Which queries see any key, [T], and which keys any query sees, [S]: block by block where pairs are many."""
+        if (factors := self.factors(i, j)) is not None:
+            rows, columns = factors
+            return rows & columns.any(), columns & rows.any()
+        if (
+            isinstance(i, np.ndarray)
+            and isinstance(j, np.ndarray)
+            and all(type(x) is int for x in jax.tree.leaves(self))
+        ):
+            return _known(self, i, j)
+        if i.size * j.size <= BLOCK**2:
+            pairs = jnp.asarray(self(i, j))
+            return pairs.any(axis=1), pairs.any(axis=0)
 
-    def columns(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Places, " S"]:
-        """Which keys are seen by any query at all."""
-        if self.keys_only:
-            return self(np.zeros(1, np.int32), j)[0]
-        if (factors := self.factors(i, j)) is None:
-            return self(i, j).any(axis=0)
-        return factors[1] & factors[0].any()
+        def step(columns, i):
+            pairs = self(i, j)
+            return columns | pairs.any(axis=0), pairs.any(axis=1)
+
+        # The last block is filled up with the last query again, which changes nothing.
+        queries = jnp.pad(i, (0, -i.size % BLOCK), mode="edge").reshape(-1, BLOCK)
+        columns, rows = jax.lax.scan(step, jnp.zeros(j.shape, bool), queries)
+        return rows.reshape(-1)[: i.size], columns
 
     def fit(self, T: int, S: int) -> None:
         """Raise ValueError where its arrays are too short for queries and keys at 0 … T−1 and 0 … S−1."""
@@ -68,6 +79,20 @@ class Mask:
 
     def __invert__(self) -> Mask:
         return Not(self)
+
+
+def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`Mask.seen` of a formula at known positions, while tracing."""
+    rows, columns = np.zeros(i.shape, bool), np.zeros(j.shape, bool)
+    for a in range(0, i.size, BLOCK):
+        for b in range(0, j.size, BLOCK):
+            I, J = i[a : a + BLOCK], j[b : b + BLOCK]
+            said = mask.over(int(I.min()), int(I.max()) + 1, int(J.min()), int(J.max()) + 1)
+            if said is not False:
+                pairs = np.ones((I.size, J.size), bool) if said else np.asarray(mask(I, J))
+                rows[a : a + BLOCK] |= pairs.any(axis=1)
+                columns[b : b + BLOCK] |= pairs.any(axis=0)
+    return rows, columns
 
 
 class Both:
