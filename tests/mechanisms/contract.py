@@ -1,15 +1,38 @@
-"""Inputs for any mechanism, whatever extras it declares: what the contract suite feeds."""
+"""What the contract suite feeds to any mechanism, whatever extras it declares, and how it calls it.
+
+Calls are compiled whole and their masks are arrays of data: one program serves many cases. Tests of one mechanism run
+in one process (`group`), so that they share those programs.
+"""
 
 from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import pytest
 
 from attnlab import mechanisms
+from attnlab.mechanisms import MECHANISMS
 from attnlab.mechanisms.base import shape_of
 from attnlab.ops.mask import Full
 
 K, V = 4, 6
+EXACT = 1e-10  # float64: forms are the same sums in another order
+
+
+def group(names):
+    """Parametrise over mechanisms by name, each in a group of its own."""
+    return pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in names])
+
+
+every = group(MECHANISMS)
+stateful = group([name for name, mechanism in MECHANISMS.items() if mechanism.stateful])
+
+
+def near(a, b, tolerance=EXACT):
+    """All numbers of two trees agree to `tolerance`."""
+    for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=0, atol=tolerance)
 
 
 def inputs(mechanism, T, S=None, seed=0, dtype=None):
@@ -39,7 +62,27 @@ def cut(mechanism, extras, rows):
     return {name: value[rows] if name in mechanism.tokens else value for name, value in extras.items()}
 
 
-# Compiled whole: op by op, the suite would compile thousands of small programs.
+def spoil(x, keep, bad=jnp.nan):
+    """X with what is not kept replaced by `bad`."""
+    return jnp.where(jnp.asarray(keep).reshape(-1, *[1] * (x.ndim - 1)), x, bad)
+
+
+def refusal(mechanism, mask, T=4, S=4):
+    """Why the mechanism cannot honour a mask, or None where it can."""
+    q, k, v, extra = inputs(mechanism, T, S)
+    try:
+        jax.eval_shape(lambda: mechanism.attend(q, k, v, mask, **extra))
+    except NotImplementedError as why:
+        return str(why)
+    return None
+
+
+def honoured(mechanism, mask, T=4, S=4):
+    """Skip the test where the mechanism says that it cannot honour the mask."""
+    if why := refusal(mechanism, mask, T, S):
+        pytest.skip(why)
+
+
 @partial(jax.jit, static_argnums=0, static_argnames="block")
 def causal(mechanism, q, k, v, **given):
     """`attnlab.mechanisms.causal`, jitted."""
@@ -62,3 +105,27 @@ def weights(mechanism, q, k, mask=Full(), **given):
 def extend(mechanism, state, q, k, v, **given):
     """`Mechanism.extend`, jitted."""
     return mechanism.extend(state, q, k, v, **given)
+
+
+def _back(run, target, *arguments):
+    """The answer of `run`, and the gradients of its product with `target`."""
+
+    def value(*arguments):
+        y = run(*arguments)
+        return jnp.sum(y * target), y
+
+    (_, y), gradients = jax.value_and_grad(value, argnums=tuple(range(len(arguments))), has_aux=True)(*arguments)
+    return y, gradients
+
+
+@partial(jax.jit, static_argnums=0, static_argnames="block")
+def causal_back(mechanism, target, q, k, v, extra, *, block=None, **given):
+    """`causal`, and the gradients of its product with `target` for q, k, v and the extras."""
+    run = lambda q, k, v, extra: mechanisms.causal(mechanism, q, k, v, block=block, **given, **extra)
+    return _back(run, target, q, k, v, extra)
+
+
+@partial(jax.jit, static_argnums=0)
+def attend_back(mechanism, target, q, k, v, extra, mask=Full(), **given):
+    """`attend`, and the gradients of its product with `target` for q, k, v and the extras."""
+    return _back(lambda q, k, v, extra: mechanism.attend(q, k, v, mask, **given, **extra), target, q, k, v, extra)

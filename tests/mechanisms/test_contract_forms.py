@@ -1,0 +1,240 @@
+"""The contract: all forms of a mechanism are one mechanism."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import MECHANISMS, Watched
+from attnlab.ops.mask import Causal, Edges, Full, Kept, Keys, Segments, Window
+from tests.mechanisms.contract import (
+    K,
+    V,
+    attend,
+    causal,
+    cut,
+    every,
+    extend,
+    group,
+    honoured,
+    inputs,
+    near,
+    refusal,
+    stateful,
+    weights,
+)
+
+pytestmark = pytest.mark.usefixtures("x64")
+# Whose weights are a function of q_t, k_j and their positions alone, and which of those are shares of one.
+PAIRS = ["softmax", "softmax-blockwise", "sigmoid", "linear"]
+SHARES = ["softmax", "softmax-blockwise", "window", "strided", "longformer", "bigbird", "linear", "performer", "taylor"]
+
+
+@stateful
+@pytest.mark.parametrize(("T", "blocks"), [(1, [1]), (13, [1, 2, 5, 64])], ids=["1", "13"])
+def test_every_block_gives_the_same_as_attending_causally(name, T, blocks):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, T)
+    whole = causal(mechanism, q, k, v, **extra)
+    for block in blocks:
+        near(causal(mechanism, q, k, v, block=block, **extra), whole)
+    honoured(mechanism, Causal())
+    near(attend(mechanism, q, k, v, Causal(), **extra), whole)
+
+
+@stateful
+def test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 131)
+    whole = causal(mechanism, q, k, v, **extra)
+    for block in (1, 48):
+        near(causal(mechanism, q, k, v, block=block, **extra), whole)
+
+
+@stateful
+def test_split_and_go_on_equals_the_whole(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 13)
+    whole = causal(mechanism, q, k, v, **extra)
+    for cuts in [(0, 4, 8, 9, 13), (0, 1, 5, 9, 13)]:
+        state, parts = mechanism.start(13, K, V), []
+        for a, b in itertools.pairwise(cuts):
+            y, state = extend(mechanism, state, q[a:b], k[a:b], v[a:b], **cut(mechanism, extra, slice(a, b)))
+            parts.append(y)
+        near(jnp.concatenate(parts), whole)
+
+
+@every
+def test_jit_equals_eager_and_vmap_equals_a_loop(name):
+    mechanism = MECHANISMS[name]
+    mask, T = (Keys(5), 3) if refusal(mechanism, Keys(5), 3, 7) is None else (Causal(), 7)
+    examples = [inputs(mechanism, T, 7, seed) for seed in range(3)]
+    loop = jnp.stack([attend(mechanism, q, k, v, mask, **extra) for q, k, v, extra in examples])
+    assert loop.shape == (3, T, V)
+    q, k, v, extra = jax.tree.map(lambda *x: jnp.stack(x), *examples)
+    lifted = jax.jit(jax.vmap(lambda q, k, v, extra: mechanism.attend(q, k, v, mask, **extra)))
+    near(lifted(q, k, v, extra), loop)
+    q, k, v, extra = examples[0]
+    with jax.disable_jit():
+        near(mechanism.attend(q, k, v, mask, **extra), loop[0])
+
+
+@every
+def test_the_map_reproduces_the_output(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 6)
+    tried = 0
+    for mask in (Full(), Kept(jnp.array([1, 0, 1, 1, 0, 1], bool)), Causal()):
+        if refusal(mechanism, mask, 6, 6) is None:
+            map_ = weights(mechanism, q, k, mask, **extra)
+            near(map_ @ v, attend(mechanism, q, k, v, mask, **extra))
+            assert not np.any(np.where(np.asarray(mask(np.arange(6), np.arange(6))), 0, map_))
+            tried += 1
+    assert tried
+
+
+@stateful
+def test_watching_changes_nothing_and_its_state_holds_the_map(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 6)
+    watched = Watched(mechanism)
+    state = watched.start(8, K, V)
+    keep = jnp.array([1, 0, 1, 1, 1, 1], bool)
+    parts = []
+    for rows in (slice(0, 3), slice(3, 6)):
+        y, state = extend(watched, state, q[rows], k[rows], v[rows], keep=keep[rows], **cut(mechanism, extra, rows))
+        parts.append(y)
+    rows = np.where(keep)[0]
+    near(jnp.concatenate(parts), causal(mechanism, q, k, v, keep=keep, **extra))
+    near(state.map[:5, :5], weights(mechanism, q[rows], k[rows], Causal(), **cut(mechanism, extra, rows)))
+    assert not np.any(state.map[5:])
+    assert not np.any(state.map[:, 5:])
+
+
+@stateful
+def test_a_full_cache_raises_and_a_traced_one_touches_no_slot(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 4)
+    sizes = [[x.shape for x in jax.tree.leaves(mechanism.start(length, K, V))] for length in (3, 5)]
+    first, last = cut(mechanism, extra, slice(0, 3)), cut(mechanism, extra, slice(3, 4))
+    _, full = extend(mechanism, mechanism.start(3, K, V), q[:3], k[:3], v[:3], **first)
+    y, after = extend(mechanism, full, q[3:], k[3:], v[3:], **last)
+    if sizes[0] == sizes[1]:
+        near(y, causal(mechanism, q, k, v, **extra)[3:])
+        return
+    assert np.isnan(y).all()
+    for slots in ("k", "v"):
+        near(getattr(after.memory, slots), getattr(full.memory, slots), 0)
+    with pytest.raises(ValueError, match="room for 3 tokens"):
+        mechanism.extend(full, q[3:], k[3:], v[3:], **last)
+
+
+@every
+def test_nothing_to_attend_to_and_nothing_that_attends(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 3)
+    none = cut(mechanism, extra, slice(0, 0))
+    if refusal(mechanism, Full(), 3, 0) is None:
+        assert not np.any(attend(mechanism, q, k[:0], v[:0], **none))
+        assert attend(mechanism, q[:0], k, v, **extra).shape == (0, V)
+    if mechanism.stateful:
+        for block in (None, 2):
+            assert causal(mechanism, q[:0], k[:0], v[:0], block=block, **none).shape == (0, V)
+
+
+@every
+def test_positions_given_are_those_used(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 4)
+    honoured(mechanism, Causal() & Window(9, 1))
+    i = jnp.arange(4, dtype=jnp.int32) + 2
+    y = attend(mechanism, q, k, v, Causal(), i=i, **extra)
+    near(weights(mechanism, q, k, Causal(), i=i, **extra) @ v, y)
+    # Positions that follow from the shapes, ends aligned, are those given in words.
+    aligned = attend(mechanism, q[:2], k, v, Causal(), **extra)
+    near(aligned, attend(mechanism, q[:2], k, v, Causal(), i=jnp.array([2, 3]), j=jnp.arange(4), **extra))
+
+
+@stateful
+def test_the_state_has_the_declared_size(name):
+    mechanism = MECHANISMS[name]
+    memory = mechanism.start(32, K, V, jnp.float32).memory
+    numbers = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    assert sum(leaf.size * leaf.dtype.itemsize for leaf in numbers) == mechanism.cost(32, 32, K, V).state_bytes
+
+
+@every
+def test_unknown_and_missing_extras_are_named(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 3)
+    with pytest.raises(TypeError, match="takes no \\['nonsense'\\]"):
+        mechanism.attend(q, k, v, nonsense=q, **extra)
+    for missing in [n for n in extra if n not in mechanism.heads(1)]:
+        with pytest.raises(TypeError, match=f"needs \\['{missing}'\\]"):
+            mechanism.attend(q, k, v, **{n: x for n, x in extra.items() if n != missing})
+
+
+@every
+def test_what_it_cannot_honour_is_refused_naming_both(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 4)
+    for mask in (Full(), Causal(), Edges(jnp.eye(4, dtype=bool))):
+        if (why := refusal(mechanism, mask)) is not None:
+            assert type(mechanism).__name__ in why
+            assert type(mask).__name__ in why
+    if not mechanism.biases:
+        with pytest.raises(NotImplementedError, match=f"{type(mechanism).__name__}.*cannot honour a bias"):
+            mechanism.attend(q, k, v, Causal(), bias=lambda q, i, j: 0, **extra)
+
+
+@every
+def test_a_mask_that_looks_rows_up_needs_rows_for_all(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 2, 4)
+    four = jnp.array([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="give i"):
+        mechanism.attend(q, k, v, Segments(four, four), **extra)
+    q, k, v, extra = inputs(mechanism, 6)
+    for mask in (Edges(jnp.eye(3, dtype=bool)), Segments(jnp.arange(3), jnp.arange(6)), Kept(jnp.ones(5, bool))):
+        with pytest.raises(ValueError, match="for 6 positions"):
+            mechanism.attend(q, k, v, mask, **extra)
+
+
+@group(PAIRS)
+def test_permuting_keys_with_their_mask_and_positions_changes_nothing(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 5, 9)
+    order = jax.random.permutation(jax.random.key(2), 9)
+    i, j = jnp.arange(4, 9), jnp.arange(9)
+    for mask in (Full(), Causal(), Window(3, 2)):
+        plain = attend(mechanism, q, k, v, mask, i=i, j=j, **extra)
+        near(attend(mechanism, q, k[order], v[order], mask, i=i, j=j[order], **extra), plain)
+
+
+@group(SHARES)
+def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 7)
+    map_ = weights(mechanism, q, k, Causal(), **extra)
+    near(map_.sum(axis=1), jnp.ones(7))
+    assert (map_ >= 0).all()
+    y = causal(mechanism, q, k, v, **extra)
+    assert (y <= v.max(axis=0, keepdims=True) + 1e-12).all()
+    assert (y >= v.min(axis=0, keepdims=True) - 1e-12).all()
+
+
+@every
+def test_numpys_arrays_are_taken(name):
+    mechanism = MECHANISMS[name]
+    given = inputs(mechanism, 5)
+    q, k, v, extra = jax.tree.map(np.asarray, given)
+    if mechanism.stateful:
+        keep, segment = np.array([1, 1, 0, 1, 1], bool), np.array([0, 0, 0, 3, 3])
+        plain = causal(mechanism, *given[:3], keep=jnp.asarray(keep), segment=jnp.asarray(segment), **given[3])
+        run = jax.jit(lambda: mechanism.whole(q, k, v, keep=keep, segment=segment, **extra))
+        near(run(), plain)
+    honoured(mechanism, Keys(3))
+    run = jax.jit(lambda: mechanism.attend(q, k, v, Keys(3), **extra))
+    near(run(), attend(mechanism, *given[:3], Keys(3), **given[3]))

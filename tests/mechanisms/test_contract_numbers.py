@@ -1,0 +1,55 @@
+"""The contract: errors of each precision, and costs as declared."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms.base import shape_of
+from attnlab.ops.mask import Causal, Full
+from tests.mechanisms.contract import attend, causal, every, inputs, refusal
+
+LIMITS = {"float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}
+
+
+@pytest.mark.usefixtures("x64")
+@every
+def test_errors_against_float64_stay_within_their_limits(name):
+    mechanism = MECHANISMS[name]
+    runs = []
+    if refusal(mechanism, Full()) is None:
+        runs.append(lambda q, k, v, extra: attend(mechanism, q, k, v, **extra))
+    if mechanism.stateful:
+        runs.append(lambda q, k, v, extra: causal(mechanism, q, k, v, **extra))
+    elif refusal(mechanism, Causal()) is None:
+        runs.append(lambda q, k, v, extra: attend(mechanism, q, k, v, Causal(), **extra))
+    assert runs
+    for run in runs:
+        for dtype, limit in LIMITS.items():
+            rounded = inputs(mechanism, 512, dtype=dtype)
+            exact = run(*jax.tree.map(lambda x: x.astype(jnp.float64), rounded))
+            found = run(*rounded)
+            assert found.dtype == dtype
+            error = jnp.max(jnp.abs(found.astype(jnp.float64) - exact)) / jnp.max(jnp.abs(exact))
+            assert float(error) <= limit, dtype
+
+
+@every
+def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
+    mechanism = MECHANISMS[name]
+    T, S, width = 48, 64, 16
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((T, width), (S, width), (S, width))]
+    learned = {n: x for n, x in mechanism.initial(jax.random.key(0), width, width).items()}
+    tokens = {n: jnp.zeros((S, *shape_of(s, width, width))) for n, s in mechanism.tokens.items()}
+    if refusal(mechanism, Full()) is None:
+        call, declared = attend.lower(mechanism, *shapes, **learned, **tokens), mechanism.cost(T, S, width, width)
+    else:
+        # One block, which is what a loop over blocks repeats.
+        size = min(mechanism.block or 64, 64)
+        shapes = [jax.ShapeDtypeStruct((size, width), jnp.float32)] * 3
+        tokens = {n: x[:size] for n, x in tokens.items()}
+        run = jax.jit(lambda state, q, k, v: mechanism.extend(state, q, k, v, **learned, **tokens)[0])
+        call = run.lower(mechanism.start(size, width, width, jnp.float32), *shapes)
+        declared = mechanism.cost(size, size, width, width, size)
+    counted = call.compile().cost_analysis()["flops"]
+    assert 0.5 <= declared.flops / counted <= 2, (declared.flops, counted)
