@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from attnlab import registry
-from attnlab.lab import verbs
+from attnlab.lab import instruments, verbs
 
 EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 data;
 4 run folder, checkpoint or disk; 5 numbers diverged; above 128 stopped by a signal"""
@@ -151,6 +151,31 @@ def _sample_options(parser: Parser) -> None:
     parser.add_argument("--input", metavar="TEXT", required=True, help="what the model is given")
 
 
+def _measured(parser: Parser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mechanisms of `attnlab list` (all)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="every number, into a file; - for standard output")
+    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
+
+
+def _parity_options(parser: Parser) -> None:
+    _measured(parser)
+    parser.add_argument("--length", metavar="N", default="4096", help="the longest sequence, in tokens (4096)")
+
+
+def _bench_options(parser: Parser) -> None:
+    _measured(parser)
+    add = parser.add_argument
+    add("--lengths", metavar="N,…", default="512,1024,2048,4096", help="sequences of these many tokens")
+    add("--heads", metavar="N", default="8", help="heads (8)")
+    add("--width", metavar="N", default="64", help="width of a head (64)")
+    add("--repeat", metavar="N", default="7", help="how often each is timed (7)")
+    masks = parser.add_mutually_exclusive_group()
+    masks.add_argument("--causal", action="store_true", help="the causal mask alone")
+    masks.add_argument("--full", action="store_true", help="no mask alone (both)")
+    add("--peers", action="store_true", help="beside others that compute the same, where installed: attnlab[peers]")
+    add("--plot", metavar="FILE.png", type=Path, help="seconds, memory and the roofline, drawn")
+
+
 VERBS = {
     "list": Verb(
         f"[{'|'.join(verbs.KINDS)}]",
@@ -178,6 +203,18 @@ VERBS = {
     ),
     "sample": Verb(
         "RUN --input TEXT", "decode with a trained model; shows its attention", verbs.sample, _sample_options
+    ),
+    "parity": Verb(
+        "[NAMES] [--length N] [--json FILE] [--device {cpu,gpu,tpu}]",
+        "every form of every mechanism against the others, in float64, and the error of each precision",
+        instruments.parity,
+        _parity_options,
+    ),
+    "bench": Verb(
+        "[NAMES] [--lengths N,…] [--causal|--full] [--peers] [--json FILE] [--plot FILE.png] …",
+        "time and memory and how they grow with length; beside peers; under this machine's roof",
+        instruments.bench,
+        _bench_options,
     ),
     "data": Verb(
         "[NAMES]",

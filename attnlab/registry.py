@@ -119,6 +119,8 @@ def add_first(place: str, name: str, example: str = "…") -> str:
 
 
 def first_line(value: type | Callable | Any) -> str:
-    """The first line of what documents a value: its own class's docstring, or the function's."""
+    """The line a value offers about itself, else the first of its class's docstring, or of the function's."""
+    if isinstance(own := getattr(value, "line", None), str):
+        return own
     document = value.__doc__ if isinstance(value, type) or not is_dataclass(value) else type(value).__doc__
     return (document or "").strip().split("\n")[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -21,36 +22,86 @@ def size(tree: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
 
 
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a traced call: what jax calls it, the sizes it works on, and what it costs each time.
+
+    `sizes` of a product are (batch, m, k, n), of anything else the shape it writes. `bytes` are those that it reads
+    and writes by itself; a compiler that fuses it with its neighbours moves fewer. `rounds` says how often it runs.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    dtype: str
+    flops: int
+    bytes: int
+    rounds: int = 1
+
+
 def flops(function: Callable, *arguments: Any) -> int:
     """Floating-point operations of a call, its loops included, for arguments given as arrays or shapes.
 
     A product of [m k] and [k n] counts 2·m·k·n, any other operation on floats one for each number it writes, a
     reduction one for each it reads. A loop of unknown length counts as one round, and of branches the dearest.
     """
-    return _count(jax.make_jaxpr(function)(*arguments).jaxpr)
+    return total(operations(function, *arguments))
 
 
-def _count(jaxpr: Any) -> int:
-    return sum(_equation(equation) for equation in jaxpr.eqns)
+def total(found: Iterable[Operation]) -> int:
+    """The floating-point operations of them all."""
+    return sum(each.rounds * each.flops for each in found)
 
 
-def _equation(equation: Any) -> int:
+def operations(function: Callable, *arguments: Any) -> list[Operation]:
+    """Every operation of a call in its order, those of loops once with their rounds; counted as `flops` says."""
+    return _walk(jax.make_jaxpr(function)(*arguments).jaxpr)
+
+
+def _walk(jaxpr: Any) -> list[Operation]:
+    return [found for equation in jaxpr.eqns for found in _equation(equation)]
+
+
+def _equation(equation: Any) -> list[Operation]:
     name, settings = equation.primitive.name, equation.params
-    inner = [each for value in settings.values() for each in _jaxprs(value)]
+    inner = [_walk(jaxpr) for value in settings.values() for jaxpr in _jaxprs(value)]
+    if name == "cond":
+        inner = [max(inner, key=total)]
     if inner:
-        costs = [_count(jaxpr) for jaxpr in inner]
         rounds = settings["length"] if name == "scan" else 1
-        return rounds * (max(costs) if name == "cond" else sum(costs))
+        return [replace(each, rounds=rounds * each.rounds) for found in inner for each in found]
+    sizes, work = _work(equation)
+    moved = 0 if name in FREE else sum(_bytes(x) for x in (*equation.invars, *equation.outvars))
+    dtype = str(getattr(equation.outvars[0].aval, "dtype", "")) if equation.outvars else ""
+    return [Operation(name, sizes, dtype, work, moved)]
+
+
+def _work(equation: Any) -> tuple[tuple[int, ...], int]:
+    """The sizes and the floating-point operations of one operation."""
+    name, settings = equation.primitive.name, equation.params
+    sizes = equation.outvars[0].aval.shape if equation.outvars else ()
     outputs = sum(math.prod(out.aval.shape) for out in equation.outvars if _is_float(out))
     if name == "dot_general":
-        (contracted, _), _ = settings["dimension_numbers"]
-        return 2 * outputs * math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+        sizes = _product(equation)
+        return sizes, 2 * outputs * sizes[2]
     if name == "conv_general_dilated":
         kernel, numbers = equation.invars[1].aval.shape, settings["dimension_numbers"]
-        return 2 * outputs * math.prod(kernel) // kernel[numbers.rhs_spec[0]]
+        return sizes, 2 * outputs * math.prod(kernel) // kernel[numbers.rhs_spec[0]]
     if name.startswith("reduce_") or name.startswith("cum"):
-        return sum(math.prod(x.aval.shape) for x in equation.invars if _is_float(x))
-    return 0 if name in MOVES else outputs
+        return sizes, sum(math.prod(x.aval.shape) for x in equation.invars if _is_float(x))
+    return sizes, 0 if name in MOVES else outputs
+
+
+def _product(equation: Any) -> tuple[int, int, int, int]:
+    """(batch, m, k, n) of a product of `batch` pairs [m k] and [k n]."""
+    (contracted, _), (batched, _) = equation.params["dimension_numbers"]
+    left, right = (x.aval.shape for x in equation.invars[:2])
+    batch, k = (math.prod(left[axis] for axis in axes) for axes in (batched, contracted))
+    return batch, math.prod(left) // max(1, batch * k), k, math.prod(right) // max(1, batch * k)
+
+
+def _bytes(variable: Any) -> int:
+    shape, dtype = getattr(variable.aval, "shape", ()), getattr(variable.aval, "dtype", None)
+    return math.prod(shape) * getattr(dtype, "itemsize", 0)
 
 
 # What moves numbers and computes none.
@@ -59,6 +110,9 @@ MOVES = {
     "dynamic_update_slice", "gather", "iota", "pad", "reshape", "rev", "select_n", "slice", "squeeze",
     "stop_gradient", "transpose",
 }  # fmt: skip
+
+# What a compiler gives no work: another view of the same numbers, or numbers made where they are needed.
+FREE = {"broadcast_in_dim", "iota", "reshape", "squeeze", "stop_gradient"}
 
 
 def _is_float(variable: Any) -> bool:

@@ -1,6 +1,6 @@
 """The laboratory: experiments and studies, run folders, statistics, reports.
 
-`run`, `load`, `Study`, `Experiment`, `Train`, `over` and `RunFolder` are imported on first use.
+`run`, `load`, `Study`, `Experiment`, `Train`, `over`, `product` and `RunFolder` are imported on first use.
 """
 
 _HOMES = {
@@ -11,6 +11,7 @@ _HOMES = {
     "Experiment": "attnlab.lab.study",
     "Train": "attnlab.training.config",
     "over": "attnlab.lab.study",
+    "product": "attnlab.lab.study",
     "RunFolder": "attnlab.lab.folder",
 }
 

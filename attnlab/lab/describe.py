@@ -10,7 +10,7 @@ import jax
 from attnlab.analysis import cost
 from attnlab.lab import precision
 from attnlab.lab.study import Experiment, Study
-from attnlab.tasks.base import Problem
+from attnlab.tasks.base import Pairs, Problem
 from attnlab.training.trainer import DISPATCH, Trainer
 
 BUCKETS = 64  # dispatches whose batches are looked at: enough to meet every bucket in proportion
@@ -67,6 +67,8 @@ def decoding_state(model: Any, problem: Problem) -> int | None:
     """Bytes that are remembered while one example is decoded; None for a model that does not decode."""
     if not hasattr(model, "start"):
         return None
+    if not isinstance(problem.shape, Pairs):
+        return cost.size(jax.eval_shape(lambda m: m.start(problem.shape.length), model))
     source = jax.ShapeDtypeStruct((problem.shape.source_length,), "int32")
     keep = jax.ShapeDtypeStruct((problem.shape.source_length,), "bool")
     return cost.size(jax.eval_shape(lambda m, s, k: m.start(s, k, problem.shape.target_length), model, source, keep))

@@ -12,17 +12,20 @@ import numpy as np
 from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.lab.loading import trained
-from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.base import Batch, Pairs, Problem
 
 
 def sample(run: str | Path, text: str) -> dict[str, Any]:
     """What the trained model of a run makes of `text`: {"answer", "source", "target", "map" [T][S]}.
 
-    The map is the cross-attention of the last layer, the mean over its heads. Raises DataError for symbols never seen.
+    The map is the cross-attention of the last layer, the mean over its heads; where no sequence is read by another
+    there is none. Raises DataError for symbols never seen.
     """
     found = trained(run)
     batch = found.problem.ask(text)
     answer = jax.jit(found.problem.answer)(found.model, batch)
+    if not isinstance(found.problem.shape, Pairs):
+        return {"answer": found.problem.tell(answer), **found.problem.tokens(batch), "map": None}
     seen = look(found.experiment.model, found.model, found.problem, batch, answer)
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
     return {

@@ -25,7 +25,7 @@ def result(
     converged where there are any. Lanes that diverged are listed and never averaged.
     """
     train = experiment.train
-    alive = np.asarray(fitted.state.alive)
+    alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
     rate = _choose(experiment, problem, valid, alive)
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
     metrics = {name: summary([test[n][name] for n in chosen]) for name in test[0]} if chosen else {}
@@ -41,8 +41,13 @@ def result(
             for n, (seed, at) in enumerate(train.lanes)
             if not alive[n]
         ],
+        "stopped": [
+            {"seed": seed, "learning_rate": at, "step": int(stopped[n])}
+            for n, (seed, at) in enumerate(train.lanes)
+            if stopped[n] >= 0
+        ],
         **{name: costs[name] for name in ("parameters", "flops", "state_bytes")},
-        "steps": train.steps,
+        "steps": fitted.step,
         "seconds": round(fitted.seconds, 2),
         "compile_seconds": round(fitted.compile_seconds, 2),
         "seconds_per_step": fitted.seconds_per_step,

@@ -20,7 +20,7 @@ from attnlab.lab.look import look
 from attnlab.lab.progress import Silent
 from attnlab.lab.result import result
 from attnlab.lab.study import Experiment, Study
-from attnlab.tasks.base import Problem
+from attnlab.tasks.base import Pairs, Problem
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.loop import fit
 from attnlab.training.trainer import Trainer
@@ -160,7 +160,8 @@ def _conduct(plan: Plan, index: int, count: int, command: str, progress: Any) ->
         valid = trainer.evaluate(fitted.state, "valid", 512) if len(train.rates) > 1 else None
         test = trainer.evaluate(fitted.state, "test", QUICK if plan.quick else None)
         found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
-        if found["metrics"]:
+        # Where there is no sequence to be read by another there is no map of it.
+        if found["metrics"] and isinstance(plan.problem.shape, Pairs):
             folder.write("maps", _maps(plan, trainer, fitted.state, found))
         folder.write("result", found)
     return found
@@ -183,6 +184,7 @@ def _describe(plan: Plan, command: str) -> None:
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "quick": plan.quick,
             "command": command, "fingerprint": plan.problem.fingerprint,
+            "published": None if plan.quick else plan.study.published.get(plan.variant),
             "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
 

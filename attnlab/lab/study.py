@@ -50,6 +50,12 @@ class Variation:
         for name in self.variants:
             folder_name(name)
 
+    def __or__(self, other: Variation) -> Variation:
+        """The variants of both. Raises ValueError for a name that both give."""
+        if twice := [name for name in self.variants if name in other.variants]:
+            raise ValueError(f"vary: the name {twice[0]!r} is given twice")
+        return Variation({**self.variants, **other.variants})
+
     def fields(self) -> list[str]:
         """The paths that any variant sets, in order."""
         return list(dict.fromkeys(path for changes in self.variants.values() for path in changes))
@@ -60,12 +66,31 @@ def over(path: str, **values: Any) -> Variation:
     return Variation({name: {path: value} for name, value in values.items()})
 
 
+def product(*variations: Variation) -> Variation:
+    """Every variant of one with every variant of the others, named with "-" between, the last one varying fastest.
+
+    Raises ValueError where two of them set one field: the later would undo the earlier.
+    """
+    variants: dict[str, dict[str, Any]] = {"": {}}
+    for variation in variations:
+        set_before = {path for changes in variants.values() for path in changes}
+        if twice := [path for path in variation.fields() if path in set_before]:
+            raise ValueError(f"vary: {twice[0]} is set by two of the variations")
+        variants = {
+            f"{first}-{second}" if first else second: {**some, **more}
+            for first, some in variants.items()
+            for second, more in variation.variants.items()
+        }
+    return Variation(variants)
+
+
 @dataclass(frozen=True)
 class Study:
     """A base experiment, what varies in it, and the question it answers.
 
     `quick` holds the fields that `--quick` changes, so that a glimpse ends within a minute.
     `name` is the experiment's folder; a file that gives none lends its own.
+    `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
     Raises ValueError where a variant names a field that does not exist, or a value that its config refuses.
     """
 
@@ -74,6 +99,7 @@ class Study:
     question: str = ""
     quick: dict[str, Any] = field(default_factory=dict)
     name: str = ""
+    published: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 SIDE_BY_SIDE = 3
-NARROW = ("parameters", "FLOPs a step", "decoding state", "diverged lanes")
+PUBLISHED = "published"
+NARROW = (PUBLISHED, "parameters", "FLOPs a step", "decoding state", "diverged lanes")
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,16 @@ def _short(cell: Cell) -> str:
 
 def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
     """Column heads and, for each outcome, its cells; one that has not finished has its state in the first."""
-    metrics = _metrics(found)
-    heads = [*map(title, metrics), *COSTS, "diverged lanes"]
+    metrics, published = _metrics(found), [_published(outcome) for outcome in found]
+    beside = [PUBLISHED] if any(cell.text != NONE for cell in published) else []
+    heads = [*map(title, metrics[:1]), *beside, *map(title, metrics[1:]), *COSTS, "diverged lanes"]
     rows = []
-    for outcome in found:
+    for outcome, printed in zip(found, published, strict=True):
         if outcome.result is None:
             rows.append([Cell(state(outcome)), *[Cell(NONE)] * (len(heads) - 1)])
             continue
         cells = [_estimate(metric, outcome.metrics.get(metric)) for metric in metrics]
+        cells[1:1] = [printed for _ in beside]
         cells += [cost(outcome.result) for cost in COSTS.values()]
         rows.append([*cells, _diverged(outcome)])
     return heads, rows
@@ -134,6 +137,13 @@ def _estimate(metric: str, estimate: Estimate | None) -> Cell:
     else:
         note = span(metric, estimate.low, estimate.high)
     return Cell(measure(metric, estimate.mean), note, f"mean {estimate.mean!r}; by seed {exact}")
+
+
+def _published(outcome: Outcome) -> Cell:
+    """What others printed of the headline metric."""
+    value = outcome.experiment.get("published")
+    metric = outcome.result["metric"] if outcome.result else ""
+    return Cell(measure(metric, value), "", "" if number(value) is None else repr(value))
 
 
 def _cost(result: dict[str, Any], field: str, write: Callable[[Any], str], note: str = "") -> Cell:

@@ -152,8 +152,9 @@ def _studies(folder: Path) -> list[Path]:
     return found
 
 
-def print_table(table: Any) -> None:
-    """A rich table, at its full width where no terminal limits it."""
+def print_table(table: Any, stream: Any = None) -> None:
+    """A rich table on standard output, or another stream; at its full width where no terminal limits it."""
     from rich.console import Console
 
-    Console(width=None if sys.stdout.isatty() else 240).print(table)
+    stream = stream or sys.stdout
+    Console(file=stream, width=None if stream.isatty() else 240).print(table)

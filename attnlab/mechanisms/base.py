@@ -151,6 +151,20 @@ class Mechanism:
         return type(self).absorb is not Mechanism.absorb
 
     @property
+    def attends(self) -> bool:
+        """Whether it can attend under masks other than `Causal()`: in an encoder, to a memory."""
+        kind = type(self)
+        return self.pairwise or kind.mix is not Mechanism.mix or kind.attend is not Mechanism.attend
+
+    @property
+    def apart(self) -> Any:
+        """What of its state belongs to a query head alone, as axes of `jax.vmap`; None: all is of keys and values.
+
+        Query heads that share keys and values share the rest of the state too.
+        """
+        return None
+
+    @property
     def stateful(self) -> bool:
         """Whether it decodes: token after token."""
         kind = type(self)
@@ -205,8 +219,14 @@ class Mechanism:
         return y if keep is None else select(keep, y), State(clock, memory)
 
     def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
-        """`extend` of a whole sequence from its beginning, without the state: the fastest causal form."""
-        q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
+        """`extend` of a whole sequence from its beginning, without the state: the fastest causal form.
+
+        Positions that follow from the shapes, or are given as numpy's, reach `sequence` as numpy's: they are known
+        while tracing.
+        """
+        q, k, v, keep, segment = _arrays(q, k, v, keep, segment)
+        if i is None and keep is None and segment is None:
+            i = np.arange(q.shape[0], dtype=np.int32)
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
             state = self.start(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
@@ -274,12 +294,12 @@ def causal(
     None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
     `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
     """
-    q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
     T = q.shape[0]
     if T == 0:
         return jnp.zeros_like(v)
     if block is None:
         return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
+    q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
     if block < 1:
         raise ValueError(f"{block=} must be at least 1")
     state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)

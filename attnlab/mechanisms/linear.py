@@ -1,22 +1,32 @@
-"""Linear attention."""
+"""Linear attention, with any feature map."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.clock import blocks
 from attnlab.ops import linear
 from attnlab.ops.feature import EluPlusOne, Feature
-from attnlab.ops.precision import divide, product, wide
+from attnlab.ops.precision import product, wide
 
 
 @dataclass(frozen=True)
 class Linear(Mechanism):
-    """y_t = φ(q_t) Σ_j φ(k_j)ᵀ v_j / φ(q_t)·Σ_j φ(k_j) (Katharopoulos et al. 2020, eq. 4-5 and 18-20).
+    """y_t = φ(q_t) Σ_j ψ(k_j)ᵀ v_j / φ(q_t)·Σ_j ψ(k_j) (Katharopoulos et al. 2020, eq. 4-5 and 18-20).
 
     `feature` is one of `attnlab.FEATURES`; `normalise` False leaves the denominator out. O((T+S)·M·V) where the
     mask depends on the keys alone, and causally by blocks of `block` tokens; its state is an [M, V+1] matrix, of one
-    size for any length. Other masks cost O(T·S).
+    size for any length. Other masks cost O(T·S). A row whose weights sum to zero answers zero.
+
+    Does not turn: turned before the map, q and k no longer meet by their distance; turned after it, weights do, and
+    lose their sign, so that a denominator may cross zero.
+
+    Raises ValueError for a block below 1, and for the unnormalised form of a map that is known up to a factor.
     """
 
     feature: Feature = EluPlusOne()
@@ -26,40 +36,104 @@ class Linear(Mechanism):
     def __post_init__(self):
         if self.block < 1:
             raise ValueError(f"block={self.block} must be at least 1")
+        if self.feature.scaled and not self.normalise:
+            raise ValueError(f"normalise=False: {self.feature} is known up to a factor that only normalising removes")
 
-    def weights(self, q, k, allowed, *, i, j, bias=None):
-        """[T S]: φ(q)·φ(k) of the allowed pairs, rows summing to one where normalised."""
-        pairs = jnp.where(allowed, product(self.feature(q), self.feature(k).T), 0)
-        return divide(pairs, pairs.sum(axis=1, keepdims=True)) if self.normalise else pairs
+    @property
+    def line(self) -> str:
+        """A line about this one, in a list of several."""
+        return f"linear attention, {(type(self.feature).__doc__ or '').strip().splitlines()[0]}"
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None):
+    @property
+    def learned(self):
+        """Those of the feature map."""
+        return self.feature.learned
+
+    def initial(self, key, K, V):
+        """As the feature map."""
+        return self.feature.initial(key, K)
+
+    def sized(self, length):
+        """With its feature map for that length."""
+        return replace(self, feature=self.feature.sized(length))
+
+    def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
+        """[T S]: φ(q)·ψ(k) of the allowed pairs, rows summing to one where normalised."""
+        q, k = self._mapped(q, k, i, j, learned)
+        pairs = jnp.where(allowed, product(q.rows, k.rows.T), 0)
+        if k.scale is not None:
+            pairs = pairs * linear.fade(k.scale, allowed)
+        return linear.share(pairs, pairs.sum(axis=1, keepdims=True)) if self.normalise else pairs
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
         """Every query against one sum over the keys, where the mask allows that sum."""
         if (factors := mask.factors(i, j)) is None:
-            return super().mix(q, k, v, mask, i=i, j=j, bias=bias)
+            return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
         seen = factors[1]
-        features = jnp.where(seen[:, None], self.feature(k), 0)
-        state = linear.gather(features.astype(wide(v.dtype)), self._values(v))
-        return self._answer(product(self.feature(q).astype(state.dtype), state), v)
+        q, k = self._mapped(q, k, i, j, learned)
+        weights = seen if k.scale is None else linear.fade(k.scale, seen[None, :])[0]
+        state = linear.gather(linear.weighed(k.rows, weights[:, None]).astype(wide(v.dtype)), self._values(v))
+        return self._answer(product(q.rows.astype(state.dtype), state), v)
 
     def memory(self, length, K, V, dtype):
-        """The empty sum, [M, V+1]: float32 at least, since bfloat16 sums lose most of a long sequence."""
-        return jnp.zeros((self.feature.dim(K), V + self.normalise), wide(dtype))
+        """The empty sum, [M, V+1], and its scale where the map has one: float32 at least.
 
-    def absorb(self, memory, q, k, v, block, *, bias=None):
+        In bfloat16 the sums would lose most of a long sequence.
+        """
+        self.feature.fit(length)
+        return self._empty(K, V, wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, **learned):
         """One block, given the sum over all before it."""
-        q, k = self.feature(q), self.feature(k)
-        y, memory = linear.chunk(memory, q, k, self._values(v), block.pairs, block.sees, block.stays, block.carries)
-        return self._answer(y, v), memory
+        state, peak = memory
+        # Padding may stand anywhere, before the first position even.
+        i = block.i if block.plain else jnp.where(block.keep, block.i, 0)
+        self.feature.check(i)
+        q, k = self.feature.query(q, i, **learned), self.feature.key(k, i, **learned)
+        reach = linear.Reach(block.pairs, block.sees, block.stays, block.carries)
+        if k.scale is not None:
+            reach, peak = linear.relative(k.scale, peak, reach)
+        y, state = linear.chunk(state, q.rows, k.rows, self._values(v), *reach)
+        return self._answer(y, v), (state, peak)
+
+    def sequence(self, q, k, v, block, *, bias=None, **learned):
+        """Block after block, keeping of each no more than the sum before it for a gradient."""
+        T = q.shape[0]
+        memory = self._empty(q.shape[1], v.shape[1], wide(v.dtype))
+        if self.block >= T:
+            return self.absorb(memory, q, k, v, block, **learned)[0]
+        if block.plain:
+            self.feature.check(block.i)
+        columns = tuple(blocks(x, self.block) for x in (q, k, v))
+
+        @partial(jax.checkpoint, prevent_cse=False)
+        def advance(memory, here):
+            (q, k, v), block = here
+            y, memory = self.absorb(memory, q, k, v, block, **learned)
+            return memory, y
+
+        _, y = jax.lax.scan(advance, memory, (columns, block.cut(self.block)))
+        return y.reshape(-1, v.shape[1])[:T]
 
     def cost(self, T, S, K, V, block=None):
         """One sum over the keys read by every query; causally, pairs within a block besides."""
-        M, wide_V = self.feature.dim(K), V + self.normalise
-        pairs = 0 if block is None else T * block * (2 * M + 2 * wide_V)
+        M, W = self.feature.dim(K), V + self.normalise
+        pairs = 0 if block is None else T * block * (2 * M + 2 * W)
         return Cost(
-            flops=(T + S) * M * 2 * wide_V + pairs,
+            flops=(T + S) * (M * 2 * W + self.feature.flops(K)) + pairs,
             bytes=4 * (T * K + S * (K + V) + T * V),
-            state_bytes=4 * M * wide_V,
+            state_bytes=4 * (M * W + self.feature.scaled),
         )
+
+    def _mapped(self, q, k, i, j, learned):
+        i, j = self.feature.aligned(i, j)
+        self.feature.check(i)
+        self.feature.check(j)
+        return self.feature.query(q, i, **learned), self.feature.key(k, j, **learned)
+
+    def _empty(self, K, V, dtype):
+        state = jnp.zeros((self.feature.dim(K), V + self.normalise), dtype)
+        return state, jnp.full((), linear.NONE, dtype) if self.feature.scaled else None
 
     def _values(self, v):
         v = v.astype(wide(v.dtype))

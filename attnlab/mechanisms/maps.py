@@ -11,9 +11,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
-from attnlab.mechanisms.base import Mechanism, State, causal
+from attnlab.mechanisms.base import Mechanism, causal
 from attnlab.ops.mask import Causal, Full, Mask
 
 
@@ -37,10 +37,15 @@ def weights(
 class WatchedState:
     """A state, the same state for v = I, and the map [N N] of the tokens so far."""
 
-    inner: State
-    echo: State
-    map: Float[Array, "N N"]
-    count: Int[Array, ""]
+    inner: Any
+    echo: Any
+    map: Any
+    count: Any
+
+    @property
+    def memory(self) -> Any:
+        """What the mechanism itself remembers."""
+        return self.inner.memory
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,31 @@ class Watched(Mechanism):
         return self.mechanism.biases
 
     @property
+    def rowwise(self):
+        """As the mechanism."""
+        return self.mechanism.rowwise
+
+    @property
+    def pairwise(self):
+        """As the mechanism."""
+        return self.mechanism.pairwise
+
+    @property
+    def remembers(self):
+        """As the mechanism."""
+        return self.mechanism.remembers
+
+    @property
+    def attends(self):
+        """As the mechanism."""
+        return self.mechanism.attends
+
+    @property
+    def apart(self):
+        """The map: it is of queries."""
+        return WatchedState(None, None, 0, None)
+
+    @property
     def stateful(self):
         """As the mechanism."""
         return self.mechanism.stateful
@@ -88,6 +118,14 @@ class Watched(Mechanism):
     def cost(self, T, S, K, V, block=None):
         """That of the mechanism, watching apart."""
         return self.mechanism.cost(T, S, K, V, block)
+
+    def sized(self, length):
+        """The mechanism's, watched."""
+        return Watched(self.mechanism.sized(length))
+
+    def weights(self, q, k, allowed, **given):
+        """As the mechanism."""
+        return self.mechanism.weights(q, k, allowed, **given)
 
     def attend(self, q, k, v, mask=Full(), **extra):
         """As the mechanism."""

@@ -1,10 +1,15 @@
 """Softmax attention."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.ops.score import scaled_dot
+from attnlab.ops import blockwise
+from attnlab.ops.mask import Full, Mask
+from attnlab.ops.score import PRODUCTS, Scores, bound, scaled_dot, shapes, starts
 from attnlab.ops.softmax import masked_softmax
 
 
@@ -12,22 +17,96 @@ from attnlab.ops.softmax import masked_softmax
 class Softmax(Mechanism):
     """y = softmax(score(q, k) + bias) v, over the keys that the mask allows (Vaswani et al. 2017, eq. 1).
 
-    `score` is one of `attnlab.SCORES`. Time and memory O(T·S); its state is a cache of keys and values.
+    `score` is one of `attnlab.SCORES`. Its state is a cache of keys and values. `block` None computes all pairs at
+    once, O(T·S) in time and memory; a number, the same result by blocks of so many queries and keys, in memory linear
+    in T and S, leaving out the blocks that the mask empties. `length` bounds the positions of a score that learns
+    something for each; others leave it alone. Raises ValueError where keys are known to stand beyond it.
     """
 
-    score: Callable = scaled_dot
-    turns = True
+    score: Callable = field(default=scaled_dot, kw_only=True)
+    block: int | None = field(default=None, kw_only=True)
+    length: int = field(default=512, kw_only=True)
     biases = True
+
+    def __post_init__(self):
+        for name in ("block", "length"):
+            if (size := getattr(self, name)) is not None and size < 1:
+                raise ValueError(f"{name}={size} must be at least 1")
+        _ = self.pattern  # whose sizes are refused where they cannot be
+
+    @property
+    def turns(self):
+        """Where the score is a product of query and key."""
+        return self.score in PRODUCTS
+
+    @property
+    def learned(self):
+        """What the score learns."""
+        return shapes(self.score, self.length)
+
+    @property
+    def pattern(self) -> Mask:
+        """Which pairs may meet at all, by their positions, whatever the mask of a call."""
+        return Full()
+
+    def initial(self, key, K, V):
+        """Where the score begins."""
+        return starts(self.score, self.length, key, K)
+
+    def sized(self, length):
+        """Itself, unless its score learns something for every position."""
+        return replace(self, length=length) if bound(self.score) else self
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S], rows summing to one (to zero where nothing is allowed), in float32 at least."""
-        scores = self.score(q, k, **learned)
-        return masked_softmax(scores if bias is None else scores + bias(q, i, j).astype(scores.dtype), allowed)
+        self._reach(j)
+        if not isinstance(self.pattern, Full):
+            allowed = allowed & self.pattern(i, j)
+        return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
+        """All pairs at once, or by blocks."""
+        self._room(k)
+        if self.block is None:
+            return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
+        rules = [blockwise.Rule(mask, i, j), blockwise.Rule(self.pattern, i, j)]
+        return self._by_blocks(q, k, v, rules, i, j, bias, learned)
+
+    def sequence(self, q, k, v, block, *, bias=None, **learned):
+        """All pairs at once, or by blocks."""
+        self._room(k)
+        if self.block is None:
+            return super().sequence(q, k, v, block, bias=bias, **learned)
+        order = np.arange(q.shape[0], dtype=np.int32)
+        rules = [blockwise.Rule(block.mask, order, order), blockwise.Rule(self.pattern, block.i, block.i)]
+        return self._by_blocks(q, k, v, rules, block.i, block.i, bias, learned)
 
     def cost(self, T, S, K, V, block=None):
-        """Two products of T×S pairs, and five operations a pair for the softmax."""
+        """Two products of the pairs that meet, and five operations a pair for the softmax."""
         return Cost(
-            flops=T * S * (2 * K + 2 * V + 5),
+            flops=self._pairs(T, S) * (2 * K + 2 * V + 5),
             bytes=4 * (T * K + S * (K + V) + T * V),
             state_bytes=4 * S * (K + V),
         )
+
+    def _pairs(self, T, S):
+        """How many pairs are computed."""
+        return T * S
+
+    def _by_blocks(self, q, k, v, rules, i, j, bias, learned):
+        scores = Scores(self.score, learned, bias)
+        y, _ = blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=self.block)
+        return y.astype(v.dtype)
+
+    def _room(self, k):
+        if bound(self.score) and k.shape[0] > self.length:
+            raise ValueError(f"{self} reads positions below length={self.length}: there are {k.shape[0]} keys")
+
+    def _reach(self, j):
+        """Positions that are known raise here; for those of a trace the score answers NaN."""
+        if (
+            bound(self.score)
+            and not isinstance(j, Tracer)
+            and (last := np.max(np.asarray(j), initial=0)) >= self.length
+        ):
+            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")

@@ -2,8 +2,14 @@
 
 from typing import Any
 
+from attnlab.models.language import Language
+from attnlab.models.retriever import Retriever
 from attnlab.models.transformer import Transformer
 
-MODELS: dict[str, Any] = {"transformer": Transformer()}
+MODELS: dict[str, Any] = {
+    "transformer": Transformer(),
+    "language": Language(),
+    "retriever": Retriever(),
+}
 
-__all__ = ["MODELS", "Transformer"]
+__all__ = ["MODELS", "Language", "Retriever", "Transformer"]

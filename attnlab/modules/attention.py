@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms.base import Mechanism, causal, shape_of
+from attnlab.mechanisms.base import Mechanism, causal, select, shape_of
 from attnlab.modules.dense import Dense, child
-from attnlab.modules.position import Position
-from attnlab.ops.mask import Causal, Full, Kept, Mask
+from attnlab.modules.position import Hooks, Position
+from attnlab.ops.mask import Causal, Full, Kept, Mask, Places, Rows
+
+NOWHERE = Position()
 
 
 class Attention(nnx.Module):
@@ -21,109 +25,179 @@ class Attention(nnx.Module):
 
     One example: x [T D]. Three ways to call it: `attend` (to a memory, or to x itself), `whole` (causally, a sequence
     from its beginning) and `extend` (causally, given a state). Each answers (y, what else it knows): a look at its
-    map where the mechanism is watched, or the new state.
+    map where the mechanism is watched, or the new state. Each takes the network's position, which layers share.
 
-    Raises ValueError where heads do not divide the width; NotImplementedError where the mechanism cannot honour a turn.
+    `key_heads` fewer than heads share their keys, values, and all else that comes with these, among as many query
+    heads each (Ainslie et al. 2023; one key head: Shazeer 2019); a state is remembered once a key head.
+
+    Raises ValueError where heads do not divide the width, key heads not the heads, or a width is not the module's;
+    NotImplementedError where the mechanism cannot honour the position.
     """
 
-    def __init__(self, key: PRNGKeyArray, width: int, heads: int, mechanism: Mechanism, position: Any = None):
-        if width % heads:
-            raise ValueError(f"model.heads={heads} must divide model.width={width}")
-        position = Position() if position is None else position
-        if getattr(position, "turning", False) and not mechanism.turns:
-            raise NotImplementedError(
-                f"{mechanism} cannot honour {position}: its scores are not products of q and k alone"
-            )
-        self.heads, self.mechanism, self.position = heads, mechanism, position
-        self.q, self.k, self.v, self.o = (Dense(child(key, name), width, width) for name in "qkvo")
+    def __init__(
+        self,
+        key: PRNGKeyArray,
+        width: int,
+        heads: int,
+        mechanism: Mechanism,
+        key_heads: int | None = None,
+        dense: Callable[..., Dense] = Dense,
+    ):
+        key_heads = heads if key_heads is None else key_heads
+        check_heads(width, heads, key_heads)
+        self.width, self.heads, self.key_heads, self.mechanism = width, heads, key_heads, mechanism
         size = width // heads
+        self.q, self.o = (dense(child(key, name), width, width) for name in "qo")
+        self.k, self.v = (dense(child(key, name), width, key_heads * size) for name in "kv")
         self.tokens = nnx.Dict(
             {
-                name: Dense(child(key, name), width, heads * math.prod(shape_of(shape, size, size)))
+                name: dense(child(key, name), width, key_heads * math.prod(shape_of(shape, size, size)))
                 for name, shape in mechanism.tokens.items()
             }
         )
-        keys = jax.random.split(child(key, "learned"), heads)
+        keys = jax.random.split(child(key, "learned"), key_heads)
         learned = jax.vmap(lambda key: mechanism.initial(key, size, size))(keys)
         self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
 
     def attend(
         self,
         x: Float[Array, "T D"],
-        memory: Float[Array, "S D"] | None = None,
+        memory: Float[Array, "S E"] | None = None,
         mask: Mask = Full(),
+        position: Hooks = NOWHERE,
         **places: Any,
     ) -> tuple[Float[Array, "T D"], Any]:
         """Every x against every key of the memory (of x itself, if None) that the mask allows."""
-        return self.read(x, self.remember(x if memory is None else memory), mask, turned=memory is None, **places)
+        return self.read(x, self.remember(x if memory is None else memory), mask, position, **places)
 
     def remember(self, memory: Float[Array, "S D"]) -> dict[str, Array]:
-        """Keys, values and extras of a memory, by heads [S H ...]: computed once for many readings."""
-        size = memory.shape[1] // self.heads
-        tokens = {
-            name: self.tokens[name](memory).reshape(memory.shape[0], self.heads, *shape_of(shape, size, size))
-            for name, shape in self.mechanism.tokens.items()
+        """Keys, values and extras of a memory, by key heads [S G ...]: computed once for many readings."""
+        self._fits("memory", memory)
+        size = self.width // self.heads
+        shapes = {"k": (size,), "v": (size,)} | {
+            name: shape_of(shape, size, size) for name, shape in self.mechanism.tokens.items()
         }
-        return {"k": self._split(self.k(memory)), "v": self._split(self.v(memory)), **tokens}
+        maps = {"k": self.k, "v": self.v, **self.tokens}
+        return {
+            name: maps[name](memory).reshape(memory.shape[0], self.key_heads, *shape) for name, shape in shapes.items()
+        }
 
-    def read(self, x, memory: dict[str, Array], mask: Mask = Full(), turned: bool = False, i=None, j=None):
-        """X against what `remember` made of a memory; `turned` where both stand on one line of positions."""
+    def read(
+        self,
+        x: Float[Array, "T D"],
+        memory: dict[str, Array],
+        mask: Mask = Full(),
+        position: Hooks = NOWHERE,
+        i: Int[Places, " T"] | None = None,
+        j: Int[Places, " S"] | None = None,
+    ) -> tuple[Float[Array, "T D"], Any]:
+        """X against what `remember` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
         T, S = x.shape[0], memory["k"].shape[0]
-        if turned:
-            i = jnp.arange(S - T, S, dtype=jnp.int32) if i is None else i
-            j = jnp.arange(S, dtype=jnp.int32) if j is None else j
+        # The mechanism's own default aligns the ends; where that is the same it knows the positions while tracing.
+        given = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
+        i = np.arange(T, dtype=np.int32) if i is None else i
+        j = np.arange(S, dtype=np.int32) if j is None else j
+        places = given if T == S else given | {"i": i}
 
-        def head(q, memory, fixed, bias):
-            k, v, tokens = memory["k"], memory["v"], {n: memory[n] for n in self.mechanism.tokens}
-            if turned:
-                q, k = self.position.turn(q, k, i, j)
-            given = {"i": i, "j": j, "bias": bias, **tokens, **fixed}
-            return self.mechanism.attend(q, k, v, mask, **given), self.mechanism.look(q, k, mask, **given)
+        def head(q, memory, fixed, bias, _):
+            q, k = position.turn(q, memory["k"], i, j)
+            extra = {"bias": bias, **self._tokens(memory), **fixed}
+            y = self.mechanism.attend(q, k, memory["v"], mask, **places, **extra)
+            if position.valued:
+                y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
+            return y, self.mechanism.look(q, k, mask, **places, **extra)
 
-        bias = self.position.bias(self.heads) if turned else None
-        y, seen = jax.vmap(head, in_axes=(1, 1, 0, 0), out_axes=(1, 0))(
-            self._split(self.q(x)), memory, self._fixed(), bias
-        )
-        return self.o(y.reshape(x.shape)), seen
+        return self._seen(*self._by_heads(head, x, memory, position))
 
-    def whole(self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, i: Int[Array, " T"] | None = None):
-        """A sequence from its beginning, causally; positions 0…T−1 unless given; `keep` False is padding."""
-        i = jnp.arange(x.shape[0], dtype=jnp.int32) if i is None else i
+    def whole(
+        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: Hooks = NOWHERE
+    ) -> tuple[Float[Array, "T D"], Any]:
+        """A sequence from its beginning, causally; `keep` False is padding."""
+        i = np.arange(x.shape[0], dtype=np.int32)
 
-        def head(q, memory, fixed, bias):
-            q, k = self.position.turn(q, memory["k"], i, i)
-            tokens = {n: memory[n] for n in self.mechanism.tokens}
-            y = causal(self.mechanism, q, k, memory["v"], keep=keep, i=i, bias=bias, **tokens, **fixed)
-            mask = Causal() if keep is None else Causal() & Kept(keep)
-            return y, self.mechanism.look(q, k, mask, i=i, bias=bias, **tokens, **fixed)
+        def head(q, memory, fixed, bias, _):
+            q, k = position.turn(q, memory["k"], i, i)
+            extra = {"bias": bias, **self._tokens(memory), **fixed}
+            y = causal(self.mechanism, q, k, memory["v"], keep=keep, **extra)
+            if position.valued:
+                mask = Causal() if keep is None else Causal() & Kept(keep) & Rows(keep)
+                y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=i, j=i, **extra).astype(y.dtype)
+            return y, self.mechanism.look(q, k, Causal(), keep=keep, **extra)
 
-        bias = self.position.bias(self.heads)
-        y, seen = jax.vmap(head, in_axes=(1, 1, 0, 0), out_axes=(1, 0))(
-            self._split(self.q(x)), self.remember(x), self._fixed(), bias
-        )
-        return self.o(y.reshape(x.shape)), seen
+        return self._seen(*self._by_heads(head, x, self.remember(x), position))
 
-    def start(self, length: int, width: int, dtype) -> Any:
-        """The state before the first token, a leading axis of heads."""
-        size = width // self.heads
-        return jax.vmap(lambda _: self.mechanism.start(length, size, size, dtype))(jnp.arange(self.heads))
+    def start(self, length: int, dtype) -> Any:
+        """The state before the first token: a leading axis of key heads, and where it is of queries one of theirs."""
+        size = self.width // self.heads
+        one = lambda: self.mechanism.start(length, size, size, dtype)
+        if self.heads > self.key_heads:
+            one = jax.vmap(one, axis_size=self.heads // self.key_heads, out_axes=self.mechanism.apart)
+        return jax.vmap(one, axis_size=self.key_heads)()
 
-    def extend(self, x: Float[Array, "T D"], state: Any, i: Int[Array, " T"]) -> tuple[Float[Array, "T D"], Any]:
+    def extend(
+        self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: Hooks = NOWHERE
+    ) -> tuple[Float[Array, "T D"], Any]:
         """T new tokens at positions i, given the state."""
 
-        def head(q, memory, fixed, state, bias):
-            q, k = self.position.turn(q, memory["k"], i, i)
-            tokens = {n: memory[n] for n in self.mechanism.tokens}
-            return self.mechanism.extend(state, q, k, memory["v"], i=i, bias=bias, **tokens, **fixed)
+        def head(q, memory, fixed, bias, state):
+            q, k = position.turn(q, memory["k"], i, i)
+            extra = {"bias": bias, **fixed}
+            y, state = self.mechanism.extend(state, q, k, memory["v"], i=i, **self._tokens(memory), **extra)
+            if position.valued:
+                cache = state.memory
+                order = jnp.arange(cache.k.shape[0], dtype=jnp.int32)
+                slot = cache.count - x.shape[0] + jnp.arange(x.shape[0], dtype=jnp.int32)
+                allowed = order[None, :] <= slot[:, None]
+                y = y + self._joining(q, cache.k, allowed, i=i, j=cache.i, **cache.tokens, **extra).astype(y.dtype)
+            return y, state
 
-        y, state = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(
-            self._split(self.q(x)), self.remember(x), self._fixed(), state, self.position.bias(self.heads)
-        )
-        return self.o(y.reshape(x.shape)), state
+        apart = self.mechanism.apart
+        return self._by_heads(head, x, self.remember(x), position, state, apart, apart)
 
-    def _split(self, x: Float[Array, "T D"]) -> Float[Array, "T H K"]:
-        return x.reshape(x.shape[0], self.heads, -1)
+    def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
+        """Σ_j a_tj r: what a valued position adds to the values, for one head; what nobody sees reaches nothing."""
+        sees, seen = allowed.any(axis=1), allowed.any(axis=0)
+        extra |= {name: select(seen, extra[name]) for name in self.mechanism.tokens}
+        q, k = select(sees, q), select(seen, k)
+        return bias.mix(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
-    def _fixed(self) -> dict[str, Array]:
-        """What each head has of its own: learned arrays, and numbers that are not learned."""
-        return {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.heads)
+    def _by_heads(self, head: Callable, x, memory, position: Hooks, state=None, axes=None, out: Any = 0):
+        """`head(q, memory, fixed, bias, state) -> (y, known)` for every query head, with what its key head has.
+
+        `axes` and `out`: which of the state and of what is known differ among the query heads of one key head.
+        Answers (y [T D], known), the latter by key heads, then by the query heads of each if they are several.
+        """
+        self._fits("x", x)
+        if reason := position.refusal(self.mechanism):
+            raise NotImplementedError(f"{self.mechanism} cannot honour {position}: {reason}")
+        shape = (self.key_heads,)
+        if self.heads > self.key_heads:
+            shape = (self.key_heads, self.heads // self.key_heads)
+            head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
+        q = self.q(x).reshape(x.shape[0], *shape, -1)
+        bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
+        fixed = {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.key_heads)
+        y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
+        return self.o(y.reshape(x.shape)), known
+
+    def _seen(self, y, looks) -> tuple[Float[Array, "T D"], Any]:
+        """Looks by query heads: [H T S]."""
+        return y, jax.tree.map(lambda look: look.reshape(self.heads, *look.shape[-2:]), looks)
+
+    def _tokens(self, memory: dict[str, Array]) -> dict[str, Array]:
+        return {name: memory[name] for name in self.mechanism.tokens}
+
+    def _fits(self, name: str, x: Float[Array, "T D"]) -> None:
+        if x.shape[1] != self.width:
+            raise ValueError(f"{name} has width {x.shape[1]}, and the attention model.width={self.width}")
+
+
+def check_heads(width: int, heads: int, key_heads: int) -> None:
+    """Raise ValueError, naming the field, for numbers of heads that cannot be."""
+    for name, value in {"width": width, "heads": heads, "key_heads": key_heads}.items():
+        if value < 1:
+            raise ValueError(f"model.{name}={value} must be at least 1")
+    if width % heads:
+        raise ValueError(f"model.heads={heads} must divide model.width={width}")
+    if heads % key_heads:
+        raise ValueError(f"model.key_heads={key_heads} must divide model.heads={heads}")

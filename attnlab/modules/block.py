@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.attention import Attention
-from attnlab.modules.dense import child
+from attnlab.modules.attention import NOWHERE, Attention
+from attnlab.modules.dense import Dense, child
 from attnlab.modules.feedforward import FeedForward
 from attnlab.modules.norm import NORMS
+from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Kept
+from attnlab.ops.mask import Kept, Places, Rows
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,22 @@ class Sizes:
     norm: str
     norm_first: bool
     dropout: float
+    key_heads: int | None = None
+    biases: bool = True
+    initialiser: str = "xavier"
+
+    @property
+    def dense(self) -> Callable[..., Dense]:
+        """Linear maps as this model has them."""
+        return partial(Dense, bias=self.biases, initialiser=self.initialiser)
+
+    def attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
+        """An attention of these sizes."""
+        return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense)
+
+    def forward(self, key: PRNGKeyArray) -> FeedForward:
+        """A feed-forward layer of these sizes."""
+        return FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
 
 
 class Sublayer(nnx.Module):
@@ -50,52 +68,86 @@ class Sublayer(nnx.Module):
 
 
 class EncoderLayer(nnx.Module):
-    """Self-attention, then feed-forward."""
+    """Self-attention to both sides, then feed-forward."""
 
-    def __init__(self, key: PRNGKeyArray, sizes: Sizes, mechanism: Mechanism, position: Any):
-        self.attention = Attention(child(key, "attention"), sizes.width, sizes.heads, mechanism, position)
-        self.feedforward = _feedforward(key, sizes)
+    def __init__(self, key: PRNGKeyArray, sizes: Sizes, mechanism: Mechanism):
+        self.attention = sizes.attention(child(key, "attention"), mechanism)
+        self.feedforward = sizes.forward(child(key, "feedforward"))
         self.around_attention, self.around_feedforward = Sublayer(sizes), Sublayer(sizes)
 
-    def __call__(self, x: Float[Array, "T D"], keep, key: PRNGKeyArray | None = None):
+    def __call__(self, x: Float[Array, "T D"], keep, position: Hooks = NOWHERE, key: PRNGKeyArray | None = None):
         """One example; `keep` False is padding. Answers (x, looks)."""
         keys = _keys(key, 3)
-        x, seen = self.around_attention(x, lambda x: self.attention.attend(x, mask=Kept(keep)), keys[0])
+        # Padding asks nothing either: a mechanism may summarise the queries.
+        mask = Kept(keep) & Rows(keep)
+        x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
         x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[1]), None), keys[2])
         return x, {"encoder": seen}
 
 
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Memory:
+    """What a decoder reads besides itself: vectors [S D] (or what a layer made of them), and which are no padding."""
+
+    vectors: Any
+    keep: Any
+
+
 class DecoderLayer(nnx.Module):
-    """Causal self-attention, then cross-attention to a memory, then feed-forward."""
+    """Causal self-attention, then cross-attention to a memory (where `cross` is given), then feed-forward."""
 
-    def __init__(self, key: PRNGKeyArray, sizes: Sizes, own: Mechanism, cross: Mechanism, position: Any):
-        self.attention = Attention(child(key, "attention"), sizes.width, sizes.heads, own, position)
-        self.cross = Attention(child(key, "cross"), sizes.width, sizes.heads, cross)
-        self.feedforward = _feedforward(key, sizes)
-        self.around_attention, self.around_cross, self.around_feedforward = (Sublayer(sizes) for _ in range(3))
+    def __init__(self, key: PRNGKeyArray, sizes: Sizes, own: Mechanism, cross: Mechanism | None = None):
+        self.attention = sizes.attention(child(key, "attention"), own)
+        self.cross = None if cross is None else sizes.attention(child(key, "cross"), cross)
+        self.feedforward = sizes.forward(child(key, "feedforward"))
+        self.around_attention, self.around_feedforward = Sublayer(sizes), Sublayer(sizes)
+        self.around_cross = None if cross is None else Sublayer(sizes)
 
-    def __call__(self, x: Float[Array, "T D"], memory: Float[Array, "S D"], keep, memory_keep, key=None):
-        """A whole target, teacher-forced. Answers (x, looks)."""
-        whole = lambda x: self.attention.whole(x, keep)
-        return self._layer(x, whole, self.cross.remember(memory), memory_keep, key)
+    def __call__(
+        self,
+        x: Float[Array, "T D"],
+        keep,
+        position: Hooks = NOWHERE,
+        memory: Memory | None = None,
+        key: PRNGKeyArray | None = None,
+    ):
+        """A whole sequence, teacher-forced; `keep` False is padding. Answers (x, looks)."""
+        whole = lambda x: self.attention.whole(x, keep, position)
+        if (cross := self._reading(memory)) is None or memory is None:
+            return self._layer(x, whole, None, key)
+        known, mask = cross.remember(memory.vectors), Kept(memory.keep) & Rows(keep)
+        return self._layer(x, whole, lambda x: cross.read(x, known, mask), key)
 
-    def start(self, memory: Float[Array, "S D"], length: int) -> dict[str, Any]:
+    def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:
         """The state before the first token: what self-attention remembers, and the memory's keys and values."""
-        own = self.attention.start(length, memory.shape[1], memory.dtype)
-        return {"own": own, "memory": self.cross.remember(memory)}
+        own = {"own": self.attention.start(length, dtype)}
+        if (cross := self._reading(memory)) is None or memory is None:
+            return own
+        return own | {"memory": cross.remember(memory.vectors)}
 
-    def extend(self, x: Float[Array, "T D"], state: dict[str, Any], memory_keep, i):
+    def extend(self, x: Float[Array, "T D"], state: dict[str, Any], i: Int[Places, " T"], position: Hooks, memory_keep):
         """New tokens at positions i, given the state. Answers (x, state)."""
-        new = lambda x: self.attention.extend(x, state["own"], i)
-        x, known = self._layer(x, new, state["memory"], memory_keep, None)
+        new = lambda x: self.attention.extend(x, state["own"], i, position)
+        # At their true positions: what a mechanism sees must be what it saw in the whole sequence.
+        cross = self.cross
+        read = None if cross is None else lambda x: cross.read(x, state["memory"], Kept(memory_keep), i=i)
+        x, known = self._layer(x, new, read, None)
         return x, {**state, "own": known["decoder"]}
 
-    def _layer(self, x, own: Callable, memory: dict[str, Array], memory_keep, key):
+    def _reading(self, memory: Memory | None) -> Attention | None:
+        if (self.cross is None) != (memory is None):
+            raise ValueError("a layer reads a memory where it has a cross-attention, and only there")
+        return self.cross
+
+    def _layer(self, x, own: Callable, read: Callable | None, key):
         keys = _keys(key, 4)
         x, first = self.around_attention(x, own, keys[0])
-        x, second = self.around_cross(x, lambda x: self.cross.read(x, memory, Kept(memory_keep)), keys[1])
+        looks = {"decoder": first}
+        if read is not None and self.around_cross is not None:
+            x, looks["cross"] = self.around_cross(x, read, keys[1])
         x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[2]), None), keys[3])
-        return x, {"decoder": first, "cross": second}
+        return x, looks
 
 
 def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:
@@ -103,24 +155,28 @@ def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layer
     return jax.vmap(create)(jnp.stack([child(key, str(n)) for n in range(layers)]))
 
 
-def climb(layers: nnx.Module, x: Array, step: Callable, key: PRNGKeyArray | None, *per_layer: Any):
+def climb(
+    layers: nnx.Module,
+    x: Float[Array, "T D"],
+    step: Callable,
+    key: PRNGKeyArray | None,
+    before: Float[Array, "L T D"] | None = None,
+    *per_layer: Any,
+):
     """Scan `step(layer, x, key, *per_layer) -> (x, out)` up the layers; answers (x, outs).
 
-    Each layer is recomputed in the backward pass: on a CPU this costs less than fetching what it stored.
+    `before` is added to x before each layer. Each layer is recomputed in the backward pass: on a CPU this costs less
+    than fetching what it stored.
     """
     count = jax.tree.leaves(layers)[0].shape[0]
     keys = None if key is None else jax.random.split(key, count)
 
     def up(x, here):
-        layer, key, rest = here
-        return step(layer, x, key, *rest)
+        layer, key, place, rest = here
+        return step(layer, x if place is None else x + place.astype(x.dtype), key, *rest)
 
     # Inside a scan nothing can be shared with the forward pass anyway.
-    return jax.lax.scan(jax.checkpoint(up, prevent_cse=False), x, (layers, keys, per_layer))
-
-
-def _feedforward(key, sizes: Sizes) -> FeedForward:
-    return FeedForward(child(key, "feedforward"), sizes.width, sizes.feedforward, sizes.activation, sizes.dropout)
+    return jax.lax.scan(jax.checkpoint(up, prevent_cse=False), x, (layers, keys, before, per_layer))
 
 
 def _keys(key: PRNGKeyArray | None, count: int) -> Any:

@@ -1,11 +1,20 @@
 """A linear map, and the keys from which parameters are drawn."""
 
 import zlib
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
+
+# How weights start: the same small spread everywhere (Devlin et al. 2019: 0.02), variance 2/(in + out) (Glorot and
+# Bengio 2010, uniform), variance 2/in (He et al. 2015, normal).
+INITIALISERS: dict[str, Callable] = {
+    "gaussian": jax.nn.initializers.normal(0.02),
+    "xavier": jax.nn.initializers.glorot_uniform(),
+    "kaiming": jax.nn.initializers.he_normal(),
+}
 
 
 def child(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
@@ -14,13 +23,17 @@ def child(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
 
 
 class Dense(nnx.Module):
-    """y = x w + b: x [T in] -> [T out]. Weights uniform with variance 2/(in + out) (Glorot and Bengio 2010)."""
+    """y = x w + b: x [T in] -> [T out]. Weights start as `INITIALISERS` says, b at zero or not at all."""
 
-    def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, bias: bool = True):
-        self.w = nnx.Param(jax.nn.initializers.glorot_uniform()(key, (inputs, outputs)))
+    def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, bias: bool = True, initialiser: str = "xavier"):
+        if initialiser not in INITIALISERS:
+            raise ValueError(f"{initialiser=} must be one of {', '.join(INITIALISERS)}")
+        self.w = nnx.Param(INITIALISERS[initialiser](key, (inputs, outputs)))
         self.b = nnx.Param(jnp.zeros(outputs)) if bias else None
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
         """In the dtype of x."""
+        if x.shape[1] != self.w.shape[0]:
+            raise ValueError(f"x has width {x.shape[1]}, and the map takes {self.w.shape[0]}")
         y = x @ self.w[...].astype(x.dtype)
         return y if self.b is None else y + self.b[...].astype(x.dtype)[None, :]

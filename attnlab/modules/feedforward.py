@@ -1,5 +1,7 @@
 """The feed-forward layer."""
 
+from collections.abc import Callable
+
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -10,10 +12,20 @@ from attnlab.ops.layer import ACTIVATIONS, dropout, silu
 class FeedForward(nnx.Module):
     """activation(x W_1) W_2, or SwiGLU's (silu(x W_1) · x W_3) W_2 (Vaswani et al. 2017, eq. 2; Shazeer 2020)."""
 
-    def __init__(self, key: PRNGKeyArray, width: int, hidden: int, activation: str, rate: float):
-        self.inner = Dense(child(key, "inner"), width, hidden)
-        self.outer = Dense(child(key, "outer"), hidden, width)
-        self.gate = Dense(child(key, "gate"), width, hidden) if activation == "swiglu" else None
+    def __init__(
+        self,
+        key: PRNGKeyArray,
+        width: int,
+        hidden: int,
+        activation: str,
+        rate: float,
+        dense: Callable[..., Dense] = Dense,
+    ):
+        if activation not in (known := (*ACTIVATIONS, "swiglu")):
+            raise ValueError(f"{activation=} must be one of {', '.join(known)}")
+        self.inner = dense(child(key, "inner"), width, hidden)
+        self.outer = dense(child(key, "outer"), hidden, width)
+        self.gate = dense(child(key, "gate"), width, hidden) if activation == "swiglu" else None
         self.activation, self.rate = activation, rate
 
     def __call__(self, x: Float[Array, "T D"], key: PRNGKeyArray | None = None) -> Float[Array, "T D"]:

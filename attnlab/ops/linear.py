@@ -3,13 +3,23 @@
 With φ(q) and ψ(k) given, the weight of key j for query t is φ(q_t)·ψ(k_j), over its sum where normalised. A column
 of ones beside v carries that sum along, so that numerator and denominator are one product (Katharopoulos et al. 2020,
 eq. 5 and 18-20).
+
+Where ψ(k_j) is e^{scale_j} times a row that is given, weights are taken relative to the largest scale that a query
+sees: a common factor, which the normalised form does not know.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Shaped
 
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import divide, product
+
+# The scale of nothing at all: below any other, and finite, so that a difference of two is no NaN.
+NONE = -1e30
 
 
 def with_ones(v: Float[Array, "S V"]) -> Float[Array, "S W"]:
@@ -18,8 +28,24 @@ def with_ones(v: Float[Array, "S V"]) -> Float[Array, "S W"]:
 
 
 def normalise(y: Float[Array, "T W"]) -> Float[Array, "T V"]:
-    """The values over the sum of weights in the last column; zero where that sum is zero."""
-    return divide(y[:, :-1], y[:, -1:])
+    """The values over the sum of weights in the last column, as `share` takes it."""
+    return share(y[:, :-1], y[:, -1:])
+
+
+def share(y: Float[Array, "T V"], total: Float[Array, "T 1"]) -> Float[Array, "T V"]:
+    """y / total; zero, with zero gradient, where the total is zero or nearly so (below 2e-31 in float32)."""
+    # The inverse of a smaller one overflows in a gradient: 2^24 is room for what it is multiplied with there.
+    least = jnp.finfo(total.dtype).tiny * 2**24
+    return divide(y, jnp.where(jnp.abs(total) < least, jnp.zeros_like(total), total))
+
+
+def smallest_total(q: Float[Array, "T M"], k: Float[Array, "S M"], allowed: Bool[Places, "T S"]) -> Float[Array, ""]:
+    """The smallest |Σ_j φ(q_t)·ψ(k_j)| over the queries that see a key: how near a denominator is to zero.
+
+    Infinity where none sees any.
+    """
+    totals = jnp.where(allowed, product(q, k.T), 0).sum(axis=1)
+    return jnp.min(jnp.abs(totals), initial=jnp.inf, where=allowed.any(axis=1))
 
 
 def gather(k: Float[Array, "S M"], v: Float[Array, "S V"]) -> Float[Array, "M V"]:
@@ -27,25 +53,69 @@ def gather(k: Float[Array, "S M"], v: Float[Array, "S V"]) -> Float[Array, "M V"
     return product(k.T, v)
 
 
+class Reach(NamedTuple):
+    """How the tokens of a block, and the state before it, reach its queries and the state after it.
+
+    `pairs`: token t sees token j. `sees`: it sees the state. `stays`: it enters the new state. `carries`: the old
+    state is part of it. Yes or no, or weights.
+    """
+
+    pairs: Shaped[Places, "T T"]
+    sees: Shaped[Places, " T"]
+    stays: Shaped[Places, " T"]
+    carries: Shaped[Places, ""]
+
+
+def fade(scale: Float[Array, " S"], allowed: Bool[Places, "T S"]) -> Float[Array, "T S"]:
+    """e^{scale_j}, over the largest that each query is allowed; zero for what it is not."""
+    peak = jnp.max(jnp.where(allowed, scale[None, :], NONE), axis=1, keepdims=True, initial=NONE)
+    return _faded(allowed, scale[None, :] - peak)
+
+
+def relative(scale: Float[Array, " T"], peak: Float[Array, ""], reach: Reach) -> tuple[Reach, Float[Array, ""]]:
+    """The reach of keys whose features are e^{scale} times what is given, and the scale of the state after them.
+
+    The features in the state are e^{peak} times what it holds. Weights are relative to the largest scale that a query
+    sees, and the new state to the largest that it holds; never to that of a later key.
+    """
+    own = jnp.max(jnp.where(reach.pairs, scale[None, :], NONE), axis=1, initial=NONE)
+    seen = jnp.maximum(own, jnp.where(reach.sees, peak, NONE))
+    new = jnp.max(jnp.where(reach.stays, scale, NONE), initial=NONE)
+    after = jnp.maximum(new, jnp.where(reach.carries, peak, NONE))
+    return Reach(
+        _faded(reach.pairs, scale[None, :] - seen[:, None]),
+        _faded(reach.sees, peak - seen),
+        _faded(reach.stays, scale - after),
+        _faded(reach.carries, peak - after),
+    ), after
+
+
+def _faded(allowed, logarithm):
+    # Masked before the exponential: what is not allowed may be larger than what is, and overflow.
+    return jnp.exp(jnp.where(allowed, logarithm, -jnp.inf))
+
+
 def chunk(
     state: Float[Array, "M V"],
     q: Float[Array, "T M"],
     k: Float[Array, "T M"],
     v: Float[Array, "T V"],
-    pairs: Bool[Places, "T T"],
-    sees: Bool[Places, " T"],
-    stays: Bool[Places, " T"],
-    carries: Bool[Places, ""],
+    pairs: Shaped[Places, "T T"],
+    sees: Shaped[Places, " T"],
+    stays: Shaped[Places, " T"],
+    carries: Shaped[Places, ""],
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
     """One block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
 
-    `pairs` says which tokens of the block see each other, `sees` which see the state, `stays` which enter the new
-    state, `carries` whether the old state is part of it. A block of one token is the recurrent form, one of T the
-    parallel form. Sums are taken in float32 at least.
+    The last four are a `Reach`. A block of one token is the recurrent form, one of T the parallel form. Sums are
+    taken in float32 at least.
     """
     dtype = state.dtype
-    weights = jnp.where(pairs, product(q, k.T).astype(dtype), 0)
-    past = jnp.where(sees[:, None], product(q.astype(dtype), state), 0)
-    y = past + product(weights, v.astype(dtype))
-    new = gather(jnp.where(stays[:, None], k, 0).astype(dtype), v.astype(dtype))
-    return y, jnp.where(carries, state, jnp.zeros_like(state)) + new
+    q, k, v = q.astype(dtype), k.astype(dtype), v.astype(dtype)
+    y = product(weighed(product(q, k.T), pairs), v) + weighed(product(q, state), sees[:, None])
+    return y, weighed(state, carries) + gather(weighed(k, stays[:, None]), v)
+
+
+def weighed(x: Float[Array, "..."], weights: Shaped[Places, "..."]) -> Float[Array, "..."]:
+    """X by weights that broadcast; by yes or no, zero where no."""
+    return jnp.where(weights, x, 0) if weights.dtype == bool else x * weights

@@ -23,6 +23,14 @@ class Pairs:
     target_length: int
 
 
+@dataclass(frozen=True)
+class Tokens:
+    """What a model of one sequence must be built for: ids below the vocabulary, up to this length."""
+
+    vocabulary: int
+    length: int
+
+
 class Task(ABC):
     """A frozen dataclass that says which data, and how much of it. Plain configuration."""
 
@@ -34,11 +42,11 @@ class Task(ABC):
 class Problem(ABC):
     """Data in batches, what a model is to learn from them, and how well it did.
 
-    `shape` is all that a model is built from; `fingerprint` the sha256 (hex) of the data; `metric` the
-    headline among those of `score`, and `higher` whether more of it is better.
+    `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `fingerprint` the sha256 (hex) of the data;
+    `metric` the headline among those of `score`, and `higher` whether more of it is better.
     """
 
-    shape: Pairs
+    shape: Any
     fingerprint: str
     metric: str
     higher: bool

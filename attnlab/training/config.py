@@ -18,7 +18,8 @@ class Train:
     linearly in `warmup` steps, then follows `schedule` (cosine: to zero, which it would reach one step after the
     last; inverse_sqrt: falls as 1/√step). `clip` bounds the global norm of the gradient (0: not at all).
     `accumulate` gradients are averaged before each update. Evaluation and saving happen every so many steps and at
-    the end.
+    the end. A lane stops before `steps` once its headline metric on validation reaches `target` (None: none does), or
+    after `patience` evaluations in a row that bettered none before them (0: never); the run, once all lanes have.
 
     Raises ValueError, naming the field, for what cannot work.
     """
@@ -34,6 +35,8 @@ class Train:
     seeds: int | tuple[int, ...] = 3
     evaluate_every: int = 250
     save_every: int = 500
+    patience: int = 0
+    target: float | None = None
 
     def __post_init__(self):
         self._check_kinds()
@@ -42,8 +45,11 @@ class Train:
                 raise ValueError(f"train.{name}={value} must be at least 1")
         if self.steps >= 2**31:
             raise ValueError(f"train.steps={self.steps} must be at most 2³¹−1: steps are counted in 32 bits")
-        if self.warmup < 0:
-            raise ValueError(f"train.warmup={self.warmup} must be 0 or more")
+        for name in ("warmup", "patience"):
+            if (value := getattr(self, name)) < 0:
+                raise ValueError(f"train.{name}={value} must be 0 or more")
+        if self.target is not None and not math.isfinite(self.target):
+            raise ValueError(f"train.target={self.target} must be a finite number, or none")
         for name in ("weight_decay", "clip"):
             if not (0 <= (value := getattr(self, name)) < math.inf):
                 raise ValueError(f"train.{name}={value} must be a finite number, 0 or more")
@@ -65,10 +71,12 @@ class Train:
 
     def _check_kinds(self) -> None:
         """Refuse values of another kind before they are compared: Python's own words would name no field."""
-        for name in (*COUNTS, "warmup"):
+        for name in (*COUNTS, "warmup", "patience"):
             _whole(name, getattr(self, name), getattr(self, name))
         for name in ("weight_decay", "clip"):
             _number(name, getattr(self, name), getattr(self, name))
+        if self.target is not None:
+            _number("target", self.target, self.target)
         for rate in self.rates:
             _number("learning_rate", self.learning_rate, rate)
         for seed in self.seeds if isinstance(self.seeds, tuple) else (self.seeds,):

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.stopping import judge
 from attnlab.training.trainer import Trainer
 
 
@@ -31,6 +32,7 @@ class Fitted:
     """What training left: the final state, and the seconds that all of it took, interruptions apart."""
 
     state: Any
+    step: int  # the last one made: fewer than planned where every lane was done before
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
     seconds_per_step: float | None
     seconds: float
@@ -45,7 +47,7 @@ def fit(
     progress: Any,
     limit: int | None = 512,
 ) -> Fitted:
-    """Train every lane to the last step; from the newest checkpoint, if there is one.
+    """Train every lane to its last step; from the newest checkpoint, if there is one.
 
     `record(rows)` keeps a row for every lane of every dispatch; `cut(step)` drops those behind the step that training
     goes on from. Validation looks at `limit` examples. Raises Interrupted on SIGINT or SIGTERM, after saving.
@@ -55,7 +57,7 @@ def fit(
     cut(step)
     watch, saved = _Watch(trainer, before), step
     with _signals() as caught:
-        while step < train.steps and not caught:
+        while step < train.steps and _learning(state) and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
             with watch.dispatch(count):
                 state, metrics = trainer.advance(state, batches, count)
@@ -63,9 +65,11 @@ def fit(
             rows = _rows(train, step, watch.elapsed()["seconds"], metrics)
             progress.advanced(step, float(np.mean(metrics["loss"])))
             if step % train.evaluate_every == 0 or step == train.steps:
-                progress.evaluated(step, _evaluate(trainer, state, limit, rows))
+                scores = _evaluate(trainer, state, limit, rows)
+                state = _judge(trainer, state, scores)
+                progress.evaluated(step, _means(scores))
             record(rows)
-            if step % train.save_every == 0 or step == train.steps or caught:
+            if step % train.save_every == 0 or step == train.steps or not _learning(state) or caught:
                 checkpoints.save(step, state, watch.elapsed())
                 saved = step
                 progress.saved(step)
@@ -74,7 +78,7 @@ def fit(
                 checkpoints.save(step, state, watch.elapsed())
             # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], step)
-    return Fitted(state, np.asarray(state.died), watch.pace(), **watch.elapsed())
+    return Fitted(state, step, np.asarray(state.died), watch.pace(), **watch.elapsed())
 
 
 class _Watch:
@@ -127,12 +131,26 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
     ]
 
 
-def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> dict[str, float]:
-    """Validate every lane into its row; the means."""
+def _learning(state: Any) -> bool:
+    """Whether not every lane was done early: of those that diverged it is not asked, unless all did."""
+    done = np.asarray(state.stopped) >= 0
+    return not done.any() or bool(np.any(np.asarray(state.alive) & ~done))
+
+
+def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
+    """Validate every lane into its row."""
     scores = trainer.evaluate(state, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
         row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
-    return _means(scores)
+    return scores
+
+
+def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> Any:
+    """The state, lanes that are done by these scores stopped."""
+    if not trainer.train.patience and trainer.train.target is None:
+        return state
+    problem = trainer.problem
+    return judge(trainer.train, state, np.array([score[problem.metric] for score in scores]), problem.higher)
 
 
 def _means(scores: list[dict[str, float]]) -> dict[str, float]:

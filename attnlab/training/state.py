@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -18,7 +18,11 @@ from attnlab.training.optimiser import optimiser, schedule
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class State:
-    """One lane: its model, its optimiser, its key and rate, the steps done, the step at which it diverged (or −1)."""
+    """One lane: its model, its optimiser, its key and rate, the steps done.
+
+    `died` and `stopped` are the steps at which it diverged and at which it was done early, −1 where it did or was not;
+    `best` is its best merit on validation so far, `waits` the evaluations since (`attnlab.training.stopping`).
+    """
 
     model: Any
     optimiser: Any
@@ -26,25 +30,39 @@ class State:
     rate: Float[Array, ""]
     step: Int[Array, ""]
     died: Int[Array, ""]
+    stopped: Int[Array, ""]
+    best: Float[Array, ""]
+    waits: Int[Array, ""]
 
     @property
     def alive(self) -> Bool[Array, ""]:
         """Whether its numbers are still finite."""
         return self.died < 0
 
+    @property
+    def learns(self) -> Bool[Array, ""]:
+        """Whether it still moves: alive, and not done."""
+        return self.alive & (self.stopped < 0)
+
 
 def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, ""], rate: Float[Array, ""]) -> State:
     """A lane before its first step. The model's key and the dropout's key both come from the seed."""
     key = jax.random.key(seed)
     model = create(jax.random.fold_in(key, 0))
-    step, died = jnp.zeros((), jnp.int32), jnp.full((), -1, jnp.int32)
-    return State(model, optimiser(train).init(model), jax.random.fold_in(key, 1), rate, step, died)
+    # Each its own array: what is donated may not be shared.
+    step, waits = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)
+    died, stopped = jnp.full((), -1, jnp.int32), jnp.full((), -1, jnp.int32)
+    best = jnp.full((), -jnp.inf, jnp.float32)
+    return State(
+        model, optimiser(train).init(model), jax.random.fold_in(key, 1), rate, step, died, stopped, best, waits
+    )
 
 
 def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:
     """One update on one batch: `loss(model, batch, key) -> (scalar, metrics)`. Answers the state and the metrics.
 
-    A lane whose loss, gradient or new model is not finite is frozen as it was before that step; its neighbours go on.
+    A lane whose loss, gradient or new model is not finite is frozen as it was before that step, one that is done as it
+    was then; their neighbours go on.
     """
     key = jax.random.fold_in(state.key, state.step)
     (value, metrics), gradient = gradients(loss, train.accumulate, state.model, batch, key)
@@ -54,10 +72,10 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     model = jax.tree.map(lambda p, d: p + (scale * d).astype(p.dtype), state.model, direction)
     # The norm, not each number: weights whose squares overflow give no finite product either.
     finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(model))
-    died = jnp.where(state.alive & ~finite, state.step, state.died)
+    died = jnp.where(state.learns & ~finite, state.step, state.died)
     new, old = (model, memory), (state.model, state.optimiser)
-    model, memory = jax.tree.map(lambda a, b: jnp.where(died < 0, a, b), new, old)
-    return State(model, memory, state.key, state.rate, state.step + 1, died), {
+    model, memory = jax.tree.map(lambda a, b: jnp.where(state.learns & finite, a, b), new, old)
+    return replace(state, model=model, optimiser=memory, step=state.step + 1, died=died), {
         "loss": value,
         "gradient_norm": norm,
         **metrics,

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from attnlab.lab.study import Experiment, Study, Variation, change, over
+from attnlab.lab.study import Experiment, Study, Variation, change, over, product
 
 
 def test_change_puts_all_in_at_once(toy):
@@ -95,3 +95,23 @@ def test_an_experiment_checks_the_whole_tree(toy):
         Experiment(toy.Copy(), toy.Net(), 3)
     with pytest.raises(ValueError, match=r"^task.languages='en' must be texts with commas between$"):
         Experiment(toy.Copy(languages="en"), toy.Net())
+
+
+def test_a_product_of_variations_is_every_one_with_every_other(toy):
+    heads, width = over("model.heads", few=2, many=4), over("model.width", narrow=8, wide=16)
+    both = product(heads, width)
+    assert list(both.variants) == ["few-narrow", "few-wide", "many-narrow", "many-wide"]
+    assert both.variants["few-wide"] == {"model.heads": 2, "model.width": 16}
+    assert product(heads) == heads
+    assert Study(toy.base, both).variants()["many-wide"].model.width == 16
+    with pytest.raises(ValueError, match=r"^vary: model.heads is set by two of the variations$"):
+        product(heads, width, over("model.heads", one=1))
+    with pytest.raises(ValueError, match="at least one variant"):
+        product(heads, Variation({}))
+
+
+def test_variations_stand_side_by_side_under_names_of_their_own():
+    heads, width = over("model.heads", few=2), over("model.width", narrow=8)
+    assert list((heads | width).variants) == ["few", "narrow"]
+    with pytest.raises(ValueError, match=r"^vary: the name 'few' is given twice$"):
+        heads | over("model.width", few=8)

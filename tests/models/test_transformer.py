@@ -1,15 +1,20 @@
+from dataclasses import replace
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.decoding import greedy
-from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Softmax
 from attnlab.models import Transformer
-from attnlab.modules.position import POSITIONS, Rotary
+from attnlab.modules.position import POSITIONS, T5, ALiBi, Floater, Learned, Rotary, Shaw
 from attnlab.tasks.base import Pairs
+
+from .kinds import one_of_each
+from .training import filled, overfitted
 
 SHAPE = Pairs(12, 9, 8, 6)
 SOURCE = jnp.array([3, 4, 5, 6, 0, 0])
@@ -19,112 +24,238 @@ SMALL = {"width": 8, "heads": 2}
 
 
 def made(**fields):
-    return Transformer(**(SMALL | fields)).create(jax.random.key(0), SHAPE)
+    return filled(Transformer(**(SMALL | fields)), SHAPE)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@partial(jax.jit, static_argnums=0)
+def created(config):
+    """As it starts."""
+    return config.create(jax.random.key(0), SHAPE)
+
+
+def with_one(mechanism):
+    """The fields that put a mechanism wherever it can be, and softmax elsewhere."""
+    fits = {
+        "encoder": mechanism.attends,
+        "decoder": mechanism.stateful,
+        "cross": mechanism.attends and mechanism.rowwise,
+    }
+    return {name: mechanism if fit else Softmax() for name, fit in fits.items()}
+
+
+@jax.jit
+def scores(model, *given):
+    return model(*given)
+
+
+@jax.jit
+def step_by_step(model, source, keep, target):
+    state = model.start(source, keep, len(target))
+    return jax.lax.scan(lambda state, token: model.step(state, token)[::-1], state, target)[1]
+
+
+@jax.jit
+def both(model):
+    """Teacher forcing with two contents of the padding, and decoding step by step."""
+    sources, targets = jnp.stack([SOURCE, SOURCE.at[4:].set(9)]), jnp.stack([TARGET, TARGET.at[4:].set(8)])
+    forced = jax.vmap(lambda source, target: model(source, target, *KEEPS))(sources, targets)
+    return forced, step_by_step(model, SOURCE, KEEPS[0], TARGET)
+
+
+@pytest.mark.parametrize("name", one_of_each())
+def test_decoding_step_by_step_equals_teacher_forcing_and_padding_changes_nothing(name):
+    mechanism = MECHANISMS[name].sized(8)
+    forced, steps = both(made(**with_one(mechanism)))
+    np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
+    np.testing.assert_allclose(forced[1, :4], forced[0, :4], atol=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=["softmax", "linear"])
 @pytest.mark.parametrize(
-    "fields", [{}, {"norm_first": False, "norm": "rms"}, {"tied": True, "activation": "swiglu"}], ids=str
+    "fields",
+    [
+        {"norm_first": False, "norm": "rms", "key_heads": 1},
+        {"tied": True, "activation": "swiglu", "biases": False, "initialiser": "kaiming"},
+    ],
+    ids=str,
 )
-def test_decoding_step_by_step_equals_teacher_forcing(name, fields):
-    model = made(mechanism=MECHANISMS[name], **fields)
-    forced = jax.jit(lambda model: model(SOURCE, TARGET, *KEEPS))(model)
-    state, scores = model.start(SOURCE, KEEPS[0], 5), []
-    step = jax.jit(lambda model, state, token: model.step(state, token))
-    for token in TARGET:
-        score, state = step(model, state, token)
-        scores.append(score)
-    np.testing.assert_allclose(jnp.stack(scores)[:4], forced[:4], atol=1e-5)
+def test_so_it_does_with_other_layers(mechanism, fields):
+    forced, steps = both(made(mechanism=mechanism, **fields))
+    np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
 
 
-@pytest.mark.parametrize("position", POSITIONS)
-def test_padding_of_the_source_changes_nothing(position):
-    model = made(position=POSITIONS[position])
-    run = jax.jit(lambda model, source: model(source, TARGET, source != 0, TARGET != 0))
-    np.testing.assert_allclose(run(model, SOURCE), run(model, SOURCE[:4]), atol=1e-5)
+@pytest.mark.parametrize(
+    "position", [*POSITIONS.values(), Floater(place="input")], ids=[*POSITIONS, "floater at the input"]
+)
+def test_so_it_does_with_every_position_and_a_shorter_source_is_the_same(position):
+    model = made(position=position)
+    forced, steps = both(model)
+    np.testing.assert_allclose(steps[:4], forced[0, :4], atol=1e-5)
+    short = scores(model, SOURCE[:4], TARGET, SOURCE[:4] != 0, TARGET != 0)
+    np.testing.assert_allclose(short[:4], forced[0, :4], atol=1e-5)
+
+
+def test_encoder_and_decoder_have_positions_of_their_own_and_layers_share_them():
+    # Vectors of Shaw, numbers of T5: a set for each half of the network, none for each layer.
+    for position, leaves, numbers in ((Shaw(clip=2), 2, 2 * 5 * 4), (T5(), 1, 2 * 32), (Learned(9), 1, 9 * 8)):
+        model = made(layers=3, position=position)
+        one, other = (jax.tree.leaves(half) for half in (model.source_position, model.target_position))
+        assert len(one) == len(other) == leaves
+        assert one[0].size == other[0].size == numbers
+        assert np.abs(one[0] - other[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("position", [Shaw(), T5(), Learned(), Floater()], ids=str)
+def test_what_positions_learn_gets_a_gradient(position):
+    model = made(position=position)
+    gradient = jax.jit(jax.grad(lambda model: jnp.sum(model(SOURCE, TARGET, *KEEPS)[:4] ** 2)))(model)
+    for half in (gradient.source_position, gradient.target_position):
+        for leaf in jax.tree.leaves(half):
+            assert np.isfinite(leaf).all()
+            assert np.abs(leaf).max() > 1e-6
+
+
+def test_what_a_path_is_made_of_is_worked_out_once_and_only_then_remembered():
+    model = made(position=Floater())
+    state = jax.eval_shape(lambda: model.start(SOURCE, KEEPS[0], 5))
+    assert state.table.shape == (2, 5, 8)
+    assert jax.eval_shape(lambda: made(position=Learned()).start(SOURCE, KEEPS[0], 5)).table is None
+
+
+def test_a_sequence_beyond_a_learned_table_is_refused_wherever_its_length_is_known():
+    config = Transformer(**SMALL, position=Learned(length=8))
+    model = filled(config, SHAPE)
+    line = r"model.position=Learned\(length=8\) tells 8 positions, and a sequence has 9"
+    long = jnp.ones(9, jnp.int32)
+    with pytest.raises(ValueError, match=line):
+        config.create(jax.random.key(0), Pairs(12, 9, 9, 6))
+    with pytest.raises(ValueError, match=line):
+        model(long, TARGET, long > 0, TARGET > 0)
+    with pytest.raises(ValueError, match=line):
+        jax.eval_shape(lambda: model(SOURCE, long, SOURCE > 0, long > 0))
+    with pytest.raises(ValueError, match=line):
+        model.start(SOURCE, KEEPS[0], 9)
+    # In a traced loop it cannot raise, and does not clamp.
+    last = step_by_step(model, SOURCE, KEEPS[0], jnp.ones(8, jnp.int32))
+    assert np.isfinite(last).all()
+    state = replace(model.start(SOURCE, KEEPS[0], 8), i=jnp.asarray(8, jnp.int32))
+    beyond, _ = jax.jit(lambda state: model.step(state, TARGET[0]))(state)
+    assert np.isnan(beyond).all()
 
 
 def test_no_target_symbol_reaches_an_earlier_score():
     model = made()
-    run = jax.jit(lambda target: model(SOURCE, target, KEEPS[0], jnp.ones(5, bool)))
-    changed = run(TARGET.at[3].set(8))
-    np.testing.assert_array_equal(changed[:3], run(TARGET)[:3])
-    assert np.abs(changed[3:] - run(TARGET)[3:]).max() > 1e-3
+    ones = jnp.ones(5, bool)
+    one, other = (scores(model, SOURCE, target, KEEPS[0], ones) for target in (TARGET, TARGET.at[3].set(8)))
+    np.testing.assert_array_equal(other[:3], one[:3])
+    assert np.abs(other[3:] - one[3:]).max() > 1e-3
 
 
 def test_each_attention_may_have_its_own_mechanism():
     config = Transformer(**SMALL, mechanism=Softmax(), cross=Linear())
     assert config.attentions == {"encoder": Softmax(), "decoder": Softmax(), "cross": Linear()}
-    run = lambda model: model(SOURCE, TARGET, *KEEPS)
-    same = made()
-    assert np.abs(run(made(cross=Linear())) - run(same)).max() > 1e-4
+    same, other = created(Transformer(**SMALL)), created(config)
+    assert np.abs(scores(other, SOURCE, TARGET, *KEEPS) - scores(same, SOURCE, TARGET, *KEEPS)).max() > 1e-4
     # The shared parameters start alike, so that variants pair by seed.
-    for a, b in zip(jax.tree.leaves(made(cross=Linear())), jax.tree.leaves(same), strict=True):
+    for a, b in zip(jax.tree.leaves(other), jax.tree.leaves(same), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_half_precision_computes_and_scores_in_single():
-    scores = made(dtype="bfloat16")(SOURCE, TARGET, *KEEPS)
-    assert scores.dtype == jnp.float32
-    np.testing.assert_allclose(scores, made()(SOURCE, TARGET, *KEEPS), atol=0.15)
+    half = scores(made(dtype="bfloat16"), SOURCE, TARGET, *KEEPS)
+    assert half.dtype == jnp.float32
+    np.testing.assert_allclose(half[:4], scores(made(), SOURCE, TARGET, *KEEPS)[:4], atol=0.15)
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_every_position_computes_in_half_precision(position):
+    config = Transformer(**SMALL, position=POSITIONS[position], dtype="bfloat16")
+    shapes = jax.eval_shape(lambda: config.create(jax.random.key(0), SHAPE)(SOURCE, TARGET, *KEEPS))
+    assert shapes.dtype == jnp.float32
 
 
 def test_dropout_differs_by_its_key_and_uses_no_key_twice():
     model = made(dropout=0.5)
-    run = jax.jit(lambda key: model(SOURCE, TARGET, *KEEPS, key=key))
-    one, other = run(jax.random.key(1)), run(jax.random.key(2))
+    one, other = (scores(model, SOURCE, TARGET, *KEEPS, jax.random.key(n)) for n in (1, 2))
     assert np.abs(one - other).max() > 0.01
 
 
-def test_its_maps_are_those_of_each_layer_and_head():
-    config = Transformer(**SMALL, layers=3)
-    seen = maps(config, config.create(jax.random.key(0), SHAPE), SHAPE, SOURCE, TARGET, *KEEPS)
+@pytest.mark.parametrize("key_heads", [2, 1])
+def test_its_maps_are_those_of_each_layer_and_head(key_heads):
+    config = Transformer(**SMALL, layers=3, key_heads=key_heads)
+    seen = maps(config, filled(config, SHAPE), SHAPE, SOURCE, TARGET, *KEEPS)
     assert {name: map_.shape for name, map_ in seen.items()} == {
         "encoder": (3, 2, 6, 6), "decoder": (3, 2, 5, 5), "cross": (3, 2, 5, 6),
     }  # fmt: skip
-    np.testing.assert_allclose(seen["cross"].sum(axis=-1), np.ones((3, 2, 5)), atol=1e-5)
+    np.testing.assert_allclose(seen["cross"][:, :, :4].sum(axis=-1), np.ones((3, 2, 4)), atol=1e-5)
     assert not seen["cross"][..., 4:].any()
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of_teacher_forcing(name):
-    model = made(width=32, mechanism=MECHANISMS[name])
+@pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=["softmax", "linear"])
+def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of_teacher_forcing(mechanism):
+    model = created(Transformer(width=32, heads=2, mechanism=mechanism))
     sources = jax.random.randint(jax.random.key(1), (8, 5), 3, 12)
     answers = jnp.concatenate([jax.random.randint(jax.random.key(2), (8, 4), 3, 9), jnp.full((8, 1), 2)], axis=1)
     given = jnp.concatenate([jnp.ones((8, 1), jnp.int32), answers[:, :-1]], axis=1)
     ones = jnp.ones(5, bool)
-    forced = lambda model: jax.vmap(lambda s, t: model(s, t, ones, ones))(sources, given)
-    loss = lambda model: optax.softmax_cross_entropy_with_integer_labels(forced(model), answers).mean()
-    adam = optax.adam(1e-2)
-
-    @jax.jit
-    def train(model):
-        def step(carry, _):
-            model, memory = carry
-            value, gradient = jax.value_and_grad(loss)(model)
-            change, memory = adam.update(gradient, memory)
-            return (optax.apply_updates(model, change), memory), value
-
-        return jax.lax.scan(step, (model, adam.init(model)), length=150)
-
-    with jax.numpy_dtype_promotion("standard"):  # optax promotes
-        (model, _), losses = train(model)
-    assert losses[-1] < 0.02 < losses[0]
+    model = overfitted(model, lambda model: jax.vmap(lambda s, t: model(s, t, ones, ones))(sources, given), answers)
     decode = jax.jit(jax.vmap(lambda s: greedy(model.step, model.start(s, ones, 5), 1, 2, 5)))
     np.testing.assert_array_equal(decode(sources), answers)
+
+
+class Past(Mechanism):
+    """One that reads the past only."""
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
+        return v, memory
+
+
+class Mixing(Softmax):
+    """One whose answers depend on the other queries."""
+
+    rowwise = False
 
 
 @pytest.mark.parametrize(
     ("fields", "line"),
     [
         ({"heads": 3}, "model.heads=3 must divide model.width=8"),
+        ({"key_heads": 3}, "model.key_heads=3 must divide model.heads=2"),
         ({"width": 0}, "model.width=0"),
+        ({"layers": 0}, "model.layers=0"),
         ({"dropout": 1.0}, "model.dropout=1.0"),
         ({"feedforward": 0}, "model.feedforward=0"),
-        ({"position": Rotary(), "mechanism": Linear()}, "model.position=Rotary"),
+        ({"position": Rotary(), "mechanism": Linear()}, "model.position=Rotary.*encoder's Linear.*choose another"),
+        ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*adds no bias"),
+        ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*adds no bias"),
         ({"position": Rotary(), "width": 6}, "must be even"),
+        ({"encoder": Past()}, "model.encoder=Past.* reads the past only.*model.encoder=softmax model.cross=softmax"),
+        ({"cross": Past()}, "model.cross=Past.* reads the past only.*model.encoder=softmax model.cross=softmax"),
+        ({"cross": Mixing()}, "model.cross=Mixing.*later targets.*model.cross=softmax"),
     ],
 )
 def test_what_cannot_work_is_refused_when_it_is_built(fields, line):
     with pytest.raises(ValueError, match=line):
         Transformer(**(SMALL | fields))
+
+
+@pytest.mark.parametrize(
+    ("field", "line"),
+    [
+        ("norm", "model.norm='other' must be one of layer, rms"),
+        ("activation", "model.activation='other' must be one of relu, gelu, gelu_tanh, silu, swiglu"),
+        ("initialiser", "model.initialiser='other' must be one of gaussian, xavier, kaiming"),
+        ("dtype", "model.dtype='other' must be one of float32, bfloat16, float16, float64"),
+    ],
+)
+def test_so_are_names_that_are_none_of_its_own(field, line):
+    config = Transformer()
+    # Set past the constructor, whose types are checked here but not where it is used.
+    object.__setattr__(config, field, "other")
+    with pytest.raises(ValueError, match=line):
+        config.__post_init__()
+
+
+def test_what_mixes_queries_may_read_the_source_and_what_reads_the_past_may_write():
+    Transformer(**SMALL, encoder=Mixing())
+    Transformer(**SMALL, decoder=Past())

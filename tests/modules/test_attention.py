@@ -1,18 +1,39 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnlab.mechanisms import Linear, Softmax, Watched
-from attnlab.modules.attention import Attention
-from attnlab.modules.position import POSITIONS, Rotary
+from attnlab.modules.attention import NOWHERE, Attention
+from attnlab.modules.position import ALiBi, Rotary, Shaw
 from attnlab.ops.mask import Kept
 
 mechanisms = pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=["softmax", "linear"])
 
 
-def made(mechanism, position=None, heads=2):
-    return Attention(jax.random.key(0), 8, heads, mechanism, position), jax.random.normal(jax.random.key(1), (6, 8))
+@partial(jax.jit, static_argnums=0)
+def built(make):
+    return make()
+
+
+def made(mechanism, heads=2, **fields):
+    module = built(lambda: Attention(jax.random.key(0), 8, heads, mechanism, **fields))
+    return module, jax.random.normal(jax.random.key(1), (6, 8))
+
+
+whole = jax.jit(lambda module, *given: module.whole(*given))
+attend = jax.jit(lambda module, *given, **places: module.attend(*given, **places))
+
+
+@jax.jit
+def token_by_token(module, x):
+    def step(state, here):
+        y, state = module.extend(here[0][None], state, here[1][None])
+        return state, y[0]
+
+    return jax.lax.scan(step, module.start(len(x), x.dtype), (x, jnp.arange(len(x))))[1]
 
 
 def test_softmax_attention_is_the_formula_written_out():
@@ -24,71 +45,111 @@ def test_softmax_attention_is_the_formula_written_out():
         share = np.exp(scores)
         heads.append(share / share.sum(axis=1, keepdims=True) @ v[:, h])
     expected = module.o(jnp.asarray(np.concatenate(heads, axis=1)))
-    np.testing.assert_allclose(module.attend(x)[0], expected, atol=1e-6)
+    np.testing.assert_allclose(attend(module, x)[0], expected, atol=1e-6)
 
 
 @mechanisms
 def test_without_positions_and_masks_it_is_permutation_equivariant(mechanism):
     module, x = made(mechanism)
     order = jnp.array([3, 1, 5, 0, 2, 4])
-    np.testing.assert_allclose(module.attend(x[order])[0], module.attend(x)[0][order], atol=1e-6)
-    assert np.abs(module.whole(x[order])[0] - module.whole(x)[0][order]).max() > 1e-3
+    np.testing.assert_allclose(attend(module, x[order])[0], attend(module, x)[0][order], atol=1e-6)
+    assert np.abs(whole(module, x[order])[0] - whole(module, x)[0][order]).max() > 1e-3
 
 
 @mechanisms
 def test_token_by_token_equals_the_whole(mechanism):
-    module, x = made(mechanism, Rotary() if mechanism.turns else None)
-    state, rows = module.start(6, 8, x.dtype), []
-    for t in range(6):
-        y, state = module.extend(x[t : t + 1], state, jnp.array([t]))
-        rows.append(y[0])
-    np.testing.assert_allclose(jnp.stack(rows), module.whole(x)[0], atol=1e-6)
+    module, x = made(mechanism)
+    np.testing.assert_allclose(token_by_token(module, x), whole(module, x)[0], atol=1e-6)
 
 
 @mechanisms
 def test_cross_attention_reads_a_memory_of_any_length_and_ignores_its_padding(mechanism):
     module, x = made(mechanism)
     memory = jax.random.normal(jax.random.key(2), (9, 8))
-    keep = jnp.arange(9) < 5
-    y, _ = module.attend(x, memory, Kept(keep))
-    np.testing.assert_allclose(y, module.attend(x, memory[:5])[0], atol=1e-6)
+    y, _ = attend(module, x, memory, Kept(jnp.arange(9) < 5))
+    np.testing.assert_allclose(y, attend(module, x, memory[:5])[0], atol=1e-6)
+
+
+def test_queries_of_a_memory_stand_where_they_are_and_not_at_its_end():
+    """A window around the query sees the same keys whether a target is read whole or symbol by symbol."""
+    from attnlab.ops.mask import Window
+
+    module, x = made(Softmax())
+    memory = jax.random.normal(jax.random.key(2), (9, 8))
+    y, _ = attend(module, x, memory, Window(2, 2))
+    for t in range(6):
+        one = attend(module, x[t : t + 1], memory, Window(2, 2), i=jnp.array([t]))[0]
+        np.testing.assert_allclose(one[0], y[t], atol=1e-6)
+        near = attend(module, x[t : t + 1], memory[max(0, t - 1) : t + 2])[0]
+        np.testing.assert_allclose(near[0], y[t], atol=1e-6)
 
 
 def test_rotary_positions_count_distances_only():
-    module, x = made(Softmax(), Rotary())
-    shifted = module.attend(x, i=jnp.arange(6) + 50, j=jnp.arange(6) + 50)[0]
-    np.testing.assert_allclose(shifted, module.attend(x)[0], atol=1e-5)
+    module, x = made(Softmax())
+    run = jax.jit(lambda i: module.attend(x, position=Rotary(), i=i, j=i)[0])
+    np.testing.assert_allclose(run(jnp.arange(6) + 50), run(jnp.arange(6)), atol=1e-5)
+    assert np.abs(run(jnp.arange(6)) - attend(module, x)[0]).max() > 1e-3
 
 
 @mechanisms
-def test_a_watched_module_answers_the_same_and_its_maps(mechanism):
-    module, x = made(mechanism)
-    watched, _ = made(Watched(mechanism))
-    y, seen = watched.whole(x)
-    np.testing.assert_allclose(y, module.whole(x)[0], atol=1e-6)
+@pytest.mark.parametrize("key_heads", [2, 1])
+def test_a_watched_module_answers_the_same_and_its_maps(mechanism, key_heads):
+    module, x = made(mechanism, key_heads=key_heads)
+    watched, _ = made(Watched(mechanism), key_heads=key_heads)
+    y, seen = whole(watched, x)
+    np.testing.assert_allclose(y, whole(module, x)[0], atol=1e-6)
     assert seen.shape == (2, 6, 6)
     np.testing.assert_allclose(seen.sum(axis=-1), np.ones((2, 6)), atol=1e-5)
     assert not np.triu(seen[0], 1).any()
-    assert module.attend(x)[1] is None
+    assert np.abs(seen[0] - seen[1]).max() > 1e-3
+    assert attend(module, x)[1] is None
+    np.testing.assert_allclose(token_by_token(watched, x), y, atol=1e-6)
 
 
-def test_heads_that_do_not_divide_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"model.heads=3 must divide model.width=8"):
-        made(Softmax(), heads=3)
+@pytest.mark.parametrize(
+    ("heads", "key_heads", "line"),
+    [
+        (3, None, r"model.heads=3 must divide model.width=8"),
+        (4, 3, r"model.key_heads=3 must divide model.heads=4"),
+        (4, 0, r"model.key_heads=0 must be at least 1"),
+    ],
+)
+def test_heads_that_do_not_divide_are_refused_by_name(heads, key_heads, line):
+    with pytest.raises(ValueError, match=line):
+        made(Softmax(), heads=heads, key_heads=key_heads)
 
 
-def test_a_turn_that_a_mechanism_cannot_honour_is_refused_naming_both():
-    with pytest.raises(NotImplementedError, match=r"Linear.*cannot honour Rotary"):
-        made(Linear(), Rotary())
+def test_widths_that_do_not_fit_are_refused_by_name():
+    module, x = made(Softmax())
+    with pytest.raises(ValueError, match=r"x has width 7, and the attention model.width=8"):
+        module.attend(x[:, :7], x)
+    with pytest.raises(ValueError, match=r"memory has width 4, and the attention model.width=8"):
+        module.attend(x, x[:, :4])
+    with pytest.raises(ValueError, match=r"memory has width 4, and the attention model.width=8"):
+        module.whole(x[:, :4])
 
 
-@pytest.mark.parametrize("name", POSITIONS)
-def test_a_position_of_the_wrong_width_is_refused(name):
-    position = POSITIONS[name]
-    position.check(8, 2)
-    if name == "sinusoidal":
-        with pytest.raises(ValueError, match="must be even"):
-            position.check(7, 1)
-    if name == "rotary":
-        with pytest.raises(ValueError, match="must be even"):
-            position.check(6, 2)
+@pytest.mark.parametrize("position", [Rotary(), ALiBi(), Shaw()], ids=str)
+def test_a_position_that_a_mechanism_cannot_honour_is_refused_naming_both(position):
+    module, x = made(Linear())
+    placed = position.create(jax.random.key(3), 8, 2)
+    with pytest.raises(NotImplementedError, match=rf"Linear.*cannot honour {type(position).__name__}\("):
+        module.attend(x, position=placed)
+
+
+def test_padding_reaches_neither_an_answer_nor_a_gradient():
+    module, x = made(Softmax())
+    keep = jnp.arange(6) < 4
+    poisoned = x.at[4:].set(jnp.nan)
+    position = Shaw().create(jax.random.key(3), 8, 2)
+
+    @jax.jit
+    def run(x):
+        loss = lambda x: jnp.sum(module.whole(x, keep, position)[0][:4] ** 2)
+        return jax.value_and_grad(loss)(x)
+
+    value, gradient = run(poisoned)
+    assert np.isfinite(value)
+    np.testing.assert_allclose(value, jnp.sum(module.whole(x[:4], None, position)[0] ** 2), rtol=1e-5)
+    assert np.isfinite(gradient[:4]).all()
+    assert NOWHERE.bias(2) is None

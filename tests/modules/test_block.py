@@ -4,33 +4,40 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Softmax
-from attnlab.modules.block import EncoderLayer, Sizes, Sublayer, climb, stack
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sublayer, climb, stack
+from attnlab.modules.dense import INITIALISERS, Dense, child
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
-from attnlab.modules.position import Position
 
 SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
 KEEP = jnp.ones(5, bool)
 
 
 def layers(count):
-    return stack(lambda key: EncoderLayer(key, SIZES, Softmax(), Position()), jax.random.key(0), count)
+    make = lambda: stack(lambda key: EncoderLayer(key, SIZES, Softmax()), jax.random.key(0), count)
+    return jax.jit(make)()
+
+
+@jax.jit
+def up(layers, x, key=None, before=None):
+    return climb(layers, x, lambda layer, x, key: layer(x, KEEP, key=key), key, before)[0]
 
 
 def test_scanned_layers_are_the_layers_one_after_another():
     several, x = layers(3), jax.random.normal(jax.random.key(1), (5, 8))
-    scanned, _ = climb(several, x, lambda layer, x, key: layer(x, KEEP, key), None)
-    for n in range(3):
-        x, _ = jax.tree.map(lambda leaf, n=n: leaf[n], several)(x, KEEP)
-    np.testing.assert_allclose(scanned, x, atol=1e-6)
+    before = jax.random.normal(jax.random.key(2), (3, 5, 8))
+    one = jax.jit(lambda layer, x: layer(x, KEEP)[0])
+    for p in (jnp.zeros((3, 5, 8)), before):
+        y = x
+        for n in range(3):
+            y = one(jax.tree.map(lambda leaf, n=n: leaf[n], several), y + p[n])
+        np.testing.assert_allclose(up(several, x, before=p), y, atol=1e-6)
 
 
 def test_dropout_needs_a_key_and_differs_by_it():
     several, x = layers(2), jax.random.normal(jax.random.key(1), (5, 8))
-    run = lambda key: climb(several, x, lambda layer, x, key: layer(x, KEEP, key), key)[0]
-    np.testing.assert_array_equal(run(None), run(None))
-    assert np.abs(run(jax.random.key(3)) - run(jax.random.key(4))).max() > 0.01
+    np.testing.assert_array_equal(up(several, x), up(several, x))
+    assert np.abs(up(several, x, jax.random.key(3)) - up(several, x, jax.random.key(4))).max() > 0.01
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -44,7 +51,22 @@ def test_where_the_norm_stands(first):
     np.testing.assert_array_equal(y if first else given[0], x)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "swiglu"])
+def test_a_decoder_layer_reads_a_memory_only_where_it_has_a_cross_attention():
+    x, memory = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
+    both = DecoderLayer(jax.random.key(0), SIZES, Softmax(), Softmax())
+    alone = DecoderLayer(jax.random.key(0), SIZES, Softmax())
+    run = jax.jit(lambda layer, memory: layer(x, KEEP, memory=Memory(memory, KEEP)))
+    y, looks = run(both, memory)
+    assert set(looks) == {"decoder", "cross"}
+    assert np.abs(y - run(both, 2 * memory)[0]).max() > 1e-3
+    assert set(jax.jit(lambda layer: layer(x, KEEP))(alone)[1]) == {"decoder"}
+    assert len(jax.tree.leaves(alone)) < len(jax.tree.leaves(both))
+    for layer, given in ((both, None), (alone, Memory(memory, KEEP))):
+        with pytest.raises(ValueError, match="reads a memory where it has a cross-attention, and only there"):
+            layer(x, KEEP, memory=given)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu"])
 def test_every_activation_feeds_forward(activation):
     module = FeedForward(jax.random.key(0), 8, 16, activation, 0.0)
     x = jax.random.normal(jax.random.key(1), (5, 8))
@@ -56,6 +78,33 @@ def test_a_part_starts_the_same_whatever_else_there_is():
     key = jax.random.key(0)
     np.testing.assert_array_equal(Dense(child(key, "q"), 4, 4).w[...], Dense(child(key, "q"), 4, 4).w[...])
     assert not np.array_equal(jax.random.key_data(child(key, "q")), jax.random.key_data(child(key, "k")))
+
+
+@pytest.mark.parametrize(("name", "deviation"), [("gaussian", 0.02), ("xavier", (2 / 300) ** 0.5), ("kaiming", 0.1)])
+def test_where_weights_start(name, deviation):
+    dense = Dense(jax.random.key(0), 200, 100, False, name)
+    assert dense.b is None
+    assert float(dense.w[...].std()) == pytest.approx(deviation, rel=0.03)
+    assert abs(float(dense.w[...].mean())) < deviation / 50
+    assert name in INITIALISERS
+
+
+def test_linear_maps_without_biases_and_with_other_starts_reach_every_part():
+    sizes = Sizes(8, 2, 16, "swiglu", "rms", True, 0.0, biases=False, initialiser="gaussian")
+    layer = DecoderLayer(jax.random.key(0), sizes, Softmax(), Softmax())
+    shapes = [leaf.shape for leaf in jax.tree.leaves(layer)]
+    # Two attentions of four maps, three maps of the feed-forward layer, three norms.
+    assert len(shapes) == 2 * 4 + 3 + 3
+    assert all(float(leaf.std()) < 0.03 for leaf in jax.tree.leaves(layer))
+
+
+def test_what_does_not_fit_is_refused_by_name():
+    with pytest.raises(ValueError, match="initialiser='zeros' must be one of gaussian, xavier, kaiming"):
+        Dense(jax.random.key(0), 4, 4, True, "zeros")
+    with pytest.raises(ValueError, match="activation='tanh' must be one of relu, "):
+        FeedForward(jax.random.key(0), 4, 4, "tanh", 0.0)
+    with pytest.raises(ValueError, match="x has width 3, and the map takes 4"):
+        Dense(jax.random.key(0), 4, 4)(jnp.ones((2, 3)))
 
 
 def test_tied_scores_are_products_with_the_vectors_read():

@@ -1,22 +1,264 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from attnlab.ops.feature import FEATURES
+from attnlab.ops.feature import FEATURES, Cosformer, Dpfp, Exp, Favor, Hedgehog, Relu
+from attnlab.ops.feature.random import directions
 
-pytestmark = pytest.mark.usefixtures("x64")
-
-
-@pytest.mark.parametrize("name", FEATURES)
-def test_a_feature_has_the_dimension_it_states(name):
-    assert FEATURES[name](jnp.ones((3, 5))).shape == (3, FEATURES[name].dim(5))
+every = pytest.mark.parametrize("name", FEATURES)
+T, K = 7, 4
 
 
-def test_elu_plus_one_is_positive_continuous_and_has_finite_gradients_at_the_extremes():
-    phi = FEATURES["elu+1"]
-    np.testing.assert_allclose(phi(jnp.array([[-1.0, 0, 2]])), [[np.exp(-1), 1, 3]], atol=1e-12)
-    x = jnp.array([[-1e4, -100.0, 0, 100, 1e4]])
-    y, back = jax.vjp(phi, x)
-    assert (y >= 0).all()
-    assert np.isfinite(back(jnp.ones_like(y))[0]).all()
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def softmax(x):
+    shares = np.exp(x - x.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def mirrored(x, w):
+    return np.concatenate([x @ w.T, -x @ w.T], axis=1)
+
+
+def favor(x, m=64, seed=0):
+    """One feature at a time."""
+    x = x / K**0.25
+    w = directions(seed, m, K).astype(float)
+    rows = [[np.exp(sign * (w[n] @ row) - row @ row / 2) for sign in (1, -1) for n in range(m)] for row in x]
+    return np.array(rows) / np.sqrt(2 * m)
+
+
+def rebased(x, scale, shift):
+    mean, variance = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
+    z = scale * (x - mean) / np.sqrt(variance + 1e-6) + shift
+    return np.einsum("ta,tb->tab", z, z).reshape(len(x), -1)
+
+
+def cosformer(x, i):
+    angle = np.pi / 2 * i / 512
+    return np.concatenate([relu(x) * np.cos(angle)[:, None], relu(x) * np.sin(angle)[:, None]], axis=1)
+
+
+def taylor(x):
+    x = x / K**0.25
+    return np.concatenate([np.ones((len(x), 1)), x, np.einsum("ta,tb->tab", x, x).reshape(len(x), -1) / 2**0.5], 1)
+
+
+def dpfp(x, nu=1):
+    r = np.concatenate([relu(x), relu(-x)], axis=1)
+    return np.array([[row[n] * row[(n - s) % (2 * K)] for s in range(1, nu + 1) for n in range(2 * K)] for row in r])
+
+
+# The equation of each, of rows x at positions i, for one side and its learned arrays.
+PLAIN = {
+    "elu+1": lambda x, i, side, l: np.where(x > 0, x + 1, np.exp(x)),
+    "identity": lambda x, i, side, l: x,
+    "relu": lambda x, i, side, l: relu(x),
+    "squared-relu": lambda x, i, side, l: relu(x) ** 2,
+    "exp": lambda x, i, side, l: np.exp(x),
+    "softmax": lambda x, i, side, l: softmax(x),
+    "t2r": lambda x, i, side, l: relu(x @ l["w"].T + l["b"]),
+    "hedgehog": lambda x, i, side, l: softmax(mirrored(x, l[f"{side}_w"])),
+    "hedgehog-exp": lambda x, i, side, l: np.exp(mirrored(x, l[f"{side}_w"])),
+    "cosformer": lambda x, i, side, l: cosformer(x, i),
+    "taylor": lambda x, i, side, l: taylor(x),
+    "rebased": lambda x, i, side, l: rebased(x, l[f"{side}_scale"], l[f"{side}_shift"]),
+    "dpfp": lambda x, i, side, l: dpfp(x),
+    "favor+": lambda x, i, side, l: favor(x),
+}
+DIMENSIONS = {"hedgehog": 2 * K, "hedgehog-exp": 2 * K, "cosformer": 2 * K, "taylor": 1 + K + K**2, "rebased": K**2}
+DIMENSIONS |= {"dpfp": 2 * K, "favor+": 128}
+
+
+def value(mapped):
+    """The features themselves, the scale taken in."""
+    return mapped.rows if mapped.scale is None else mapped.rows * jnp.exp(mapped.scale)[:, None]
+
+
+def learned_of(feature, rng):
+    """Learned arrays of random numbers: what starts at zero or one would hide a mistake."""
+    return {n: jnp.asarray(rng.normal(size=[K] * len(shape))) for n, shape in feature.learned.items()}
+
+
+@every
+@pytest.mark.parametrize("side", ["query", "key"])
+@pytest.mark.usefixtures("x64")
+def test_a_feature_is_its_equation_and_of_the_dimension_it_states(name, side):
+    feature, rng = FEATURES[name], np.random.default_rng(0)
+    x, i = rng.normal(size=(T, K)), np.arange(T) + 3
+    learned = learned_of(feature, rng)
+    found = value(getattr(feature, side)(jnp.asarray(x), i, **learned))
+    plain = PLAIN[name](x, i, side, {n: np.asarray(a) for n, a in learned.items()})
+    np.testing.assert_allclose(found, plain, rtol=1e-12, atol=1e-12)
+    assert found.shape == (T, feature.dim(K)) == (T, DIMENSIONS.get(name, K))
+
+
+@every
+def test_learned_arrays_start_with_the_shapes_they_state(name):
+    start = FEATURES[name].initial(jax.random.key(0), K)
+    assert {n: a.shape for n, a in start.items()} == {n: (K,) * len(s) for n, s in FEATURES[name].learned.items()}
+
+
+def test_where_learned_maps_start():
+    x = np.random.default_rng(1).normal(size=(200, 32))
+    hedgehog = FEATURES["hedgehog"].initial(jax.random.key(0), 32)
+    np.testing.assert_array_equal(hedgehog["query_w"], np.eye(32))
+    w = FEATURES["t2r"].initial(jax.random.key(0), 32)["w"]
+    assert 0.9 < np.std(x @ w.T) < 1.1
+
+
+@every
+@settings(max_examples=15, deadline=None)
+@given(data=st.data(), power=st.sampled_from([-30, -5, 0, 2, 3, 4]))
+def test_values_and_gradients_are_finite_at_the_extremes(name, data, power):
+    feature = FEATURES[name]
+    entries = st.lists(st.floats(-1, 1, width=32), min_size=2 * K, max_size=2 * K)
+    x = jnp.asarray(data.draw(entries), jnp.float32).reshape(2, K) * 10.0**power
+    assert all(np.isfinite(a).all() for a in jax.tree.leaves(sides_back(feature, x)))
+
+
+@partial(jax.jit, static_argnums=0)
+def sides_back(feature, x):
+    """The features of both sides, and the gradients of their sums."""
+    learned = feature.initial(jax.random.key(0), K)
+    run = lambda x: [side(x, np.arange(len(x)), **learned) for side in (feature.query, feature.key)]
+    mapped, back = jax.vjp(run, x)
+    return mapped, back(jax.tree.map(jnp.ones_like, mapped))
+
+
+@every
+def test_float16_rows_are_mapped_in_float32(name):
+    feature = FEATURES[name]
+    learned = feature.initial(jax.random.key(0), K)
+    # Their squares are beyond float16, and their exponentials below it.
+    mapped = feature.key(jnp.full((2, K), 300, jnp.float16).at[1].set(-30), np.arange(2), **learned)
+    assert all(a.dtype == jnp.float32 and np.isfinite(a).all() for a in jax.tree.leaves(mapped))
+
+
+@pytest.mark.parametrize("name", [n for n, feature in FEATURES.items() if feature.scaled])
+def test_a_scaled_row_has_largest_feature_one_however_large_it_is(name):
+    feature = FEATURES[name]
+    x = jnp.array([[1e4, -2e4, 5.0, 0.0], [-90, -91, -92, -93.0]])
+    mapped = feature.key(x, np.arange(2), **feature.initial(jax.random.key(0), K))
+    np.testing.assert_allclose(mapped.rows.max(axis=1), [1, 1])
+
+
+@pytest.mark.usefixtures("x64")
+def test_elu_plus_one_of_a_few_numbers():
+    rows = FEATURES["elu+1"].query(jnp.array([[-100.0, -1, 0, 2]]), np.arange(1)).rows
+    np.testing.assert_allclose(rows, [[np.exp(-100), np.exp(-1), 1, 3]], rtol=1e-14)
+
+
+@pytest.mark.usefixtures("x64")
+def test_taylor_is_the_exponential_to_second_order():
+    q, k = np.random.default_rng(0).normal(size=(2, T, K))
+    phi = FEATURES["taylor"]
+    s = q @ k.T / K**0.5
+    found = phi.query(jnp.asarray(q), np.arange(T)).rows @ phi.key(jnp.asarray(k), np.arange(T)).rows.T
+    np.testing.assert_allclose(found, 1 + s + s**2 / 2, rtol=1e-12)
+    assert (found >= 0.5).all()
+
+
+@pytest.mark.usefixtures("x64")
+def test_rebased_is_the_square_of_a_product():
+    feature, rng = FEATURES["rebased"], np.random.default_rng(0)
+    q, k = rng.normal(size=(2, T, K))
+    learned = learned_of(feature, rng)
+    norm = lambda x: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
+    zq, zk = (learned[f"{s}_scale"] * norm(x) + learned[f"{s}_shift"] for s, x in (("query", q), ("key", k)))
+    found = feature.query(jnp.asarray(q), np.arange(T), **learned).rows
+    found = found @ feature.key(jnp.asarray(k), np.arange(T), **learned).rows.T
+    np.testing.assert_allclose(found, (zq @ zk.T) ** 2, rtol=1e-10)
+
+
+def test_dpfp_by_hand():
+    # r = [1 0 0 2]; rolled by one [2 1 0 0], by two [0 2 1 0], by three [0 0 2 1].
+    rows = Dpfp(nu=3).query(jnp.array([[1.0, -2]]), np.arange(1)).rows
+    np.testing.assert_array_equal(rows, [[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]])
+
+
+@pytest.mark.usefixtures("x64")
+def test_cosformer_weighs_by_distance():
+    q, k = np.random.default_rng(0).normal(size=(2, T, K))
+    i, j = np.arange(T) + 9, np.arange(T)
+    phi = Cosformer(length=16)
+    found = phi.query(jnp.asarray(q), i).rows @ phi.key(jnp.asarray(k), j).rows.T
+    plain = relu(q) @ relu(k).T * np.cos(np.pi / 2 * (i[:, None] - j[None, :]) / 16)
+    np.testing.assert_allclose(found, plain, atol=1e-12)
+    assert (found >= 0).all()
+
+
+def test_cosformer_has_no_position_beyond_its_length():
+    phi = Cosformer(length=4)
+    phi.check(np.arange(4))
+    with pytest.raises(ValueError, match=r"Cosformer\(length=4\) has no position 4"):
+        phi.check(np.arange(5))
+    with pytest.raises(ValueError, match=r"has no position -1"):
+        phi.check(jnp.array([-1]))
+    assert phi.sized(8) == Cosformer(length=8)
+    x = jnp.ones((3, K))
+    query, key = jax.jit(lambda i: (phi.query(x, i).rows, phi.key(x, i).rows))(jnp.array([3, 4, -1]))
+    np.testing.assert_array_equal(np.isnan(query).all(axis=1), [False, True, True])
+    assert np.isfinite(key).all()
+    assert not np.any(key[1:])
+
+
+@pytest.mark.parametrize(("m", "K"), [(8, 8), (20, 8), (3, 16)])
+def test_directions_are_orthogonal_within_a_block_and_gaussian_in_length(m, K):
+    w = directions(3, m, K)
+    assert w.shape == (m, K)
+    assert w.dtype == np.float32
+    for block in np.split(w, range(K, m, K)):
+        unit = block / np.linalg.norm(block, axis=1, keepdims=True)
+        np.testing.assert_allclose(unit @ unit.T, np.eye(len(block)), atol=1e-6)
+    sizes = [(directions(seed, m, K) ** 2).sum(axis=1).mean() for seed in range(200)]
+    # Of K degrees of freedom: mean K and variance 2K.
+    assert abs(np.mean(sizes) - K) < 4 * np.sqrt(2 * K / (200 * m))
+    assert np.any(directions(4, m, K) != w)
+
+
+@pytest.mark.usefixtures("x64")
+def test_favor_is_unbiased_and_its_variance_falls_with_the_number_of_features():
+    q, k = jnp.asarray(np.random.default_rng(5).normal(size=(2, 6, 8)))
+    exact = np.exp(np.sum(q * k, axis=1) / np.sqrt(8))
+    spread = {}
+    for m in (8, 32):
+        draws = np.array([product(Favor(m=m, seed=seed), q, k) for seed in range(400)])
+        error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
+        assert (np.abs(draws.mean(axis=0) - exact) < 4 * error).all()
+        # A bias of a tenth would be seen.
+        assert np.median(error / exact) < 0.1
+        spread[m] = draws.var(axis=0)
+    assert 2 < np.median(spread[8] / spread[32]) < 8
+
+
+def product(feature, q, k):
+    """φ(q_t)·φ(k_t)."""
+    return np.sum(value(feature.query(q, np.arange(6))) * value(feature.key(k, np.arange(6))), axis=1)
+
+
+def test_random_features_are_the_same_in_every_precision():
+    x = np.random.default_rng(0).normal(size=(3, K)).astype(np.float16)
+    narrow = FEATURES["favor+"].query(jnp.asarray(x), np.arange(3)).rows
+    with jax.enable_x64(True):
+        wide = FEATURES["favor+"].query(jnp.asarray(x, jnp.float64), np.arange(3)).rows
+    np.testing.assert_allclose(narrow, wide, rtol=1e-5)
+
+
+def test_what_cannot_work_is_refused():
+    for refused in (
+        lambda: Dpfp(nu=0),
+        lambda: Favor(m=0),
+        lambda: Cosformer(length=0),
+        lambda: Hedgehog(over=Relu()),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            refused()
+    assert Hedgehog(over=Exp()) == FEATURES["hedgehog-exp"]

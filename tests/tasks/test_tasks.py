@@ -6,7 +6,7 @@ from attnlab.tasks import TASKS, Task
 
 
 def test_the_registry():
-    assert list(TASKS) == ["dates", "reverse", "cmudict", "sigmorphon"]
+    assert list(TASKS) == ["dates", "reverse", "cmudict", "sigmorphon", "associations", "recall"]
 
 
 @pytest.mark.parametrize("name", TASKS)

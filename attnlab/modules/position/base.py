@@ -1,8 +1,4 @@
-"""Where tokens stand, told to a network by one of three hooks: `add` to the input, `turn` of q and k, `bias` on scores.
-
-A position is a frozen value, listed in `POSITIONS`; `create` makes what a model holds of it (itself, unless it has
-parameters).
-"""
+"""The hooks by which a network learns where tokens stand, and the position that does nothing."""
 
 from __future__ import annotations
 
@@ -11,68 +7,89 @@ from typing import Any
 
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from attnlab.ops.position import rotary, sinusoidal
+from attnlab.mechanisms.base import Mechanism
+from attnlab.ops.mask import Places
 
 
-@dataclass(frozen=True)
-class Position:
-    """No position: every hook does nothing. What permutes the input permutes the output."""
+class Hooks:
+    """What a network may ask of a position; every hook does nothing here.
+
+    `turning` says that it turns q and k, `biasing` that it adds to scores, `valued` that it adds to values as well:
+    what a mechanism must be able to honour.
+    """
 
     turning = False
+    biasing = False
+    valued = False
 
-    def check(self, width: int, heads: int) -> None:
-        """Raise ValueError for a model of a width and so many heads that it cannot serve."""
+    def __str__(self) -> str:
+        return repr(getattr(self, "config", self))
 
-    def create(self, key: PRNGKeyArray, width: int, heads: int) -> Any:
-        """What a model of that width and so many heads holds."""
-        return self
+    def table(self, length: int, dtype) -> Array | None:
+        """What is worked out once for positions 0 … length−1, to be handed to `add` and `before`; None: nothing.
 
-    def add(self, x: Float[Array, "T D"], i: Int[Array, " T"]) -> Float[Array, "T D"]:
+        Raises ValueError where the position ends before that length.
+        """
+        return None
+
+    def add(self, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None = None) -> Float[Array, "T D"]:
         """The input with its positions."""
         return x
 
-    def turn(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Array, " T"], j: Int[Array, " S"]):
+    def before(self, i: Int[Places, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
+        """What is added before each of the network's layers, or None."""
+        return None
+
+    def turn(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]):
         """Queries and keys of one head, turned by their positions."""
         return q, k
 
     def bias(self, heads: int) -> Any:
-        """A callable pytree `(q, i, j) -> [T S]` with a leading axis of heads, or None."""
+        """A callable pytree `(q, i, j) -> [T S]` with a leading axis of heads, or None.
+
+        Where the position is `valued`, it also answers `mix(weights [T S], i, j) -> [T V]`: what joins the values.
+        """
+        return None
+
+    def refusal(self, mechanism: Mechanism) -> str | None:
+        """Why a mechanism cannot honour this position; None where it can."""
+        if self.turning and not mechanism.turns:
+            return "its scores are not products of q and k alone"
+        if self.biasing and not mechanism.biases:
+            return "it adds no bias to scores"
+        if self.valued and (mechanism.remembers or not mechanism.pairwise):
+            return "the vectors that join the values need the weight of every pair"
         return None
 
 
 @dataclass(frozen=True)
-class Sinusoidal(Position):
-    """Sines and cosines added to the input (Vaswani et al. 2017, section 3.5)."""
+class Position(Hooks):
+    """No position: every hook does nothing. What permutes the input permutes the output.
 
-    def check(self, width, heads):
-        """The width must be even."""
-        if width % 2:
-            raise ValueError(f"model.width={width} must be even for sinusoidal positions")
+    `inductive` says that it goes on beyond the lengths trained on, `data_driven` that it is learned, and
+    `parameter_efficient` that its parameters do not grow with the length (Liu et al. 2020, table 1).
+    """
 
-    def add(self, x, i):
-        """X + p_i."""
-        return x + sinusoidal(i, x.shape[1], x.dtype)
+    inductive = True
+    data_driven = False
+    parameter_efficient = True
 
+    def check(self, width: int, heads: int) -> None:
+        """Raise ValueError for a model of a width and so many heads that it cannot serve."""
 
-@dataclass(frozen=True)
-class Rotary(Position):
-    """Each pair of components of q and k turned by its position, so that q·k tells the distance (Su et al. 2021)."""
+    def reach(self, dtype) -> int | None:
+        """How many positions it can tell in a dtype; None: any number."""
+        return None
 
-    base: float = 10000.0
-    turning = True
+    def within(self, length: int, dtype) -> None:
+        """Raise ValueError where a sequence of that length goes beyond its reach."""
+        reach = self.reach(dtype)
+        if reach is not None and length > reach:
+            raise ValueError(f"model.position={self} tells {reach} positions, and a sequence has {length}")
 
-    def check(self, width, heads):
-        """The width of a head must be even."""
-        if (width // heads) % 2:
-            raise ValueError(f"model.width={width} over model.heads={heads} must be even for rotary positions")
+    def create(self, key: PRNGKeyArray, width: int, heads: int, layers: int = 1, causal: bool = False) -> Any:
+        """What a network of that width, so many heads and layers holds: the hooks, with parameters where it has them.
 
-    def turn(self, q, k, i, j):
-        """Both turned."""
-        return rotary(q, i, self.base), rotary(k, j, self.base)
-
-
-POSITIONS: dict[str, Position] = {
-    "none": Position(),
-    "sinusoidal": Sinusoidal(),
-    "rotary": Rotary(),
-}
+        `causal` says that its queries see the past only.
+        """
+        return self

@@ -1,0 +1,96 @@
+"""The roofline: whether an operation is bound by what a machine computes or by what it moves (Williams et al. 2009)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from attnlab.analysis.cost import Operation
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine does at best: `flops` floating-point operations and `bandwidth` bytes a second."""
+
+    name: str
+    flops: float
+    bandwidth: float
+
+    def __post_init__(self):
+        for name in ("flops", "bandwidth"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise ValueError(f"{name}={getattr(self, name)} must be a finite number above 0")
+
+    @property
+    def ridge(self) -> float:
+        """The intensity, in FLOP a byte, from which on computing is the limit."""
+        return self.flops / self.bandwidth
+
+    def attainable(self, intensity: float) -> float:
+        """The most FLOP a second at that intensity: min(flops, intensity · bandwidth)."""
+        return min(self.flops, intensity * self.bandwidth)
+
+    def side(self, intensity: float) -> str:
+        """What bounds work of that intensity: "compute" from the ridge on, "memory" below it."""
+        return "compute" if intensity >= self.ridge else "memory"
+
+    def seconds(self, flops: float, bytes: float) -> float:
+        """The least time for that work: the longer of computing and moving."""
+        return max(flops / self.flops, bytes / self.bandwidth)
+
+
+# NVIDIA A100 80 GB: 312 TFLOP/s in bfloat16 over 2 TB/s.
+A100 = Machine("A100", 312e12, 2e12)
+
+
+def intensity(flops: float, bytes: float) -> float:
+    """FLOP for each byte moved; infinite where nothing moves."""
+    return flops / bytes if bytes else math.inf if flops else 0.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Operations of one kind and size, put together: in words, how many, and what they cost in all."""
+
+    name: str
+    count: int
+    flops: int
+    bytes: int
+
+    @property
+    def intensity(self) -> float:
+        """FLOP for each byte."""
+        return intensity(self.flops, self.bytes)
+
+
+def kinds(operations: Iterable[Operation]) -> list[Kind]:
+    """Operations put together by what they are, the costliest in FLOP first.
+
+    Products and convolutions stand by their sizes; sums, elementwise operations and plain moves each as one.
+    Operations that cost nothing are left out.
+    """
+    found: dict[str, Kind] = {}
+    for each in operations:
+        if not (each.flops or each.bytes):
+            continue
+        old = found.get(name := named(each), Kind(name, 0, 0, 0))
+        flops, moved = each.rounds * each.flops, each.rounds * each.bytes
+        found[name] = Kind(name, old.count + each.rounds, old.flops + flops, old.bytes + moved)
+    return sorted(found.values(), key=lambda kind: (-kind.flops, -kind.bytes))
+
+
+def named(operation: Operation) -> str:
+    """What an operation is called in a table.
+
+    >>> named(Operation("dot_general", (8, 128, 64, 128), "float32", 0, 0))
+    '8 × [128 64] [64 128]'
+    """
+    if operation.name == "dot_general":
+        batch, m, k, n = operation.sizes
+        return f"{batch} × [{m} {k}] [{k} {n}]" if batch > 1 else f"[{m} {k}] [{k} {n}]"
+    if operation.name == "conv_general_dilated":
+        return f"convolution to [{' '.join(map(str, operation.sizes))}]"
+    if operation.name.startswith(("reduce_", "cum", "arg")):
+        return "sums, maxima"
+    return "elementwise" if operation.flops else "moves"

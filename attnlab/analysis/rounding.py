@@ -1,0 +1,53 @@
+"""What a mechanism loses in each precision, as sequences grow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.analysis.forms import answer, attending, scanning
+from attnlab.analysis.inputs import draw
+from attnlab.mechanisms.base import Mechanism
+from attnlab.ops.mask import Causal
+
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+def errors(mechanism: Mechanism, T: int, K: int = 64, V: int = 64) -> dict[str, dict[str, float | None]]:
+    """max |y − ŷ| / max |ŷ| by dtype, under the full and the causal mask; None where the mechanism refuses it.
+
+    y is computed in the dtype, ŷ in float64 from the same rounded inputs.
+    """
+    mechanism = mechanism.sized(T)
+    decodes = mechanism.stateful
+    runs = {
+        "full": attending(mechanism),
+        "causal": scanning(mechanism) if decodes else attending(mechanism, Causal()),
+    }
+    found: dict[str, dict[str, float | None]] = {dtype: {} for dtype in DTYPES}
+    for mask, run in runs.items():
+        exact = jax.jit(run)  # compiled once for all three
+        for dtype in DTYPES:
+            found[dtype][mask] = _error(exact, run, draw(mechanism, T, K, V, jnp.dtype(dtype)))
+    return found
+
+
+def _error(exact: Any, run: Any, rounded: Any) -> float | None:
+    with jax.enable_x64(True):
+        truth = answer(exact, *jax.tree.map(lambda x: x.astype(np.float64), rounded))
+    if truth is None:
+        return None
+    # As users run it: no 64-bit number anywhere.
+    with jax.enable_x64(False):
+        y = answer(jax.jit(run), *rounded)
+    return None if y is None else _relative(y, truth, rounded[2].dtype)
+
+
+def _relative(y: np.ndarray, truth: np.ndarray, dtype: Any) -> float:
+    if y.dtype != dtype:
+        raise TypeError(f"answers {dtype} values in {y.dtype}")
+    largest = np.max(np.abs(truth))
+    return float(np.max(np.abs(y.astype(np.float64) - truth)) / largest)

@@ -1,0 +1,92 @@
+"""What the verbs that measure do, given their options: parity and bench. Each imports only what it needs."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from attnlab import registry
+from attnlab.lab.jsonfile import dumps, write_whole
+from attnlab.lab.verbs import print_table
+
+
+def parity(options: argparse.Namespace) -> int:
+    """Every form and every precision of the mechanisms, and whether any limit is broken."""
+    from attnlab.lab.device import use
+
+    chosen, length = _mechanisms(options.names), _whole("--length", options.length)
+    _check("--json", options.json)
+    use(options.device)
+    from attnlab.lab.parity import lengths_to, record, verdict
+    from attnlab.lab.parity import parity as standings
+    from attnlab.lab.paritytable import parity_table
+    from attnlab.lab.progress import choose
+
+    progress, lengths = choose(), lengths_to(length)
+    try:
+        found = list(standings(chosen, lengths, progress.note))
+    finally:
+        progress.close()
+    _tell(options.json, record(found, lengths), parity_table(found, lengths))
+    if broken := verdict(found):
+        print(f"attnlab: error: {broken}", file=sys.stderr)
+    return 5 if broken else 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Time and memory as sequences grow, with what this machine could do."""
+    from attnlab.lab.device import use
+
+    sizes = {name: _whole(f"--{name}", getattr(options, name)) for name in ("heads", "width", "repeat")}
+    lengths = sorted({_whole("--lengths", part) for part in options.lengths.split(",")})
+    for option in ("json", "plot"):
+        _check(f"--{option}", getattr(options, option))
+    masks = ("causal",) if options.causal else ("full",) if options.full else ("full", "causal")
+    chosen = _mechanisms(options.names)
+    use(options.device)
+    from attnlab.analysis.measure import machine
+    from attnlab.lab.bench.measuring import Plan, record
+    from attnlab.lab.bench.measuring import bench as measure
+    from attnlab.lab.bench.table import tables
+    from attnlab.lab.progress import choose
+
+    plan, progress = Plan(chosen, lengths, masks=masks, peers=options.peers, **sizes), choose()
+    try:
+        here = machine()
+        found = list(measure(plan, progress.note))
+    finally:
+        progress.close()
+    _tell(options.json, record(plan, found, here), *tables(found, here))
+    if options.plot is not None:
+        from attnlab.lab.bench.plot import draw
+
+        draw(found, here, options.plot)
+    return 0
+
+
+def _mechanisms(names: list[str]) -> dict[str, Any]:
+    """The mechanisms of those names; all where none is given."""
+    known = registry.table("MECHANISMS")
+    return {name: registry.pick(known, name, "mechanism") for name in names or known}
+
+
+def _whole(option: str, text: str, least: int = 1) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise ValueError(f"{option} {text!r} must be a whole number, at least {least}")
+    return int(text)
+
+
+def _check(option: str, file: Path | None) -> None:
+    """Minutes of measuring are not to be lost to a name that cannot be written."""
+    if file is not None and file.is_dir():
+        raise ValueError(f"{option} {file} is a folder; name a file")
+
+
+def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:
+    """The tables for a person, and the record into the file; with "-" the record alone goes to standard output."""
+    for table in tables:
+        print_table(table, sys.stderr if str(file) == "-" else None)
+    if str(file) == "-":
+        print(dumps(record, indent=1))
+    elif file is not None:
+        write_whole(file, dumps(record, indent=1) + "\n")

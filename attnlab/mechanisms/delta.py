@@ -1,0 +1,53 @@
+"""The delta rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import delta
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Delta(Mechanism):
+    """S_t = (I − β_t k_tᵀ k_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta) (Yang et al. 2024, eq. 3).
+
+    q and k are of norm one, as in the paper (its SiLU before them is the module's business), so that β = 1 replaces
+    exactly what the key held. `beta` is a raw number a token. By chunks of `chunk` tokens; its state is a [K V] matrix.
+
+    Raises ValueError for a chunk below 1.
+    """
+
+    chunk: int = 64
+    turns = True
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+
+    @property
+    def tokens(self):
+        """The raw strength of the write."""
+        return {"beta": ()}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, beta):
+        """Tokens after a state, by chunks."""
+        q, k, beta = (x.astype(memory.dtype) for x in (q, k, beta))
+        open_ = jnp.zeros((q.shape[0], 1), memory.dtype)
+        y, memory = delta.causal(
+            memory, delta.unit(q), delta.unit(k), v, open_, jax.nn.sigmoid(beta), block, self.chunk
+        )
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, the system that they form, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(delta.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 1)), 4 * K * V)

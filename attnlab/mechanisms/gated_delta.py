@@ -1,0 +1,62 @@
+"""The delta rule with one gate a token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import delta, gate
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class GatedDelta(Mechanism):
+    """S_t = (I − β_t k_tᵀ k_t) α_t S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t (Yang, Kautz and Hatamizadeh 2024, eq. 10).
+
+    β = sigmoid(beta) and α = e^(−A softplus(step + shift)) of raw numbers a token, A = e^rate and `shift` learned, one
+    a head, as in Mamba-2. q and k are of norm one. By chunks of `chunk` tokens; its state is a [K V] matrix.
+
+    Raises ValueError for a chunk below 1.
+    """
+
+    chunk: int = 64
+    turns = True
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+
+    @property
+    def tokens(self):
+        """The raw strength of the write, and the raw step."""
+        return {"beta": (), "step": ()}
+
+    @property
+    def learned(self):
+        """The logarithm of A, and what is added to raw steps."""
+        return {"rate": (), "shift": ()}
+
+    def initial(self, key, K, V):
+        """As Mamba-2's."""
+        one, other = jax.random.split(key)
+        return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, ())}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
+        """Tokens after a state, by chunks."""
+        q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
+        log_gates = gate.fade(gate.step(step[:, None], shift[None]), rate)
+        beta = jax.nn.sigmoid(beta)
+        y, memory = delta.causal(memory, delta.unit(q), delta.unit(k), v, log_gates, beta, block, self.chunk)
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, the system that they form, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(delta.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 2)), 4 * K * V)

@@ -1,0 +1,52 @@
+"""Gated linear attention: a gate a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import decay
+from attnlab.ops.gate import sigmoid
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class GatedLinear(Mechanism):
+    """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t, a = sigmoid(gate)^(1/τ) (GLA: Yang et al. 2023, 4.4).
+
+    `gate` is a raw number for every channel of a key. By chunks of `chunk` tokens; its state is a [K V] matrix. Does
+    not turn: channels that fade apart do not rotate together. The norm and the output gate are the module's business.
+
+    Raises ValueError for a chunk below 1, and for a temperature τ that is not positive.
+    """
+
+    temperature: float = 16.0
+    chunk: int = 64
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+        if not self.temperature > 0:
+            raise ValueError(f"temperature={self.temperature} must be positive")
+
+    @property
+    def tokens(self):
+        """The raw gate of every key channel."""
+        return {"gate": ("K",)}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, gate):
+        """Tokens after a state, by chunks."""
+        log_gates = sigmoid(gate.astype(memory.dtype), self.temperature)
+        y, memory = decay.causal(memory, q, k, v, log_gates, block, self.chunk)
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(decay.flops(T, K, V, size, K), 4 * (T * (3 * K + 2 * V)), 4 * K * V)

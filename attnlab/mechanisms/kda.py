@@ -1,0 +1,62 @@
+"""Kimi delta attention: the delta rule with a gate a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import delta, gate
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Kda(Mechanism):
+    """S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t (Kimi Linear: Kimi Team 2025, eq. 1).
+
+    β = sigmoid(beta) of a raw number a token, α = e^(−A softplus(step + shift)) of one a key channel; A = e^rate and
+    `shift` are learned, one and K a head. q and k are of norm one. By chunks of `chunk` tokens; its state is a [K V]
+    matrix. Does not turn: channels that fade apart do not rotate together.
+
+    Raises ValueError for a chunk below 1.
+    """
+
+    chunk: int = 64
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+
+    @property
+    def tokens(self):
+        """The raw strength of the write, and the raw step of every key channel."""
+        return {"beta": (), "step": ("K",)}
+
+    @property
+    def learned(self):
+        """The logarithm of A, and what is added to raw steps."""
+        return {"rate": (), "shift": ("K",)}
+
+    def initial(self, key, K, V):
+        """As Mamba-2's."""
+        one, other = jax.random.split(key)
+        return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, (K,))}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
+        """Tokens after a state, by chunks."""
+        q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
+        log_gates = gate.fade(gate.step(step, shift), rate)
+        beta = jax.nn.sigmoid(beta)
+        y, memory = delta.causal(memory, delta.unit(q), delta.unit(k), v, log_gates, beta, block, self.chunk)
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, the system that they form, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(delta.flops(T, K, V, size, K), 4 * (T * (3 * K + 2 * V + 1)), 4 * K * V)

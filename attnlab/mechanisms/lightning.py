@@ -1,0 +1,50 @@
+"""Lightning attention: a decay fixed by head, with slopes of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import decay
+from attnlab.ops.position import alibi_slopes
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Lightning(Mechanism):
+    """y_t = Σ_{s≤t} e^(−r (t−s)) (q_t·k_s) v_s, r = 2^(−8h/H) for head h = 1 … H (Qin et al. 2024).
+
+    Lightning Attention-2. The slopes are those of its code, of TransNormerLLM's and of MiniMax-01's, and of ALiBi;
+    TransNormerLLM's paper prints 8h/H, and all shrink them by depth, which a mechanism does not know. By chunks of
+    `chunk` tokens; its state is a [K V] matrix. The norm that follows is the module's business.
+
+    Raises ValueError for a chunk below 1.
+    """
+
+    chunk: int = 64
+    turns = True
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+
+    def heads(self, H):
+        """The slope of every head."""
+        return {"rate": alibi_slopes(H)}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, rate):
+        """Tokens after a state, by chunks."""
+        fixed = jnp.full((q.shape[0], 1), -rate.astype(memory.dtype))
+        y, memory = decay.causal(memory, q, k, v, fixed, block, self.chunk)
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V)), 4 * K * V)

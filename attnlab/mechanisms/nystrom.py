@@ -1,0 +1,74 @@
+"""Nyström attention."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import nystrom
+from attnlab.ops.precision import product, wide
+from attnlab.ops.score import scaled_dot
+from attnlab.ops.softmax import masked_softmax
+
+
+@dataclass(frozen=True)
+class Nystrom(Mechanism):
+    """y = softmax(q k̃ᵀ) softmax(q̃ k̃ᵀ)⁺ softmax(q̃ kᵀ) v through a few landmarks (Xiong et al. 2021, eq. 13-14).
+
+    Scores are scaled by √K. The landmarks q̃, k̃ are the means of `landmarks` segments of successive queries and of
+    successive keys, of those that the mask keeps (`Rows` says which queries are padding). The pseudo-inverse is the
+    paper's iteration of `steps` steps (eq. 11). Where no more queries or no more keys are kept than there are
+    landmarks, one of the outer factors is the softmax map already, the other two cancel, and that map is taken. The
+    paper's depthwise convolution of v is a skip connection and is left out. Weights may be negative. A query's answer
+    depends on the other queries. O((T+S)·landmarks·(K+V)). Does not decode; masks that are no product of kept queries
+    and kept keys raise NotImplementedError.
+    """
+
+    landmarks: int = 64
+    steps: int = 6
+    turns = True
+    rowwise = False
+
+    def __post_init__(self):
+        for name in ("landmarks", "steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None):
+        """Every query through the landmarks, where there are more queries and more keys than those."""
+        if (factors := mask.factors(i, j)) is None:
+            raise NotImplementedError(f"{self} cannot honour {mask}: a landmark is many tokens at once")
+        rows, columns = factors
+        q, k, values = (x.astype(wide(x.dtype)) for x in (q, k, v))
+        if min(q.shape[0], k.shape[0]) <= self.landmarks:
+            return product(_softmax(q, k, columns), values).astype(v.dtype)
+        of_q, of_k = nystrom.segments(rows, i, self.landmarks), nystrom.segments(columns, j, self.landmarks)
+        return self._through(q, k, values, of_q, of_k).astype(v.dtype)
+
+    def _through(self, q, k, v, of_q, of_k):
+        """[T V], given the segments of queries and keys."""
+        m = self.landmarks
+        order = jnp.arange(m, dtype=jnp.int32)
+        middle_q, middle_k = nystrom.means(q, of_q, m), nystrom.means(k, of_k, m)
+        queries, keys = order <= jnp.max(of_q), order <= jnp.max(of_k)
+        inner = jnp.where(queries[:, None], _softmax(middle_q, middle_k, keys), 0)
+        read = product(_softmax(middle_q, k, of_k >= 0), v)
+        # As many segments as tokens: the landmarks are the tokens themselves.
+        few_q, few_k = (jnp.sum(of >= 0) <= m for of in (of_q, of_k))
+        held = jnp.where(few_k, nystrom.means(v, of_k, m), product(nystrom.pseudo_inverse(inner, self.steps), read))
+        return jnp.where(few_q, read[of_q], product(_softmax(q, middle_k, keys), held))
+
+    def cost(self, T, S, K, V, block=None):
+        """Means, the three maps, the products with v and the iteration; softmax attention where that is taken."""
+        m = self.landmarks
+        pairs = (T + S) * m * (4 * K + 2 * V + 6) + m * m * (2 * K + 5) + m * S * 2 * V + self.steps * 8 * m**3
+        return Cost(
+            flops=T * S * (2 * K + 2 * V + 5) if min(T, S) <= m else pairs,
+            bytes=4 * (T * K + S * (K + V) + T * V),
+            state_bytes=0,
+        )
+
+
+def _softmax(q, k, seen):
+    """The softmax map of q over the keys seen."""
+    return masked_softmax(scaled_dot(q, k), jnp.broadcast_to(seen[None, :], (q.shape[0], k.shape[0])))

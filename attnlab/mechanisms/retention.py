@@ -1,0 +1,51 @@
+"""Retention: a decay fixed by head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import decay
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Retention(Mechanism):
+    """y_t = Σ_{s≤t} γ^(t−s) (q_t·k_s / √K) v_s, γ = 1 − 2^(−5−h) for head h = 0, 1, … (Sun et al. 2023, eq. 5 and 8).
+
+    `rate` is −log γ. By chunks of `chunk` tokens; its state is a [K V] matrix. The group norm that follows in RetNet,
+    and makes the paper's two other normalisations vanish, is the module's business.
+
+    Raises ValueError for a chunk below 1.
+    """
+
+    chunk: int = 64
+    turns = True
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+
+    def heads(self, H):
+        """−log γ of every head."""
+        # In double precision, where 1 − 2^−30 is not yet 1.
+        return {"rate": jnp.asarray(-np.log1p(-(2.0 ** (-5.0 - np.arange(H)))), jnp.result_type(float))}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, rate):
+        """Tokens after a state, by chunks."""
+        fixed = jnp.full((q.shape[0], 1), -rate.astype(memory.dtype))
+        q = q.astype(memory.dtype) * q.shape[1] ** -0.5
+        y, memory = decay.causal(memory, q, k, v, fixed, block, self.chunk)
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V)), 4 * K * V)

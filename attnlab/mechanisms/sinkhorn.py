@@ -1,0 +1,134 @@
+"""Sparse Sinkhorn attention."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops.order import arrange, ranks
+from attnlab.ops.precision import divide, product, wide
+from attnlab.ops.score import scaled_dot
+from attnlab.ops.sinkhorn import balance
+from attnlab.ops.softmax import masked_softmax
+
+FAINT = 1e-30  # shares of a slot below this are none: dividing by them would overflow
+
+
+@dataclass(frozen=True)
+class Sinkhorn(Mechanism):
+    """y = softmax([q k_ownᵀ, q (S k)ᵀ]/√K) [v_own; S v]: own block, and a softly sorted one (Tay et al. 2020, sec. 3).
+
+    Kept tokens are counted in order of position; the n-th key is in block n // `block`. Queries are counted likewise
+    from where the last of them stands among the keys, so that in self-attention a query's own block is the one it
+    stands in; queries before the first block, or behind the last, take the nearest. S [query blocks, key blocks] is
+    q̄ W k̄ᵀ / (√K · `temperature`), with q̄, k̄ the means of the blocks and W `sort` learned, exponentiated and balanced
+    in `steps` steps: q̄ W k̄ᵀ and not the paper's layer, whose outputs fix the number of blocks. A key of the sorted
+    block is the mean over blocks, by S, of the keys in that place; where a last block has none there, what they share
+    of S weighs the place. No Gumbel noise. A query's answer depends on the others. O(T·block·(K+V) + T·S/block·(K+V)).
+    Does not decode; masks that are no product of kept queries and kept keys raise NotImplementedError.
+    """
+
+    block: int = 64
+    steps: int = 8
+    temperature: float = 0.75
+    rowwise = False
+
+    def __post_init__(self):
+        for name in ("block", "steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        if not self.temperature > 0:
+            raise ValueError(f"temperature={self.temperature} must be above 0")
+
+    @property
+    def learned(self):
+        """How well a block of queries and a block of keys fit."""
+        return {"sort": ("K", "K")}
+
+    def initial(self, key, K, V):
+        """Normal numbers of variance 1/K (Glorot and Bengio 2010)."""
+        return {"sort": jax.random.normal(key, (K, K), jnp.float32) * K**-0.5}
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None, sort):
+        """By blocks, and back into the order given."""
+        if (factors := mask.factors(i, j)) is None:
+            raise NotImplementedError(f"{self} cannot honour {mask}: it sorts blocks of keys for all queries at once")
+        if not q.shape[0] or not k.shape[0]:
+            return jnp.zeros((q.shape[0], v.shape[1]), v.dtype)
+        rows, columns = (jnp.asarray(each) for each in factors)
+        of_q, of_k = arrange(rows, i), arrange(columns, j)
+        first, shift = _stand(rows, columns, i, j, self.block)
+        queries, filled = _cut(q.astype(wide(q.dtype)), rows, of_q, self.block, shift)
+        keys, there = _cut(k.astype(wide(k.dtype)), columns, of_k, self.block)
+        values, _ = _cut(v.astype(wide(v.dtype)), columns, of_k, self.block)
+        own = jnp.clip(first + jnp.arange(queries.shape[0], dtype=jnp.int32), 0, _last(there))
+        fit = product(product(_mean(queries, filled), sort.astype(queries.dtype)), _mean(keys, there).T)
+        fit = fit / (q.shape[1] ** 0.5 * self.temperature)
+        sorting = balance(fit, filled.any(axis=1), there.any(axis=1), self.steps)
+        y = _attend(queries, keys, values, there, own, sorting)
+        return y.reshape(-1, v.shape[1])[shift + ranks(of_q)].astype(v.dtype)
+
+    def cost(self, T, S, K, V, block=None):
+        """Each query against two blocks, and every block of keys in every sorted one."""
+        A, B, R = 1 + -(-(T - 1) // self.block), -(-S // self.block), self.block
+        pairs = A * R * 2 * R * (2 * K + 2 * V + 5) + 2 * A * B * R * (K + V + 1)
+        return Cost(
+            flops=pairs + A * K * (2 * K + 2 * B),
+            bytes=4 * (T * K + S * (K + V) + T * V),
+            state_bytes=0,
+        )
+
+
+def _stand(rows, columns, i, j, block) -> tuple[Int[Array, ""], Int[Array, ""]]:
+    """The block in which the first query stands, and at which place in it; counted back from the last query."""
+    last = jnp.max(jnp.where(rows, jnp.asarray(i), jnp.iinfo(jnp.int32).min))
+    place = jnp.sum(columns & (jnp.asarray(j) <= last), dtype=jnp.int32) - jnp.sum(rows, dtype=jnp.int32)
+    return place // block, place % block
+
+
+def _cut(x, keep, order, block, shift=None) -> tuple[Float[Array, "N block K"], Bool[Array, "N block"]]:
+    """The kept rows of x in their order, by blocks, the first at place `shift`; and which places they fill."""
+    room = x.shape[0] + (0 if shift is None else block - 1)
+    place = jnp.arange(-(-room // block) * block, dtype=jnp.int32) - (0 if shift is None else shift)
+    filled = (place >= 0) & (place < jnp.sum(keep, dtype=jnp.int32))
+    rows = jnp.where(filled[:, None], x[order[jnp.where(filled, place, 0)]], 0)
+    return rows.reshape(-1, block, x.shape[1]), filled.reshape(-1, block)
+
+
+def _mean(x, filled) -> Float[Array, "N K"]:
+    """The mean of each block."""
+    return divide(jnp.sum(x, axis=1), jnp.sum(filled, axis=1, dtype=x.dtype)[:, None])
+
+
+def _last(there) -> Int[Array, ""]:
+    """The last block that holds a key."""
+    return jnp.maximum(jnp.sum(there.any(axis=1), dtype=jnp.int32) - 1, 0)
+
+
+def _attend(
+    q: Float[Array, "A R K"],
+    k: Float[Array, "B R K"],
+    v: Float[Array, "B R V"],
+    there: Bool[Array, "B R"],
+    own: Int[Array, " A"],
+    sorting: Float[Array, "A B"],
+) -> Float[Array, "A R V"]:
+    """Every block of queries against its own block of keys and the sorted one."""
+    share = product(sorting, there.astype(sorting.dtype))
+    held = share > FAINT
+    share = jnp.where(held, share, 0)
+    near, far = k[own], _sorted(sorting, k, share)
+    scores = jax.vmap(scaled_dot)(q, jnp.concatenate([near, far], axis=1))
+    weigh = jnp.log(jnp.where(held, share, 1))
+    weigh = jnp.concatenate([jnp.zeros_like(weigh), weigh], axis=1)
+    allowed = jnp.concatenate([there[own], held], axis=1)[:, None, :]
+    weights = jax.vmap(masked_softmax)(scores + weigh[:, None, :], jnp.broadcast_to(allowed, scores.shape))
+    return jax.vmap(product)(weights, jnp.concatenate([v[own], _sorted(sorting, v, share)], axis=1))
+
+
+def _sorted(sorting, x, share):
+    """The mean over blocks, by their share, of what stands in each place."""
+    blended = product(sorting, x.reshape(x.shape[0], -1)).reshape(sorting.shape[0], *x.shape[1:])
+    return jax.vmap(divide)(blended, share[:, :, None])

@@ -1,0 +1,63 @@
+"""State space duality: one gate a token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import decay, gate
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Ssd(Mechanism):
+    """S_t = e^(−A Δ_t) S_{t-1} + Δ_t k_tᵀ v_t, y_t = q_t S_t, Δ = softplus(step + shift) (Mamba-2: Dao and Gu 2024).
+
+    `step` is a raw number a token; A = e^rate and `shift` are learned, one a head, and start as Mamba-2's do: A uniform
+    in 1 … 16, Δ log-uniform in 0.001 … 0.1. The write is multiplied by the step, as there. By chunks of `chunk`
+    tokens; its state is a [K V] matrix. The skip D x and the output gate are the module's business.
+
+    Raises ValueError for a chunk below 1.
+    """
+
+    chunk: int = 64
+    turns = True
+
+    def __post_init__(self):
+        if self.chunk < 1:
+            raise ValueError(f"chunk={self.chunk} must be at least 1")
+
+    @property
+    def tokens(self):
+        """The raw step."""
+        return {"step": ()}
+
+    @property
+    def learned(self):
+        """The logarithm of A, and what is added to raw steps."""
+        return {"rate": (), "shift": ()}
+
+    def initial(self, key, K, V):
+        """As Mamba-2's."""
+        one, other = jax.random.split(key)
+        return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, ())}
+
+    def memory(self, length, K, V, dtype):
+        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
+        return jnp.zeros((K, V), wide(dtype))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, step, rate, shift):
+        """Tokens after a state, by chunks."""
+        step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
+        step = gate.step(step[:, None], shift[None])
+        k = k.astype(memory.dtype) * step
+        y, memory = decay.causal(memory, q, k, v, gate.fade(step, rate), block, self.chunk)
+        return y.astype(v.dtype), memory
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, and the state written and read."""
+        size = self.chunk if block is None else min(block, self.chunk)
+        return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 1)), 4 * K * V)

@@ -1,0 +1,81 @@
+"""Local attention: a window around the query, or around a centre that it predicts."""
+
+from dataclasses import dataclass, field
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.softmax import Softmax
+from attnlab.ops.mask import Window
+from attnlab.ops.precision import product, wide
+from attnlab.ops.score import scaled_dot
+from attnlab.ops.softmax import masked_softmax
+
+
+@dataclass(frozen=True)
+class Local(Softmax):
+    """y_t = softmax(score(q_t, k)) v over the keys with −right < t−j < left (local-m, Luong et al. 2015, section 3.2).
+
+    A window counts the token itself: local-m of half-width w, keys t−w … t+w, is left = right = w+1. The same is
+    truncated attention over frames of speech. Time O(T·(left+right)) where positions are known while tracing.
+    """
+
+    left: int = 64
+    right: int = 64
+    block: int | None = field(default=64, kw_only=True)
+
+    @property
+    def pattern(self):
+        """The window."""
+        return Window(self.left, self.right)
+
+    def _pairs(self, T, S):
+        return T * min(S, self.left + self.right - 1)
+
+
+@dataclass(frozen=True)
+class LocalP(Mechanism):
+    """y_t = Σ_j softmax(q_t·k_j/√K) exp(−(j−p_t)²/2σ²) v_j around p_t = S·sigmoid(tanh(q_t W_p)·v_p), σ = width/2.
+
+    Softmax runs over the keys with |j−p_t| ≤ width; the Gaussian comes after it, and weights are not made to sum to
+    one again (local-p, Luong et al. 2015, eq. 9-10). S is the number of keys that the query may see, so that padding
+    changes nothing, and a token that reads the past has the same centre in every form. Keys stand at 0 … S−1.
+    Time O(T·S).
+    """
+
+    width: int = 10
+    biases = True
+
+    def __post_init__(self):
+        if self.width < 1:
+            raise ValueError(f"width={self.width} must be at least 1")
+
+    @property
+    def learned(self):
+        """The layer that predicts the centre."""
+        return {"w_p": ("K", "K"), "v_p": ("K",)}
+
+    def initial(self, key, K, V):
+        """Of variance one over the width that is summed."""
+        one, other = jax.random.split(key)
+        return {"w_p": jax.random.normal(one, (K, K)) * K**-0.5, "v_p": jax.random.normal(other, (K,)) * K**-0.5}
+
+    def weights(self, q, k, allowed, *, i, j, bias=None, w_p, v_p):
+        """[T S]: softmax within the window, times the Gaussian."""
+        dtype = wide(q.dtype)
+        hidden = jnp.tanh(product(q.astype(dtype), w_p.astype(dtype)))
+        count = jnp.sum(allowed, axis=1, dtype=jnp.int32).astype(dtype)
+        distance = jnp.asarray(j).astype(dtype)[None, :] - (count * jax.nn.sigmoid(hidden @ v_p.astype(dtype)))[:, None]
+        scores = scaled_dot(q, k)
+        scores = scores if bias is None else scores + bias(q, i, j).astype(scores.dtype)
+        shares = masked_softmax(scores, allowed & (jnp.abs(distance) <= self.width))
+        return shares * jnp.exp(-2 * (distance / self.width) ** 2)
+
+    def cost(self, T, S, K, V, block=None):
+        """Two products of T×S pairs, ten operations a pair for softmax and Gaussian, and the centres."""
+        return Cost(
+            flops=T * S * (2 * K + 2 * V + 10) + 2 * T * K * (K + 1),
+            bytes=4 * (T * K + S * (K + V) + T * V),
+            state_bytes=4 * S * (K + V),
+        )

@@ -1,0 +1,111 @@
+"""What the configurations of networks of attention layers have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.modules.attention import check_heads
+from attnlab.modules.block import Sizes
+from attnlab.modules.dense import INITIALISERS
+from attnlab.modules.norm import NORMS
+from attnlab.modules.position import Position, Sinusoidal
+from attnlab.ops.layer import ACTIVATIONS
+
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+
+
+@dataclass(frozen=True)
+class Layers:
+    """`layers` blocks of `width` with `heads`.
+
+    `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width.
+    `norm_first` is pre-norm. `tied` scores outputs against the embedding. `biases` False leaves linear maps without.
+    `dtype` is what it computes in; parameters are float32.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 64
+    heads: int = 4
+    key_heads: int | None = None
+    layers: int = 2
+    feedforward: int | None = None
+    mechanism: Mechanism = Softmax()
+    position: Position = Sinusoidal()
+    norm: Literal["layer", "rms"] = "layer"
+    norm_first: bool = True
+    activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "relu"
+    dropout: float = 0.0
+    tied: bool = False
+    biases: bool = True
+    initialiser: Literal["gaussian", "xavier", "kaiming"] = "xavier"
+    dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+
+    def __post_init__(self):
+        check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
+        for name in ("layers", "feedforward"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise ValueError(f"model.{name}={value} must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+        self._check_names(norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
+        self._check_attentions()
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """The mechanism of each attention, by the name of what it serves."""
+        return {"decoder": self.mechanism}
+
+    @property
+    def sizes(self) -> Sizes:
+        """What its layers have in common."""
+        return Sizes(
+            width=self.width,
+            heads=self.heads,
+            feedforward=self.feedforward or 4 * self.width,
+            activation=self.activation,
+            norm=self.norm,
+            norm_first=self.norm_first,
+            dropout=self.dropout,
+            key_heads=self.key_heads,
+            biases=self.biases,
+            initialiser=self.initialiser,
+        )
+
+    def _check_names(self, **known: Iterable[str]) -> None:
+        for field, names in known.items():
+            if (value := getattr(self, field)) not in names:
+                raise ValueError(f"model.{field}={value!r} must be one of {', '.join(names)}")
+
+    def _check_attentions(self) -> None:
+        """Refuse what a position or a mechanism cannot do: now, not in training."""
+        for name, mechanism in {"mechanism": self.mechanism, **self.attentions}.items():
+            if not isinstance(mechanism, Mechanism):
+                raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, such as those of attnlab.MECHANISMS")
+        if not isinstance(self.position, Position):
+            raise ValueError(f"model.position={self.position!r} must be a position, such as those of attnlab.POSITIONS")
+        self.position.check(self.width, self.heads)
+        for name, mechanism in self.attentions.items():
+            field = name if hasattr(self, name) else "mechanism"
+            if reason := _unfit(name, mechanism):
+                raise ValueError(f"model.{field}={mechanism} {reason}")
+            # A memory is not on the line of positions that the queries stand on.
+            if name != "cross" and (reason := self.position.refusal(mechanism)):
+                raise ValueError(
+                    f"model.position={self.position} cannot be honoured by the {name}'s {mechanism}: {reason}; "
+                    "choose another"
+                )
+
+
+def _unfit(name: str, mechanism: Mechanism) -> str | None:
+    """Why a mechanism cannot serve as the attention of that name, and what would do."""
+    if name == "decoder" and not mechanism.stateful:
+        return "has no causal form: it cannot decode; softmax and linear can"
+    if name != "decoder" and not mechanism.attends:
+        return "reads the past only: it cannot serve there; such as model.encoder=softmax model.cross=softmax can"
+    if name == "cross" and not mechanism.rowwise:
+        return "mixes the queries, so that later targets would show in earlier ones; use such as model.cross=softmax"
+    return None

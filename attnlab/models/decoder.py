@@ -1,0 +1,110 @@
+"""What writes a sequence: an embedding, causal layers, scores of the next symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.models.config import Layers
+from attnlab.modules.block import DecoderLayer, Memory, climb, stack
+from attnlab.modules.dense import child
+from attnlab.modules.embed import Embed
+from attnlab.modules.norm import NORMS
+from attnlab.modules.position import Hooks
+from attnlab.ops.layer import dropout
+from attnlab.ops.mask import Places
+from attnlab.ops.precision import wide
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Decoding:
+    """What is known between two symbols: every layer's state, the memory's padding, the table of positions, the next.
+
+    There is room for `length` symbols.
+    """
+
+    layers: Any
+    keep: Any
+    table: Any
+    i: Any
+    length: int = field(metadata={"static": True})
+
+
+class Decoder(nnx.Module):
+    """The half of a network that writes; one example. Reads a memory where the config has a cross-attention.
+
+    Raises ValueError where the positions end before `length`, the longest sequence there will be.
+    """
+
+    def __init__(self, key: PRNGKeyArray, config: Layers, vocabulary: int, length: int):
+        sizes, attentions = config.sizes, config.attentions
+        self.config = config
+        self.target_position = placed(key, config, "target_position", length, causal=True)
+        self.target = Embed(child(key, "target"), vocabulary, config.width)
+        self.decoder = stack(
+            lambda key: DecoderLayer(key, sizes, attentions["decoder"], attentions.get("cross")),
+            child(key, "decoder"),
+            config.layers,
+        )
+        # With the norm first, what leaves the last block has not been normed yet.
+        self.decoded = NORMS[config.norm](config.width) if config.norm_first else None
+        self.output = None if config.tied else sizes.dense(child(key, "output"), config.width, vocabulary)
+
+    def forced(
+        self,
+        tokens: Int[Array, " T"],
+        keep: Bool[Array, " T"],
+        memory: Memory | None,
+        keys: Any,
+    ) -> tuple[Float[Array, "T vocabulary"], dict]:
+        """Scores of every next symbol, given all before it, and looks by layer; two keys for dropout, or Nones."""
+        position, i = self.target_position, np.arange(tokens.shape[0], dtype=np.int32)
+        table = position.table(tokens.shape[0], self.dtype)
+        x = self.embed(self.target, tokens, position, i, table, keys[0])
+        step = lambda layer, x, key: layer(x, keep, position, memory, key)
+        x, looks = climb(self.decoder, x, step, keys[1], position.before(i, table))
+        return self._score(x), looks
+
+    def begin(self, length: int, memory: Memory | None = None) -> Decoding:
+        """The state before the first symbol, with room for `length` of them."""
+        table = self.target_position.table(length, self.dtype)
+        layers = jax.vmap(lambda layer: layer.start(length, self.dtype, memory))(self.decoder)
+        keep = None if memory is None else memory.keep
+        return Decoding(layers, keep, table, jnp.zeros((), jnp.int32), length)
+
+    def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
+        """Scores of the symbol after `token`, and the state with it."""
+        position, i = self.target_position, state.i[None]
+        x = self.embed(self.target, token[None], position, i, state.table, None)
+        step = lambda layer, x, key, known: layer.extend(x, known, i, position, state.keep)
+        x, layers = climb(self.decoder, x, step, None, position.before(i, state.table), state.layers)
+        return self._score(x)[0], replace(state, layers=layers, i=state.i + 1)
+
+    @property
+    def dtype(self) -> Any:
+        """What it computes in."""
+        return jnp.dtype(self.config.dtype)
+
+    def embed(self, embed: Embed, ids, position: Hooks, i: Int[Places, " T"], table, key) -> Float[Array, "T D"]:
+        """Symbols as vectors that know where they stand."""
+        return dropout(position.add(embed(ids, self.dtype), i, table), self.config.dropout, key)
+
+    def _score(self, x):
+        x = x if self.decoded is None else self.decoded(x)
+        scores = self.target.attend(x) if self.output is None else self.output(x)
+        return scores.astype(wide(scores.dtype))
+
+
+def placed(key: PRNGKeyArray, config: Layers, name: str, length: int, causal: bool) -> Any:
+    """The config's position, made for a stack of its layers and sequences of that length."""
+    position = config.position.create(child(key, name), config.width, config.heads, config.layers, causal)
+    # Asked for its shape alone: raises where the position ends before that length, and works nothing out.
+    jax.eval_shape(lambda: position.table(length, jnp.dtype(config.dtype)))
+    return position

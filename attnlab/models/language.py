@@ -1,0 +1,49 @@
+"""The decoder-only Transformer: a language model (Radford et al. 2018), with any mechanism that decodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.models.config import Layers
+from attnlab.models.decoder import Decoder, Decoding
+
+
+@dataclass(frozen=True)
+class Language(Layers):
+    """A language model of `layers` causal blocks, which reads and writes one sequence.
+
+    The fields are those of `Layers`; `mechanism` is any that decodes.
+    """
+
+    def watched(self, watch) -> Language:
+        """The same with the mechanism put through `watch`."""
+        return replace(self, mechanism=watch(self.mechanism))
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> LanguageNetwork:
+        """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        return LanguageNetwork(key, self, shape.vocabulary, shape.length)
+
+
+class LanguageNetwork(Decoder):
+    """The network of a `Language`; one example.
+
+    Calling it scores every next token of a sequence; `start` and `step` write token after token.
+    """
+
+    def __call__(
+        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
+    ) -> Float[Array, "T vocabulary"]:
+        """Scores of every next token, in float32 at least; `keep` False is padding."""
+        return self.look(tokens, keep, key)[0]
+
+    def look(self, tokens, keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
+        """The scores, and what watched attentions saw: {"decoder": [L H T T] or None}."""
+        return self.forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
+
+    def start(self, length: int) -> Decoding:
+        """The state before the first token, with room for `length` of them."""
+        return self.begin(length)

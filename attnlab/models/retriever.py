@@ -1,0 +1,163 @@
+"""One layer of attention over key-value pairs: how much can it keep? (Schlag et al. 2021, section 6.1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.mechanisms.base import shape_of
+from attnlab.modules.dense import child
+
+
+@dataclass(frozen=True)
+class Retriever:
+    """One layer, one head: pairs are told, and the values of some keys asked for.
+
+    Keys have `width` components, and an embedding of `embedding` times the number of keys, rounded down. `redrawn`
+    turns queries and keys together by a rotation that is another one for every sequence: what depends on q·k alone
+    does not see it, and for random features it is a fresh draw of their directions.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 64
+    embedding: float = 2.2
+    mechanism: Mechanism = Softmax()
+    redrawn: bool = False
+
+    def __post_init__(self):
+        if self.width < 1:
+            raise ValueError(f"model.width={self.width} must be at least 1")
+        if not 0 < self.embedding < math.inf:
+            raise ValueError(f"model.embedding={self.embedding} must be a finite number above 0")
+        if not isinstance(self.mechanism, Mechanism):
+            raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, as those of attnlab.MECHANISMS")
+        if not self.mechanism.stateful:
+            raise ValueError(f"model.mechanism={self.mechanism} has no causal form: it keeps nothing to ask for")
+
+    def watched(self, watch) -> Retriever:
+        """The same with the mechanism put through `watch`."""
+        return replace(self, mechanism=watch(self.mechanism))
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> RetrieverNetwork:
+        """A new network for so many keys and values (`attnlab.tasks.associations.Facts`)."""
+        return RetrieverNetwork(key, self, shape.keys, shape.values)
+
+
+class Told(nnx.Module):
+    """y_t = W [onehot v_t ; e_t] + b for values v and embedded keys e, read from two tables by id."""
+
+    def __init__(self, key: PRNGKeyArray, values: int, embedding: int, width: int, scale: float):
+        self.value = _uniform(child(key, "value"), (values, width), scale)
+        self.key = _uniform(child(key, "key"), (embedding, width), scale)
+        self.bias = nnx.Param(jnp.zeros(width))
+
+    def __call__(self, table, keys: Int[Array, " T"], values: Int[Array, " T"]) -> Float[Array, "T F"]:
+        """One product for all keys there are, then looked up."""
+        return self.value[...][values] + (table @ self.key[...])[keys] + self.bias[...][None, :]
+
+
+class RetrieverNetwork(nnx.Module):
+    """The network of a `Retriever`; one example.
+
+    k_t = W_k [onehot v_t ; e(key_t)], q = W_q e(query), v_t one-hot and not learned. Embeddings start normal, W_k and
+    W_q uniform in ±1/√width; what else a mechanism asks of a token (the β of the delta rule) is a linear map of the
+    same pair. The published network adds 1e-6 to the denominator; here a denominator of zero answers zero.
+    """
+
+    def __init__(self, key: PRNGKeyArray, config: Retriever, keys: int, values: int):
+        self.config, self.values = config, values
+        width, embedding = config.width, max(1, int(config.embedding * keys))
+        scale = width**-0.5
+        self.embed = nnx.Param(jax.random.normal(child(key, "embed"), (keys, embedding)))
+        self.k = Told(child(key, "k"), values, embedding, width, scale)
+        self.q = _uniform(child(key, "q"), (embedding, width), scale)
+        self.bias = nnx.Param(jnp.zeros(width))
+        self.tokens = nnx.Dict(
+            {
+                name: Told(
+                    child(key, name), values, embedding, math.prod(shape_of(shape, width, values)), embedding**-0.5
+                )
+                for name, shape in config.mechanism.tokens.items()
+            }
+        )
+        learned = config.mechanism.initial(child(key, "learned"), width, values)
+        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+
+    def __call__(
+        self,
+        keys: Int[Array, " T"],
+        values: Int[Array, " T"],
+        queries: Int[Array, " Q"],
+        key: PRNGKeyArray | None = None,
+    ) -> Float[Array, "Q values"]:
+        """What it has kept of each query's value, a vector near its one-hot; `key` is not needed."""
+        table, width = self.embed[...], self.config.width
+        k = self.k(table, keys, values)
+        q = (table @ self.q[...])[queries] + self.bias[...][None, :]
+        if self.config.redrawn:
+            turn = rotation(fingerprint(keys, values), width)
+            q, k = q @ turn, k @ turn
+        tokens = {
+            name: told(table, keys, values).reshape(-1, *shape_of(self.config.mechanism.tokens[name], width, width))
+            for name, told in self.tokens.items()
+        }
+        fixed = {name: value[...] for name, value in self.learned.items()}
+        return self._read(q, k, values, tokens, fixed)
+
+    def start(self, length: int) -> Any:
+        """What is remembered before the first pair, with room for `length` of them."""
+        return self.config.mechanism.start(length, self.config.width, self.values)
+
+    def _read(self, q, k, values, tokens, fixed):
+        mechanism, T, Q = self.config.mechanism, k.shape[0], q.shape[0]
+        if mechanism.pairwise:
+            # The weights of few queries, collected by value: far cheaper than a state of all values.
+            j, i = np.arange(T, dtype=np.int32), np.full(Q, T, np.int32)
+            weights = mechanism.weights(q, k, jnp.ones((Q, T), bool), i=i, j=j, **tokens, **fixed)
+            return jax.ops.segment_sum(weights.T, values, self.values).T
+        state = mechanism.start(T + 1, k.shape[1], self.values, k.dtype)
+        told = jax.nn.one_hot(values, self.values, dtype=k.dtype)
+        _, state = mechanism.extend(state, k, k, told, **tokens, **fixed)
+        nothing = {name: jnp.zeros((1, *x.shape[1:]), x.dtype) for name, x in tokens.items()}
+
+        def ask(q):
+            # A token without key and value: it asks and tells nothing.
+            empty = jnp.zeros((1, self.values), k.dtype)
+            return mechanism.extend(state, q[None], jnp.zeros_like(q)[None], empty, **nothing, **fixed)[0][0]
+
+        return jax.vmap(ask)(q)
+
+
+def fingerprint(keys: Int[Array, " T"], values: Int[Array, " T"]) -> PRNGKeyArray:
+    """A key that is a function of the pairs and their order alone: training and examination need no other source."""
+    pairs = keys.astype(jnp.uint32) * jnp.uint32(2654435761) + values.astype(jnp.uint32) * jnp.uint32(40503)
+    odd = 2 * jnp.arange(keys.shape[0], dtype=jnp.uint32) + 1
+    return jax.random.fold_in(jax.random.key(0), jnp.sum(pairs * odd, dtype=jnp.uint32))
+
+
+def rotation(key: PRNGKeyArray, width: int) -> Float[Array, "K K"]:
+    """An orthogonal matrix, near to evenly drawn: signs at random between cosine transforms, three times over.
+
+    The construction is that of structured orthogonal features (Yu et al. 2016), with the discrete cosine transform in
+    the place of Hadamard's, which asks for powers of two; a QR decomposition for every sequence would cost more than
+    all the rest.
+    """
+    n = np.arange(width)
+    cosine = np.sqrt(2 / width) * np.cos(np.pi * (2 * n[None, :] + 1) * n[:, None] / (2 * width))
+    cosine[0] /= np.sqrt(2)
+    transform = jnp.asarray(cosine, jnp.float32)
+    first, second, third = jax.random.rademacher(key, (3, width), jnp.float32)
+    return first[:, None] * ((transform * second[None, :]) @ (transform * third[None, :]) @ transform)
+
+
+def _uniform(key: PRNGKeyArray, shape: tuple[int, int], scale: float) -> nnx.Param:
+    return nnx.Param(jax.random.uniform(key, shape, minval=-scale, maxval=scale))

@@ -1,0 +1,44 @@
+"""Where tokens stand, told to a network by hooks: `add` to the input, `turn` of q and k, `bias` on scores.
+
+A position is a frozen value, listed in `POSITIONS`; `create` makes what a network holds of it (itself, unless it has
+parameters). The network owns it and hands it to its layers, so that they share its parameters.
+"""
+
+from attnlab.modules.position.absolute import Learned, Sinusoidal
+from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.floater import Floater
+from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
+from attnlab.modules.position.relative import T5, ALiBi, Shaw
+from attnlab.modules.position.turning import Rotary, XPos
+
+POSITIONS: dict[str, Position] = {
+    "none": Position(),
+    "sinusoidal": Sinusoidal(),
+    "learned": Learned(),
+    "shaw": Shaw(),
+    "t5": T5(),
+    "rotary": Rotary(),
+    "xpos": XPos(),
+    "alibi": ALiBi(),
+    "floater": Floater(),
+    "sinusoidal-2d": Sinusoidal2D(),
+    "learned-2d": Learned2D(),
+    "rotary-2d": Rotary2D(),
+}
+
+__all__ = [
+    "POSITIONS",
+    "T5",
+    "ALiBi",
+    "Floater",
+    "Hooks",
+    "Learned",
+    "Learned2D",
+    "Position",
+    "Rotary",
+    "Rotary2D",
+    "Shaw",
+    "Sinusoidal",
+    "Sinusoidal2D",
+    "XPos",
+]

@@ -1,0 +1,79 @@
+"""Positions added to the input: sines and cosines, and a learned table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from attnlab.modules.position.base import Hooks, Position
+from attnlab.ops.mask import Places
+from attnlab.ops.position import sinusoidal
+
+# Learned vectors start level with the sinusoid, half of whose squares sum to the width.
+LEVEL = 0.5**0.5
+
+
+@dataclass(frozen=True)
+class Sinusoidal(Position):
+    """Sines and cosines added to the input (Vaswani et al. 2017, section 3.5)."""
+
+    def check(self, width, heads):
+        """The width must be even."""
+        if width % 2:
+            raise ValueError(f"model.width={width} must be even for sinusoidal positions")
+
+    def add(self, x, i, table=None):
+        """X + p_i."""
+        return x + sinusoidal(i, x.shape[1], x.dtype)
+
+
+@dataclass(frozen=True)
+class Learned(Position):
+    """A learned vector for each of `length` positions, added to the input (Gehring et al. 2017, section 3.1).
+
+    A longer sequence raises ValueError; in a traced loop, a position beyond the end answers NaN.
+    """
+
+    length: int = 512
+    inductive = False
+    data_driven = True
+    parameter_efficient = False
+
+    def __post_init__(self):
+        if self.length < 1:
+            raise ValueError(f"length={self.length} must be at least 1")
+
+    def reach(self, dtype):
+        """The length of the table."""
+        return self.length
+
+    def create(self, key, width, heads, layers=1, causal=False):
+        """The table."""
+        return LearnedTable(key, self, width)
+
+
+class LearnedTable(Hooks, nnx.Module):
+    """The table of `Learned`: [length, D]."""
+
+    def __init__(self, key: PRNGKeyArray, config: Learned, width: int):
+        self.config = config
+        self.vectors = nnx.Param(jax.random.normal(key, (config.length, width)) * LEVEL)
+
+    def table(self, length, dtype):
+        """Nothing is worked out, but the length is checked."""
+        return self.config.within(length, dtype)
+
+    def add(self, x, i, table=None):
+        """X + p_i."""
+        self.config.within(x.shape[0], x.dtype)
+        return x + rows(self.vectors[...], i).astype(x.dtype)
+
+
+def rows(table: Float[Array, "N D"], i: Int[Places, " T"]) -> Float[Array, "T D"]:
+    """table[i], NaN for what is out of range: jax itself would clamp, or count from the end."""
+    i = jnp.asarray(i)
+    return table.at[jnp.where(i < 0, table.shape[0], i)].get(mode="fill", fill_value=jnp.nan)

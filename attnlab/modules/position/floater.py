@@ -1,0 +1,78 @@
+"""FLOATER: positions as points on the path of a learned dynamical system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.position.absolute import LEVEL, rows
+from attnlab.modules.position.base import Hooks, Position
+from attnlab.ops.position import path
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Floater(Position):
+    """p(t) of a learned flow dp/dt = h(t, p), position n at t = n · step, added before the layers (Liu et al. 2020).
+
+    h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, of `hidden` units (None: the width); p(0) is learned. `place` says
+    where p is added: to the "input", or before every one of the "layers", which then start from their own p(0) and
+    share h (the paper's better variant, section 3.2). Any length.
+    """
+
+    step: float = 0.1
+    hidden: int | None = None
+    place: Literal["input", "layers"] = "layers"
+    data_driven = True
+
+    def __post_init__(self):
+        if not self.step > 0:
+            raise ValueError(f"step={self.step} must be above 0")
+        if self.hidden is not None and self.hidden < 1:
+            raise ValueError(f"hidden={self.hidden} must be at least 1")
+        if self.place not in ("input", "layers"):
+            raise ValueError(f"place={self.place!r} must be one of input, layers")
+
+    def create(self, key, width, heads, layers=1, causal=False):
+        """The flow, and where it starts."""
+        return Flow(key, self, width, 1 if self.place == "input" else layers)
+
+
+class Flow(Hooks, nnx.Module):
+    """The flow of `Floater`; paths [L T D], or [1 T D] for the input alone."""
+
+    def __init__(self, key: PRNGKeyArray, config: Floater, width: int, paths: int):
+        self.config = config
+        hidden = config.hidden or width
+        self.first = nnx.Param(jax.random.normal(child(key, "first"), (paths, width)) * LEVEL)
+        self.inner = Dense(child(key, "inner"), width + 1, hidden)
+        self.outer = Dense(child(key, "outer"), hidden, width)
+
+    def __call__(self, t: Float[Array, ""], p: Float[Array, "L D"]) -> Float[Array, "L D"]:
+        """h(t, p)."""
+        time = jnp.broadcast_to(t.astype(p.dtype), (p.shape[0], 1))
+        return self.outer(jnp.tanh(self.inner(jnp.concatenate([p, time], axis=1))))
+
+    def table(self, length, dtype):
+        """The paths' first `length` points, [L length D]: solved once, not for every token."""
+        first = self.first[...]
+        return jnp.swapaxes(path(self, first.astype(wide(dtype)), length, self.config.step), 0, 1)
+
+    def add(self, x, i, table=None):
+        """X + p_i, where it is added to the input."""
+        if self.config.place != "input":
+            return x
+        return x + rows(self._solved(x, table)[0], i).astype(x.dtype)
+
+    def before(self, i, table):
+        """p_i of each layer, where it is added there."""
+        return None if self.config.place == "input" else jax.vmap(lambda table: rows(table, i))(table)
+
+    def _solved(self, x, table):
+        return self.table(x.shape[0], x.dtype) if table is None else table

@@ -1,0 +1,113 @@
+"""Positions of an image's patches, read row by row: half of each vector tells the row, half the column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import PRNGKeyArray
+
+from attnlab.modules.dense import child
+from attnlab.modules.position.absolute import LEVEL, rows
+from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.turning import even_heads
+from attnlab.ops.position import grid, rotary_2d, sinusoidal_2d
+
+
+@dataclass(frozen=True)
+class Sinusoidal2D(Position):
+    """Sines and cosines of row and column in a grid of `columns`, added to the input (Carion et al. 2020)."""
+
+    columns: int = 32
+
+    def __post_init__(self):
+        _at_least_one(columns=self.columns)
+
+    def check(self, width, heads):
+        """Each half of the width must be even."""
+        if width % 4:
+            raise ValueError(f"model.width={width} must be divisible by 4 for sinusoidal-2d positions")
+
+    def add(self, x, i, table=None):
+        """X + p_i."""
+        return x + sinusoidal_2d(i, x.shape[1], self.columns, x.dtype)
+
+
+@dataclass(frozen=True)
+class Learned2D(Position):
+    """A learned vector for each of `rows` and of `columns`, side by side, added (Dosovitskiy et al. 2021, D.4).
+
+    A longer sequence than rows · columns raises ValueError; in a traced loop, a position beyond the end answers NaN.
+    """
+
+    columns: int = 32
+    rows: int = 32
+    inductive = False
+    data_driven = True
+    parameter_efficient = False
+
+    def __post_init__(self):
+        _at_least_one(columns=self.columns, rows=self.rows)
+
+    def check(self, width, heads):
+        """The width must have halves."""
+        if width % 2:
+            raise ValueError(f"model.width={width} must be even for learned-2d positions")
+
+    def reach(self, dtype):
+        """The whole grid."""
+        return self.rows * self.columns
+
+    def create(self, key, width, heads, layers=1, causal=False):
+        """The two tables."""
+        return LearnedGrid(key, self, width)
+
+
+class LearnedGrid(Hooks, nnx.Module):
+    """The tables of `Learned2D`: [rows, D/2] and [columns, D/2]."""
+
+    def __init__(self, key: PRNGKeyArray, config: Learned2D, width: int):
+        self.config = config
+        draw = lambda name, count: jax.random.normal(child(key, name), (count, width // 2)) * LEVEL
+        self.rows, self.columns = nnx.Param(draw("rows", config.rows)), nnx.Param(draw("columns", config.columns))
+
+    def table(self, length, dtype):
+        """Nothing is worked out, but the length is checked."""
+        return self.config.within(length, dtype)
+
+    def add(self, x, i, table=None):
+        """X + p_i."""
+        self.config.within(x.shape[0], x.dtype)
+        row, column = grid(i, self.config.columns)
+        halves = rows(self.rows[...], row), rows(self.columns[...], column)
+        return x + jnp.concatenate(halves, axis=1).astype(x.dtype)
+
+
+@dataclass(frozen=True)
+class Rotary2D(Position):
+    """Rotary positions in a grid of `columns`: half of each head turned by the row, half by the column."""
+
+    columns: int = 32
+    base: float = 10000.0
+    turning = True
+
+    def __post_init__(self):
+        _at_least_one(columns=self.columns)
+        if not self.base > 0:
+            raise ValueError(f"base={self.base} must be above 0")
+
+    def check(self, width, heads):
+        """Each half of a head must be even."""
+        even_heads(width, heads, "rotary-2d", by=4)
+
+    def turn(self, q, k, i, j):
+        """Both turned."""
+        return rotary_2d(q, i, self.columns, self.base), rotary_2d(k, j, self.columns, self.base)
+
+
+def _at_least_one(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name}={size} must be at least 1")

@@ -1,0 +1,77 @@
+"""Positions that turn queries and keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from attnlab.modules.position.base import Position
+from attnlab.ops.position import rotary, xpos, xpos_reach
+
+
+@dataclass(frozen=True)
+class Rotary(Position):
+    """Each pair of components of q and k turned by its position, so that q·k tells the distance (Su et al. 2021)."""
+
+    base: float = 10000.0
+    turning = True
+
+    def __post_init__(self):
+        _above_zero(base=self.base)
+
+    def check(self, width, heads):
+        """The width of a head must be even."""
+        even_heads(width, heads, "rotary")
+
+    def turn(self, q, k, i, j):
+        """Both turned."""
+        return rotary(q, i, self.base), rotary(k, j, self.base)
+
+
+@dataclass(frozen=True)
+class XPos(Position):
+    """Rotary positions whose products fade with the distance i−j (Sun et al. 2022).
+
+    Product n fades by ζ_n^{(i−j) / scale}; towards the future it would grow without bound, so that an encoder turns
+    only. The factors of one side leave a dtype's range as positions grow: `reach` of them are told (float32, scale
+    512: 18,133), and a longer sequence raises ValueError.
+    """
+
+    base: float = 10000.0
+    scale: float = 512.0
+    turning = True
+
+    def __post_init__(self):
+        _above_zero(base=self.base, scale=self.scale)
+
+    def check(self, width, heads):
+        """The width of a head must be even."""
+        even_heads(width, heads, "xpos")
+
+    def reach(self, dtype):
+        """As far as the factors stay within the square root of the dtype's range."""
+        return xpos_reach(dtype, self.scale)
+
+    def create(self, key, width, heads, layers=1, causal=False):
+        """Itself where the past alone is seen, else plain turns."""
+        return self if causal else Rotary(self.base)
+
+    def table(self, length, dtype):
+        """Nothing is worked out, but the length is checked."""
+        return self.within(length, dtype)
+
+    def turn(self, q, k, i, j):
+        """Both turned; queries scaled down and keys up as positions grow."""
+        return xpos(q, i, 1, self.base, self.scale), xpos(k, j, -1, self.base, self.scale)
+
+
+def even_heads(width: int, heads: int, name: str, by: int = 2) -> None:
+    """Raise ValueError where the width of a head is not divisible by `by`."""
+    if (width // heads) % by:
+        must = "be even" if by == 2 else f"be divisible by {by}"
+        raise ValueError(f"model.width={width} over model.heads={heads} must {must} for {name} positions")
+
+
+def _above_zero(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not number > 0:
+            raise ValueError(f"{name}={number} must be above 0")

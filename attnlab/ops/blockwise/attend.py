@@ -1,0 +1,92 @@
+"""The call: blocks are cut, ways are planned, and the backward pass takes the place of the derived one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from attnlab.ops.blockwise.lift import lifted
+from attnlab.ops.blockwise.route import Loops, Rule, route
+from attnlab.ops.blockwise.sweep import Plan, backward, forward
+from attnlab.ops.mask import Places
+from attnlab.ops.precision import wide
+from attnlab.ops.score import Scores
+
+# Pairs that a step should hold at least: heads are taken together until it does.
+PANEL = 2**20
+
+
+def attend(
+    q: Float[Array, "T K"],
+    k: Float[Array, "S K"],
+    v: Float[Array, "S V"],
+    scores: Scores,
+    rules: Sequence[Rule],
+    *,
+    i: Int[Places, " T"],
+    j: Int[Places, " S"],
+    block: int,
+    ways: Loops | None = None,
+) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:
+    """softmax(scores(q, k)) v over the pairs that all rules allow, and the logarithm of the sum of exponentials.
+
+    `i` and `j` are where the scores take queries and keys to stand; blocks hold at most `block` of either. A row with
+    nothing allowed is zero, its logarithm −∞. Answers in float32 at least. `ways` says which blocks meet where the
+    caller knows more than the rules; they are then of `even(T, block)` and `even(S, block)` rows.
+    """
+    T, S = q.shape[0], k.shape[0]
+    if T == 0 or S == 0:
+        return jnp.zeros((T, v.shape[1]), wide(v.dtype)), jnp.full(T, -jnp.inf, wide(v.dtype))
+    rows, columns = even(T, block), even(S, block)
+    ways = route(rules, T, S, rows, columns) if ways is None else ways
+    q, k, scores = scores.plain(q, k)
+    asked = tuple(Rule(rule.mask, filled(rule.i, rows, "edge"), filled(rule.j, columns, "edge")) for rule in rules)
+    plan = Plan(scores, filled(i, rows, "edge"), filled(j, columns, "edge"), asked, ways, rows, S)
+    y, norm = _call(filled(q, rows), filled(k, columns), filled(v, columns), plan)
+    return y[:T], norm[:T]
+
+
+def even(length: int, block: int) -> int:
+    """Rows of a block, at most `block` of them, such that blocks of one size leave few rows over."""
+    count = -(-length // block)
+    size = -(-length // count)
+    return min(block, -(-size // 8) * 8) if count > 1 else size
+
+
+def filled(x, size: int, mode: str = "constant"):
+    """X [T ...] with rows behind it, up to a multiple of `size`."""
+    width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
+    return x if width[0][1] == 0 else (np.pad if isinstance(x, np.ndarray) else jnp.pad)(x, width, mode)
+
+
+def _call(q, k, v, plan: Plan):
+    """Forward and backward by blocks. What is traced goes in as an argument; what is known stays in the closure."""
+    leaves, tree = jax.tree.flatten(plan)
+    learns = {id(x) for x in jax.tree.leaves(plan.scores) if _traced(x) and jnp.issubdtype(x.dtype, jnp.inexact)}
+    kinds = ["learned" if id(x) in learns else "given" if _traced(x) else "known" for x in leaves]
+    of = lambda kind: [x for x, its in zip(leaves, kinds, strict=True) if its == kind]
+
+    def planned(learned, given) -> Plan:
+        held = {"learned": iter(learned), "given": iter(given), "known": iter(of("known"))}
+        return jax.tree.unflatten(tree, [next(held[kind]) for kind in kinds])
+
+    room = PANEL // (plan.rows * k.shape[0])
+    ahead = lifted(lambda q, k, v, learned, given: forward(q, k, v, planned(learned, given)), room)
+
+    def behind(q, k, v, learned, given, *rest):
+        return backward(q, k, v, learned, lambda learned: planned(learned, given), *rest)
+
+    run = jax.custom_vjp(ahead)
+    run.defvjp(
+        lambda *args: ((out := ahead(*args)), (args, out)),
+        lambda saved, changes: (*lifted(behind, room)(*saved[0], *saved[1], *changes), None),
+    )
+    return run(q, k, v, of("learned"), of("given"))
+
+
+def _traced(x) -> bool:
+    return isinstance(x, jax.Array)

@@ -1,0 +1,57 @@
+"""How a function of one head is lifted to many on a CPU: a few at a time, so that its caches hold them."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+
+
+def lifted(function: Callable, room: int) -> Callable:
+    """`function`, which under `jax.vmap` takes at most `room` examples at a time, one group after another.
+
+    On other devices it is left to `jax.vmap`, which takes all at once.
+    """
+    if jax.default_backend() != "cpu":
+        return function
+    run = custom_vmap(function)
+
+    @run.def_vmap
+    def rule(count, batched, *args):
+        size = max(n for n in range(1, min(count, max(1, room)) + 1) if count % n == 0)
+        flags, (leaves, tree) = jax.tree.leaves(batched), jax.tree.flatten(args)
+        moving = [x.reshape(count // size, size, *x.shape[1:]) for x, moves in zip(leaves, flags, strict=True) if moves]
+
+        def joined(some):
+            its = iter(some)
+            return jax.tree.unflatten(tree, [next(its) if moves else x for x, moves in zip(leaves, flags, strict=True)])
+
+        def group(some):
+            if size == 1:  # without its axis: XLA fuses worse around one
+                out = lifted(function, room)(*joined([x[0] for x in some]))
+                return jax.tree.map(lambda x: x[None], out)
+            axes = jax.tree.map(lambda moves: 0 if moves else None, batched)
+            return lifted(jax.vmap(function, axes), room // size)(*joined(some))
+
+        out = (
+            jax.lax.map(group, moving)
+            if size < count
+            else jax.tree.map(lambda x: x[None], group([x[0] for x in moving]))
+        )
+        out = jax.tree.map(lambda x: x.reshape(prod(x.shape[:2]), *x.shape[2:]), out)
+        return out, jax.tree.map(lambda _: True, out)
+
+    return run
+
+
+def agreed(holds: Any) -> Any:
+    """Whether it holds; under `jax.vmap`, whether it holds for all: one answer, so that a `cond` on it stays one."""
+    run = custom_vmap(lambda holds: holds)
+
+    @run.def_vmap
+    def rule(count, batched, holds):
+        return agreed(jnp.all(holds, axis=0)), False
+
+    return run(holds)

@@ -1,0 +1,66 @@
+"""A state that fades as keys and values are added: S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t.
+
+By chunks: within one, token t reads token s by the gates between them; from one to the next goes the state
+(Yang et al. 2023, eq. 4-6; for one gate a token, Dao and Gu 2024, section 6).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.ops import chunks
+from attnlab.ops.fading import Sums, weights
+from attnlab.ops.linear import Reach
+
+
+def causal(
+    state: Float[Array, "K V"],
+    q: Float[Array, "T K"],
+    k: Float[Array, "T K"],
+    v: Float[Array, "T V"],
+    log_gates: Float[Array, "T G"],
+    block: Any,
+    size: int,
+) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
+    """T tokens after a state, in chunks of `size`, and the state after them; in the precision of the state.
+
+    log_gates ≤ 0, one a token (G = 1) or one a channel (G = K). `block` is the tokens' place in time, a block of the
+    clock: padding neither writes nor fades, and no run of tokens reaches another.
+    """
+    T, size = q.shape[0], chunks.fit(size, q.shape[0])
+    log_gates = jnp.where(block.keep[:, None], log_gates, 0)
+    q, k, v, log_gates = (chunks.cut(x.astype(state.dtype), size) for x in (q, k, v, log_gates))
+    reach, sums = chunks.reaches(block, size), Sums.of(log_gates)
+    (near,) = weights((q,), k, sums, reach.pairs)
+    new = jnp.swapaxes(writes(k, sums, reach), 1, 2) @ v
+
+    def advance(state, here):
+        keep, new = here
+        return keep * state + new, state
+
+    state, before = jax.lax.scan(advance, state, (keeps(sums, reach), new))
+    return chunks.join(near @ v + reads(q, sums, reach) @ before, T), state
+
+
+def reads(q: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
+    """What a query makes of the state before its chunk: q_t by the gates up to t."""
+    return jnp.where(reach.sees[:, :, None], q * sums.product(), 0)
+
+
+def writes(k: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
+    """What a key makes of the state after its chunk: k_t by the gates after t."""
+    return jnp.where(reach.stays[:, :, None], k * sums.last.since(sums), 0)
+
+
+def keeps(sums: Sums, reach: Reach) -> Float[Array, "N G 1"]:
+    """What a chunk leaves of the state: the product of its gates."""
+    return jnp.where(reach.carries[:, None, None], jnp.swapaxes(sums.last.product(), 1, 2), 0)
+
+
+def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
+    """Of T tokens in chunks of `size`: what is multiplied, and some more operations for every gate."""
+    size = chunks.fit(size, T)
+    pairs = 2 * size * K if G == 1 else size * K + 12 * K * (size - 1).bit_length()
+    return T * (pairs + 2 * size * V + 4 * K * V + 4 * size * G + 6 * K)

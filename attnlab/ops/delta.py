@@ -1,0 +1,63 @@
+"""The delta rule: a write first erases what its key holds, S_t = (I − β_t k_tᵀ k_t) diag(a_t) S_{t-1} + β_t k_tᵀ v_t.
+
+What token t adds to the state is k_tᵀ u_t with u_t = β_t (v_t − k_t diag(a_t) S_{t-1}), so that y_t = q_t S_t reads
+faded sums of u as it would those of v, and within a chunk all u follow from one triangular system (Yang, Wang, Zhang,
+Shen and Kim 2024, eq. 8-11; with gates, Yang, Kautz and Hatamizadeh 2024, section 3.3).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.ops import chunks, decay
+from attnlab.ops.decay import keeps, reads, writes
+from attnlab.ops.fading import Sums, weights
+from attnlab.ops.triangle import inverse
+
+
+def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
+    """x / ‖x‖ for every row, and x · 1e12 where the norm is below 1e-12: zero stays zero, with a finite gradient."""
+    # The floor is on the square, and no lower: the slope of its root is 5e35 there, and has to fit into float32.
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-24))
+
+
+def causal(
+    state: Float[Array, "K V"],
+    q: Float[Array, "T K"],
+    k: Float[Array, "T K"],
+    v: Float[Array, "T V"],
+    log_gates: Float[Array, "T G"],
+    beta: Float[Array, " T"],
+    block: Any,
+    size: int,
+) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
+    """T tokens after a state, in chunks of `size`, and the state after them; in the precision of the state.
+
+    As `decay.causal`, with `beta` from 0 (nothing erased, nothing written) to 1. Stable for keys of norm at most 1.
+    """
+    T, size = q.shape[0], chunks.fit(size, q.shape[0])
+    log_gates = jnp.where(block.keep[:, None], log_gates, 0)
+    beta = jnp.where(block.keep, beta, 0)[:, None]
+    q, k, v, log_gates, beta = (chunks.cut(x.astype(state.dtype), size) for x in (q, k, v, log_gates, beta))
+    reach, sums = chunks.reaches(block, size), Sums.of(log_gates)
+    near, own = weights((q, k), k, sums, reach.pairs)
+    # u = (I + β tril(own))⁻¹ β (v − reads(k) S): linear in the state, so that only the last product waits for it.
+    solve = inverse(beta * own) * jnp.swapaxes(beta, 1, 2)
+    steps = solve @ v, solve @ reads(k, sums, reach), jnp.swapaxes(writes(k, sums, reach), 1, 2), keeps(sums, reach)
+
+    def advance(state, here):
+        ahead, erased, write, keep = here
+        u = ahead - erased @ state
+        return keep * state + write @ u, (state, u)
+
+    state, (before, u) = jax.lax.scan(advance, state, steps)
+    return chunks.join(near @ u + reads(q, sums, reach) @ before, T), state
+
+
+def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
+    """Of T tokens in chunks of `size`: those of a decay, of the inverse, and of what is erased."""
+    size = chunks.fit(size, T)
+    inverse = size * size * 2 // 3 + 8 * size
+    return decay.flops(T, K, V, size, G) + T * (inverse + 2 * size * (2 * K + V) + 2 * K * V)

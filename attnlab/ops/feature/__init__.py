@@ -1,0 +1,47 @@
+"""Feature maps φ and ψ of linear attention: q and k to the space in which their product is the weight.
+
+A feature is a frozen value; `FEATURES` lists them by name.
+"""
+
+from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.learned import T2R, Hedgehog, Rebased
+from attnlab.ops.feature.plain import EluPlusOne, Exp, Identity, Relu, SoftmaxFeatures, SquaredRelu
+from attnlab.ops.feature.position import Cosformer
+from attnlab.ops.feature.products import Dpfp, Taylor
+from attnlab.ops.feature.random import Favor
+
+FEATURES: dict[str, Feature] = {
+    "elu+1": EluPlusOne(),
+    "identity": Identity(),
+    "relu": Relu(),
+    "squared-relu": SquaredRelu(),
+    "exp": Exp(),
+    "softmax": SoftmaxFeatures(),
+    "t2r": T2R(),
+    "hedgehog": Hedgehog(),
+    "hedgehog-exp": Hedgehog(over=Exp()),
+    "cosformer": Cosformer(),
+    "taylor": Taylor(),
+    "rebased": Rebased(),
+    "dpfp": Dpfp(),
+    "favor+": Favor(),
+}
+
+__all__ = [
+    "FEATURES",
+    "T2R",
+    "Cosformer",
+    "Dpfp",
+    "EluPlusOne",
+    "Exp",
+    "Favor",
+    "Feature",
+    "Hedgehog",
+    "Identity",
+    "Mapped",
+    "Rebased",
+    "Relu",
+    "SoftmaxFeatures",
+    "SquaredRelu",
+    "Taylor",
+]

@@ -1,0 +1,127 @@
+"""Feature maps with learned arrays."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.plain import Exp, SoftmaxFeatures, widen
+from attnlab.ops.feature.products import square
+from attnlab.ops.layer import layer_norm
+from attnlab.ops.precision import product
+
+
+@dataclass(frozen=True)
+class T2R(Feature):
+    """φ(x) = max(W x + b, 0), W and b learned and one for queries and keys (Kasai et al. 2021).
+
+    K features. W starts Gaussian of variance 1/K, b at zero. Weights may all be zero.
+    """
+
+    @property
+    def learned(self):
+        """W and b."""
+        return {"w": ("K", "K"), "b": ("K",)}
+
+    def initial(self, key, K):
+        """W of variance 1/K, b zero."""
+        return {"w": jax.random.normal(key, (K, K), jnp.float32) * K**-0.5, "b": jnp.zeros(K, jnp.float32)}
+
+    def dim(self, K):
+        """K."""
+        return K
+
+    def flops(self, K):
+        """The product, the sum, and the comparison."""
+        return 2 * K * K + 2 * K
+
+    def query(self, x, i, *, w, b):
+        """max(W x + b, 0)."""
+        x = widen(x)
+        return Mapped(jax.nn.relu(product(x, w.astype(x.dtype).T) + b.astype(x.dtype)[None, :]))
+
+
+@dataclass(frozen=True)
+class Hedgehog(Feature):
+    """φ(x) = softmax([W x ; −W x]) over the features, W learned (Zhang et al. 2024, Hedgehog).
+
+    2K features. Queries and keys have a W each, which starts as the identity. `over` is the map of the two halves:
+    `Exp()` leaves the sum out.
+    """
+
+    over: Feature = SoftmaxFeatures()
+
+    def __post_init__(self):
+        if not isinstance(self.over, SoftmaxFeatures | Exp):
+            raise ValueError(f"over={self.over} must be SoftmaxFeatures() or Exp()")
+
+    @property
+    def scaled(self):
+        """As the map of the halves."""
+        return self.over.scaled
+
+    @property
+    def learned(self):
+        """W of the queries, and W of the keys."""
+        return {"query_w": ("K", "K"), "key_w": ("K", "K")}
+
+    def initial(self, key, K):
+        """Both the identity."""
+        return {name: jnp.eye(K, dtype=jnp.float32) for name in self.learned}
+
+    def dim(self, K):
+        """2K."""
+        return self.over.dim(2 * K)
+
+    def flops(self, K):
+        """The product, its negative, and the map of both."""
+        return 2 * K * K + K + self.over.flops(2 * K)
+
+    def query(self, x, i, *, query_w, key_w):
+        """softmax([W x ; −W x])."""
+        return self.over.query(_mirrored(x, query_w), i)
+
+    def key(self, x, j, *, query_w, key_w):
+        """The same, by the keys' W."""
+        return self.over.key(_mirrored(x, key_w), j)
+
+
+def _mirrored(x, w):
+    x = widen(x)
+    turned = product(x, w.astype(x.dtype).T)
+    return jnp.concatenate([turned, -turned], axis=1)
+
+
+@dataclass(frozen=True)
+class Rebased(Feature):
+    """φ(x) = z ⊗ z of z = γ·norm(x) + β, γ and β learned (Aksenov et al. 2024, ReBased).
+
+    K² features, of which K(K+1)/2 differ; φ(q)·ψ(k) = (z_q·z_k)². The norm is over the components of a row; Queries and
+    keys have a γ, starting at 1, and a β, starting at 0, each.
+    """
+
+    @property
+    def learned(self):
+        """γ and β of the queries, and of the keys."""
+        return {f"{side}_{name}": ("K",) for side in ("query", "key") for name in ("scale", "shift")}
+
+    def initial(self, key, K):
+        """No scale and no shift."""
+        return {name: jnp.full(K, float(name.endswith("scale")), jnp.float32) for name in self.learned}
+
+    def dim(self, K):
+        """K²."""
+        return K * K
+
+    def flops(self, K):
+        """The norm, the shift, and the square."""
+        return 8 * K + K * K
+
+    def query(self, x, i, *, query_scale, query_shift, **keys):
+        """The square of the queries' γ·norm(x) + β."""
+        return Mapped(square(layer_norm(widen(x), query_scale, query_shift)))
+
+    def key(self, x, j, *, key_scale, key_shift, **queries):
+        """The square of the keys' γ·norm(x) + β."""
+        return Mapped(square(layer_norm(widen(x), key_scale, key_shift)))

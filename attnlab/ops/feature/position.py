@@ -1,0 +1,76 @@
+"""Feature maps that know where a row stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.plain import widen
+
+
+@dataclass(frozen=True)
+class Cosformer(Feature):
+    """φ(x_i) = max(x, 0) · [cos(πi/2M) ; sin(πi/2M)], M the `length` (Qin et al. 2022, cosFormer).
+
+    2K features. Weights fall with distance: φ(q_i)·φ(k_j) = max(q, 0)·max(k, 0) · cos(π(i−j)/2M), positive within M.
+    Bound to that length: positions are 0…M−1. Beyond, raises ValueError where they are known; inside a trace such a
+    query answers NaN, and such a key has no weight. Weights may all be zero. Raises ValueError for a length below 1.
+    """
+
+    length: int = 512
+
+    def __post_init__(self):
+        if self.length < 1:
+            raise ValueError(f"length={self.length} must be at least 1")
+
+    def dim(self, K):
+        """2K."""
+        return 2 * K
+
+    def flops(self, K):
+        """A comparison and two products."""
+        return 3 * K
+
+    def query(self, x, i):
+        """max(x, 0) by cos and sin of its position."""
+        return Mapped(self._turned(x, i, jnp.nan))
+
+    def key(self, x, j):
+        """The same."""
+        return Mapped(self._turned(x, j, 0))
+
+    def aligned(self, i, j):
+        """Counted from the first of them, where they are known: only differences matter."""
+        if isinstance(i, Tracer) or isinstance(j, Tracer) or not i.size or not j.size:
+            return i, j
+        first = min(i.min(), j.min())
+        return i - first, j - first
+
+    def check(self, i):
+        """Positions must be 0…M−1."""
+        if isinstance(i, Tracer) or not i.size:
+            return
+        if (first := int(i.min())) < 0:
+            raise ValueError(f"{self} has no position {first}: its positions are 0…{self.length - 1}")
+        self.fit(int(i.max()) + 1)
+
+    def fit(self, length):
+        """No more than its own."""
+        if length > self.length:
+            raise ValueError(f"{self} has no position {length - 1}: give it a length of at least {length}")
+
+    def sized(self, length):
+        """Bound to that length."""
+        return replace(self, length=length)
+
+    def _turned(self, x, i, beyond):
+        x, i = jax.nn.relu(widen(x)), jnp.asarray(i)
+        angle = (np.pi / 2 / self.length) * i.astype(x.dtype)[:, None]
+        rows = jnp.concatenate([x * jnp.cos(angle), x * jnp.sin(angle)], axis=1)
+        inside = (i >= 0) & (i < self.length)
+        return jnp.where(inside[:, None], rows, beyond)

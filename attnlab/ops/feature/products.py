@@ -1,0 +1,65 @@
+"""Feature maps made of products of components."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.plain import widen
+
+
+def square(x: Float[Array, "T K"]) -> Float[Array, "T M"]:
+    """All products of two components, M = K², so that square(q)·square(k) = (q·k)²."""
+    return (x[:, :, None] * x[:, None, :]).reshape(x.shape[0], x.shape[1] ** 2)
+
+
+@dataclass(frozen=True)
+class Taylor(Feature):
+    """φ(x) = [1, x', x' ⊗ x'/√2], x' = x/K^¼: softmax's exponential to second order (Arora et al. 2024, Based).
+
+    1 + K + K² features. φ(q)·φ(k) = 1 + s + s²/2 of s = q·k/√K, which is at least 1/2.
+    """
+
+    def dim(self, K):
+        """1 + K + K²."""
+        return 1 + K + K * K
+
+    def flops(self, K):
+        """The scale, the products, and their scale."""
+        return K + 2 * K * K
+
+    def query(self, x, i):
+        """[1, x', x' ⊗ x'/√2]."""
+        x = widen(x) * x.shape[1] ** -0.25
+        return Mapped(jnp.concatenate([jnp.ones_like(x[:, :1]), x, square(x) * 0.5**0.5], axis=1))
+
+
+@dataclass(frozen=True)
+class Dpfp(Feature):
+    """φ(x) = r ⊙ roll(r, n) for n = 1…ν, r = [max(x, 0) ; max(−x, 0)] (Schlag et al. 2021, eq. 37-38).
+
+    2Kν features, none negative, all of them zero where no two of the components so paired are. Raises ValueError for
+    ν below 1.
+    """
+
+    nu: int = 1
+
+    def __post_init__(self):
+        if self.nu < 1:
+            raise ValueError(f"nu={self.nu} must be at least 1")
+
+    def dim(self, K):
+        """2Kν."""
+        return 2 * K * self.nu
+
+    def flops(self, K):
+        """Two comparisons, and the products."""
+        return 3 * K + self.dim(K)
+
+    def query(self, x, i):
+        """r ⊙ roll(r, n), n = 1…ν."""
+        x = widen(x)
+        r = jax.nn.relu(jnp.concatenate([x, -x], axis=1))
+        return Mapped(jnp.concatenate([r * jnp.roll(r, n, axis=1) for n in range(1, self.nu + 1)], axis=1))

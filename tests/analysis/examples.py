@@ -1,0 +1,101 @@
+"""Mechanisms made to be measured: a right one, one wrong in each way, and one of each kind that lacks something."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from attnlab.mechanisms import Mechanism
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Sum(Mechanism):
+    """y_t = q_t Σ_{j ≤ t} k_jᵀ v_j / 8, by blocks of 16: reads the past only."""
+
+    block = 16
+
+    def memory(self, length, K, V, dtype):
+        return jnp.zeros((K, V), wide(dtype))
+
+    def near(self, block):
+        return block.pairs
+
+    def absorb(self, memory, q, k, v, block, *, bias=None):
+        q, k, values = (x.astype(wide(x.dtype)) for x in (q / 8, k, v))
+        here = jnp.where(self.near(block), q @ k.T, 0) @ values
+        past = jnp.where(block.sees[:, None], q @ memory.astype(q.dtype), 0)
+        new = jnp.where(block.stays[:, None], k, 0).T @ values
+        old = jnp.where(block.carries, memory, jnp.zeros_like(memory))
+        return (here + past).astype(v.dtype), old + new.astype(memory.dtype)
+
+
+@dataclass(frozen=True)
+class Late(Sum):
+    """Off by one where several tokens come at once: the token itself is left out."""
+
+    def near(self, block):
+        pairs = jnp.asarray(block.pairs)
+        return pairs if pairs.shape[0] == 1 else pairs & ~jnp.eye(pairs.shape[0], dtype=bool)
+
+
+@dataclass(frozen=True)
+class Coarse(Sum):
+    """Keeps its state in bfloat16."""
+
+    def memory(self, length, K, V, dtype):
+        return jnp.zeros((K, V), jnp.bfloat16)
+
+
+@dataclass(frozen=True)
+class Narrow(Sum):
+    """Keeps its state in the precision of its inputs."""
+
+    block = 1
+
+    def memory(self, length, K, V, dtype):
+        return jnp.zeros((K, V), dtype)
+
+
+@dataclass(frozen=True)
+class Leaky(Sum):
+    """Padding reaches its state."""
+
+    def absorb(self, memory, q, k, v, block, *, bias=None):
+        y, memory = super().absorb(memory, q, k, v, block)
+        return y, memory + jnp.where(block.keep.all(), 0.0, 1.0).astype(memory.dtype)
+
+
+@dataclass(frozen=True)
+class Mean(Mechanism):
+    """y = q·w times the mean of the values seen: looks at everything at once, and does not decode."""
+
+    @property
+    def learned(self):
+        return {"w": ("K",)}
+
+    def initial(self, key, K, V):
+        return {"w": jnp.ones(K) / K}
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None, w):
+        if (factors := mask.factors(i, j)) is None:
+            raise NotImplementedError(f"{self} cannot honour {mask}: its keys depend on the query")
+        seen = jnp.asarray(factors[1])[:, None]
+        x = wide(v.dtype)
+        mean = jnp.where(seen, v, 0).astype(x).sum(0) / jnp.maximum(seen.sum(), 1).astype(x)
+        return ((q.astype(x) @ w.astype(x))[:, None] * mean[None, :]).astype(v.dtype)
+
+
+@dataclass(frozen=True)
+class Mute(Mechanism):
+    """Refuses everything."""
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None):
+        raise NotImplementedError(f"{self} cannot honour {mask}")
+
+
+@dataclass(frozen=True)
+class Broken(Mechanism):
+    """Raises what is no refusal."""
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None):
+        raise TypeError("a slip\nof two lines")

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from attnlab.analysis import growth as module
+from attnlab.analysis.growth import growth
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0])
+def test_a_power_is_found_and_its_interval_has_no_width(exponent):
+    found = growth({T: [3e-6 * T**exponent] * 3 for T in (512, 1024, 2048, 4096)})
+    assert found.exponent == pytest.approx(exponent)
+    assert found.high - found.low == pytest.approx(0, abs=1e-6)
+    assert found.lengths == (2048, 4096)
+
+
+def test_what_does_not_grow_is_left_behind_with_the_smaller_half():
+    found = growth({T: [1.0 + 1e-6 * T**2] for T in (64, 128, 256, 8192, 16384, 32768)})
+    assert found.lengths == (8192, 16384, 32768)
+    assert found.exponent == pytest.approx(2, abs=0.02)
+
+
+def test_the_interval_is_that_of_the_textbook():
+    generator = np.random.default_rng(0)
+    costs = {T: list(T**1.5 * np.exp(generator.normal(0, 0.1, 4))) for T in (100, 200, 400)}
+    found = growth({50: [1.0], 60: [1.0], 70: [1.0], **costs})
+    x = np.log([T for T in costs for _ in range(4)])
+    fit = stats.linregress(x, np.log(np.concatenate(list(costs.values()))))
+    reach = stats.t.ppf(0.975, 10) * fit.stderr
+    assert found.exponent == pytest.approx(fit.slope)
+    assert (found.low, found.high) == pytest.approx((fit.slope - reach, fit.slope + reach), rel=1e-3)
+
+
+def test_student():
+    assert pytest.approx(stats.t.ppf(0.975, np.arange(1, 31)), abs=6e-4) == module.STUDENT
+    for degrees in (31, 100):
+        assert pytest.approx(stats.t.ppf(0.975, degrees), abs=6e-3) == 1.96 + 2.5 / degrees
+
+
+def test_too_little_to_tell():
+    assert growth({}) is None
+    assert growth({512: [1.0, 1.1]}) is None
+    assert growth({512: [1.0], 1024: [0.0]}) is None
+    two = growth({512: [1.0], 1024: [2.0]})
+    assert (two.exponent, two.low, two.high) == (pytest.approx(1), None, None)

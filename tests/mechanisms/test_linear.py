@@ -1,0 +1,207 @@
+"""What is particular to linear attention; that all its forms agree is in the contract."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab import registry
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Taylor
+from attnlab.ops.mask import Causal, Kept, Window
+from tests.mechanisms.contract import K, V, attend, attend_back, causal, causal_back, extend, inputs, near, weights
+
+every = pytest.mark.parametrize("name", FEATURES)
+# Softmax attention of T keys has rank T in exact arithmetic; singular values below this share of the largest are noise.
+NOISE = 1e-12
+
+
+def features_of(feature, q, k, extra):
+    """φ(q) and ψ(k), their scales taken in, as numpy's."""
+    sides = feature.query(q, np.arange(len(q)), **extra), feature.key(k, np.arange(len(k)), **extra)
+    return [np.asarray(s.rows * (1 if s.scale is None else jnp.exp(s.scale)[:, None])) for s in sides]
+
+
+def recurrence(q, k, v, normalise=True):
+    """S_t = S_{t−1} + ψ(k_t)ᵀ v_t, z_t = z_{t−1} + ψ(k_t), y_t = φ(q_t) S_t / φ(q_t)·z_t, token by token."""
+    S, z, y = np.zeros((k.shape[1], v.shape[1])), np.zeros(k.shape[1]), []
+    for q_t, k_t, v_t in zip(q, k, v, strict=True):
+        S, z = S + np.outer(k_t, v_t), z + k_t
+        y.append(q_t @ S / (q_t @ z if normalise and q_t @ z else 1))
+    return np.array(y)
+
+
+@every
+@pytest.mark.usefixtures("x64")
+def test_the_recurrence_is_every_form(name):
+    mechanism = Linear(feature=FEATURES[name], block=4)
+    q, k, v, extra = inputs(mechanism, 11)
+    plain = recurrence(*features_of(mechanism.feature, q, k, extra), np.asarray(v))
+    for y in (
+        causal(mechanism, q, k, v, **extra),
+        causal(mechanism, q, k, v, block=1, **extra),
+        attend(mechanism, q, k, v, Causal(), **extra),
+    ):
+        near(y, plain, 1e-10 * np.abs(plain).max())
+    if not mechanism.feature.scaled:
+        mechanism = Linear(feature=FEATURES[name], block=4, normalise=False)
+        plain = recurrence(*features_of(mechanism.feature, q, k, extra), np.asarray(v), normalise=False)
+        near(causal(mechanism, q, k, v, **extra), plain)
+
+
+@every
+@pytest.mark.usefixtures("x64")
+def test_one_sum_over_the_keys_is_every_pair(name):
+    mechanism = Linear(feature=FEATURES[name])
+    q, k, v, extra = inputs(mechanism, 5, 9)
+    keep = jnp.array([1, 0, 1, 1, 1, 0, 1, 1, 1], bool)
+    # The same mask, told as a product of rows and columns, and as pairs.
+    near(
+        attend(mechanism, q, k, v, Kept(keep), **extra),
+        attend(mechanism, q, k, v, Kept(keep) & Window(99, 99), **extra),
+    )
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("feature", [EluPlusOne(), Identity(), Taylor(), Favor(m=4)], ids=str)
+def test_the_map_has_no_more_rank_than_the_feature_map_dimensions_and_softmax_has_full(feature):
+    mechanism, T = Linear(feature=feature), 24
+    q, k, _, _ = inputs(mechanism, T)
+    M = feature.dim(K)
+    assert M < T
+    assert np.linalg.matrix_rank(weights(mechanism, q, k), rtol=NOISE) == M
+    # Spread out, since of close keys softmax has singular values below the noise.
+    assert np.linalg.matrix_rank(weights(Softmax(), 3 * q, 3 * k), rtol=NOISE) == T
+    # Causal maps are triangular and of full rank: their blocks off the diagonal tell.
+    map_ = np.asarray(weights(mechanism, q, k, Causal()))
+    assert np.linalg.matrix_rank(map_, rtol=NOISE) == T
+    if M < T // 2:
+        assert np.linalg.matrix_rank(map_[T // 2 :, : T // 2], rtol=NOISE) == M
+        spread = np.asarray(weights(Softmax(), 3 * q, 3 * k, Causal()))
+        assert np.linalg.matrix_rank(spread[T // 2 :, : T // 2], rtol=NOISE) == T // 2
+
+
+@pytest.mark.usefixtures("x64")
+def test_unnormalised_heads_are_one_head_that_keeps_the_diagonal_blocks_of_its_state():
+    H, T = 3, 16
+    rng = np.random.default_rng(0)
+    q, k, v = (jnp.asarray(rng.normal(size=(T, H, n))) for n in (K, K, V))
+    mechanism = Linear(feature=Identity(), normalise=False)
+    heads = jnp.concatenate([attend(mechanism, q[:, h], k[:, h], v[:, h]) for h in range(H)], axis=1)
+    joined = [np.asarray(x).reshape(T, -1) for x in (q, k, v)]
+    state = joined[1].T @ joined[2]
+    blocks = np.kron(np.eye(H), np.ones((K, V)))
+    near(heads, joined[0] @ (state * blocks))
+    assert np.abs(heads - joined[0] @ state).max() > 1
+    for h in range(H):
+        assert np.linalg.matrix_rank(weights(mechanism, q[:, h], k[:, h]), rtol=NOISE) == K
+        assert np.linalg.matrix_rank(weights(Softmax(), 3 * q[:, h], 3 * k[:, h]), rtol=NOISE) == T
+
+
+def test_a_map_known_up_to_a_factor_is_not_left_unnormalised():
+    for feature in (Exp(), Favor(), FEATURES["hedgehog-exp"]):
+        with pytest.raises(ValueError, match=r"normalise=False: (Exp|Favor|Hedgehog)"):
+            Linear(feature=feature, normalise=False)
+    with pytest.raises(ValueError, match="block=0 must be at least 1"):
+        Linear(block=0)
+
+
+@pytest.mark.parametrize("name", [n for n, f in FEATURES.items() if f.scaled])
+def test_exponents_far_beyond_a_float_answer_as_in_float64(name):
+    mechanism = Linear(feature=FEATURES[name], block=4)
+    q, k, v, extra = inputs(mechanism, 11, dtype=jnp.float32)
+    # e^±150 is no float32; the exponents of favor+ lie near −|x'|²/2 = −360.
+    q, k = q * 20, k * 20
+    with jax.enable_x64(True):
+        exact = [x.astype(jnp.float64) for x in (q, k, v)], {n: x.astype(jnp.float64) for n, x in extra.items()}
+        # Where every exponential is a double, by the equation itself.
+        plain = recurrence(*features_of(mechanism.feature, *exact[0][:2], exact[1]), np.asarray(v, float))
+    for y in (causal(mechanism, q, k, v, **extra), causal(mechanism, q, k, v, block=1, **extra)):
+        assert np.abs(y - plain).max() < 1e-3 * np.abs(plain).max()
+
+
+@pytest.mark.parametrize("block", [None, 1, 3])
+@pytest.mark.parametrize("feature", [Exp(), Favor(m=4)], ids=str)
+def test_a_later_key_however_large_changes_nothing_before_it(feature, block):
+    mechanism = Linear(feature=feature, block=4)
+    q, k, v, _ = inputs(mechanism, 9, dtype=jnp.float32)
+    before = causal(mechanism, q, k, v, block=block)
+    after = causal(mechanism, q, k.at[6].set(jnp.full(K, 3e4)), v, block=block)
+    np.testing.assert_array_equal(before[:6], after[:6])
+
+
+@every
+@settings(max_examples=8, deadline=None)
+@given(
+    scale=st.sampled_from([0.0, 1e-30, 1e-3, 1.0, 30.0, 1e4]),
+    shift=st.sampled_from([0.0, -1e4, -100.0, -43.5, -43.0, -40.0, 88.0, 1e4]),
+    seed=st.integers(0, 3),
+)
+def test_values_and_gradients_are_finite_at_the_extremes(name, scale, shift, seed):
+    mechanism = Linear(feature=FEATURES[name], block=4)
+    q, k, v, extra = inputs(mechanism, 7, seed=seed, dtype=jnp.float32)
+    q, k, target = q * scale + shift, k * scale + shift, jnp.ones((7, V), jnp.float32)
+    found = causal_back(mechanism, target, q, k, v, extra), attend_back(mechanism, target, q, k, v, extra)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(found))
+
+
+def test_features_that_underflow_answer_zero():
+    mechanism = Linear()
+    q, k, v, extra = inputs(mechanism, 5, dtype=jnp.float32)
+    target = jnp.ones((5, V), jnp.float32)
+    y, back = causal_back(mechanism, target, q - 100, k - 100, v, extra)
+    assert not np.any(y)
+    assert not any(np.any(g) for g in jax.tree.leaves(back))
+    # One query with features and one key without: its sum over the others is as without that key.
+    y = causal(mechanism, q, k.at[0].set(-100), v)
+    near(y[1:], causal(mechanism, q[1:], k[1:], v[1:]), 1e-6)
+    assert not np.any(y[0])
+
+
+def test_faint_float16_features_are_not_lost():
+    mechanism = Linear()
+    q, k, v, _ = inputs(mechanism, 6, dtype=jnp.float16)
+    # Each feature is near 6e-6, their product near 4e-11, which float16 does not know; nor does it know 1e-10.
+    y = causal(mechanism, q - 12, k - 12, v)
+    exact = causal(mechanism, *(x.astype(jnp.float32) for x in (q - 12, k - 12, v)))
+    assert np.abs(exact).max() > 0.5
+    assert np.abs(y - exact).max() <= 2e-3 * np.abs(exact).max()
+
+
+def test_cosformer_beyond_its_length():
+    mechanism = Linear(feature=Cosformer(length=4))
+    q, k, v, _ = inputs(mechanism, 5)
+    with pytest.raises(ValueError, match=r"Cosformer\(length=4\) has no position 4: give it a length of at least 5"):
+        mechanism.attend(q, k, v)
+    with pytest.raises(ValueError, match="no position 4"):
+        causal(mechanism, q, k, v)
+    with pytest.raises(ValueError, match="no position 4"):
+        mechanism.start(5, K, V)
+    longer = mechanism.sized(5)
+    assert longer.feature == Cosformer(length=5)
+    assert np.isfinite(causal(longer, q, k, v)).all()
+    # More queries than keys stand before the first key: only distances matter.
+    assert np.isfinite(attend(mechanism, q[:4], k[:2], v[:2])).all()
+    # Segments begin anew, so that five tokens have positions.
+    assert np.isfinite(causal(mechanism, q, k, v, segment=jnp.array([0, 0, 1, 1, 1]))).all()
+
+
+def test_decoding_past_the_length_answers_nan_and_leaves_the_state():
+    mechanism = Linear(feature=Cosformer(length=4))
+    q, k, v, _ = inputs(mechanism, 5)
+    y, state = extend(mechanism, mechanism.start(4, K, V), q[:4], k[:4], v[:4])
+    assert np.isfinite(y).all()
+    y, after = extend(mechanism, state, q[4:], k[4:], v[4:])
+    assert np.isnan(y).all()
+    near(after.memory, state.memory)
+    with pytest.raises(ValueError, match="no position 4"):
+        mechanism.extend(state, q[4:], k[4:], v[4:])
+
+
+def test_a_list_tells_the_maps_apart():
+    lines = [registry.first_line(m) for m in MECHANISMS.values() if isinstance(m, Linear)]
+    assert len(lines) >= 7
+    assert len(set(lines)) == len(lines)
+    assert all(line.startswith("linear attention, φ(x") for line in lines)

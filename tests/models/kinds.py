@@ -1,0 +1,21 @@
+"""The mechanisms, of which one of each kind is tried by default and the others where slow tests are asked for."""
+
+import pytest
+
+from attnlab.mechanisms import MECHANISMS
+
+
+def kind(mechanism):
+    """What a network must do for it: two of one kind go through the same lines."""
+    has = bool(mechanism.tokens), bool(mechanism.learned), bool(mechanism.heads(2)), mechanism.sized(9) != mechanism
+    can = mechanism.attends, mechanism.stateful, mechanism.rowwise, mechanism.pairwise, mechanism.remembers
+    return type(mechanism).__name__ == "Local", *has, *can
+
+
+def one_of_each(suits=lambda mechanism: True):
+    """Parameters: the names of all mechanisms that suit, the later ones of each kind marked slow."""
+    first, names = {}, [name for name in MECHANISMS if suits(MECHANISMS[name])]
+    for name in names:
+        first.setdefault(kind(MECHANISMS[name]), name)
+    chosen = set(first.values())
+    return [name if name in chosen else pytest.param(name, marks=pytest.mark.slow) for name in names]

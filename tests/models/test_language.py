@@ -1,0 +1,91 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import maps
+from attnlab.decoding import greedy
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.models import MODELS, Language
+from attnlab.modules.position import POSITIONS, Floater, Learned
+from attnlab.tasks.base import Tokens
+
+from .kinds import one_of_each
+from .training import filled, overfitted
+
+SHAPE = Tokens(17, 8)
+TOKENS = jnp.array([9, 4, 5, 6, 0])
+SMALL = {"width": 8, "heads": 2}
+
+
+def made(**fields):
+    return filled(Language(**(SMALL | fields)), SHAPE)
+
+
+scores = jax.jit(lambda model, tokens: model(tokens, tokens != 0))
+
+
+@jax.jit
+def step_by_step(model, tokens):
+    return jax.lax.scan(lambda state, token: model.step(state, token)[::-1], model.start(len(tokens)), tokens)[1]
+
+
+def test_it_is_one_of_the_models():
+    assert MODELS["language"] == Language()
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_token_by_token_equals_the_whole_and_padding_changes_nothing(name):
+    model = made(position=POSITIONS[name], key_heads=1)
+    whole = scores(model, TOKENS)
+    assert whole.shape == (5, 17)
+    np.testing.assert_allclose(step_by_step(model, TOKENS)[:4], whole[:4], atol=1e-5)
+    np.testing.assert_allclose(scores(model, TOKENS[:4]), whole[:4], atol=1e-5)
+
+
+def test_no_token_reaches_an_earlier_score():
+    model = made(mechanism=Linear())
+    one, other = scores(model, TOKENS), scores(model, TOKENS.at[3].set(8))
+    np.testing.assert_array_equal(other[:3], one[:3])
+    assert np.abs(other[3] - one[3]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.stateful))
+def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of_the_parallel_form(name):
+    config = Language(width=16, heads=2, mechanism=MECHANISMS[name].sized(8))
+    model = jax.jit(lambda: config.create(jax.random.key(0), SHAPE))()
+    answers = jnp.concatenate([jax.random.randint(jax.random.key(2), (8, 4), 3, 9), jnp.full((8, 1), 2)], axis=1)
+    given = jnp.concatenate([jnp.arange(9, 17)[:, None], answers[:, :-1]], axis=1)
+    ones = jnp.ones(5, bool)
+    model = overfitted(model, lambda model: jax.vmap(lambda tokens: model(tokens, ones))(given), answers)
+    decode = jax.jit(jax.vmap(lambda begin: greedy(model.step, model.start(5), begin, 2, 5)))
+    np.testing.assert_array_equal(decode(given[:, 0]), answers)
+
+
+def test_its_maps_are_those_of_each_layer_and_head():
+    config = Language(**SMALL, layers=3, key_heads=1)
+    seen = maps(config, filled(config, SHAPE), SHAPE, TOKENS, TOKENS != 0)
+    assert {name: map_.shape for name, map_ in seen.items()} == {"decoder": (3, 2, 5, 5)}
+
+
+def test_its_vectors_may_score_and_dropout_needs_a_key():
+    tied, free = made(tied=True, dropout=0.5), made(dropout=0.5)
+    assert len(jax.tree.leaves(free)) == len(jax.tree.leaves(tied)) + 2
+    run = jax.jit(lambda key: tied(TOKENS, TOKENS != 0, key))
+    assert np.abs(run(jax.random.key(1)) - run(jax.random.key(2))).max() > 0.01
+    np.testing.assert_array_equal(run(None), run(None))
+
+
+def test_a_sequence_beyond_a_learned_table_is_refused():
+    line = r"model.position=Learned\(length=7\) tells 7 positions, and a sequence has 8"
+    with pytest.raises(ValueError, match=line):
+        Language(**SMALL, position=Learned(7)).create(jax.random.key(0), SHAPE)
+    with pytest.raises(ValueError, match=r"tells 8 positions, and a sequence has 9"):
+        made(position=Learned(8)).start(9)
+
+
+def test_what_cannot_work_is_refused_when_it_is_built():
+    whole = next(each for each in MECHANISMS.values() if not each.stateful)
+    with pytest.raises(ValueError, match=r"model.mechanism=.* has no causal form"):
+        Language(mechanism=whole)
+    assert Language(mechanism=Softmax(), position=Floater()).attentions == {"decoder": Softmax()}

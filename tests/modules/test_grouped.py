@@ -1,0 +1,90 @@
+"""Query heads that share keys and values."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.cost import size
+from attnlab.mechanisms import MECHANISMS, Softmax
+from attnlab.modules.attention import Attention
+from attnlab.modules.position import POSITIONS
+
+from .test_attention import token_by_token, whole
+
+HEADS, WIDTH = 4, 16
+
+
+def made(key_heads, mechanism=None):
+    return jax.jit(lambda: Attention(jax.random.key(0), WIDTH, HEADS, mechanism or Softmax(), key_heads))()
+
+
+def repeated(grouped, key_heads, mechanism):
+    """The plain attention that a grouped one is: each key head's weights, once for every query head of its group."""
+    plain, times = made(HEADS, mechanism), HEADS // key_heads
+
+    def spread(plain, grouped):
+        for into, leaf in ((plain.w, np.asarray(grouped.w[...])), (plain.b, np.asarray(grouped.b[...]))):
+            by_head = leaf.reshape(*leaf.shape[:-1], key_heads, -1)
+            into.set_value(jnp.asarray(np.repeat(by_head, times, axis=-2).reshape(*leaf.shape[:-1], -1)))
+
+    for one, other in ((plain.k, grouped.k), (plain.v, grouped.v)):
+        spread(one, other)
+    for name in plain.tokens:
+        spread(plain.tokens[name], grouped.tokens[name])
+    for name in plain.learned:
+        plain.learned[name].set_value(jnp.asarray(np.repeat(np.asarray(grouped.learned[name][...]), times, axis=0)))
+    plain.q, plain.o = grouped.q, grouped.o
+    return plain
+
+
+def x(T=5):
+    return jax.random.normal(jax.random.key(1), (T, WIDTH))
+
+
+def one_that(has):
+    """The first mechanism that has what is asked of it, nothing being fixed by head."""
+    return [name for name, each in MECHANISMS.items() if has(each) and each.stateful and not each.heads(HEADS)][:1]
+
+
+SHARING = ["softmax", *one_that(lambda each: each.tokens), *one_that(lambda each: each.learned)]
+
+
+@pytest.mark.parametrize(("name", "key_heads"), [("softmax", 1), *((name, 2) for name in SHARING)])
+def test_it_is_plain_attention_with_keys_and_values_repeated(name, key_heads):
+    mechanism = MECHANISMS[name].sized(8)
+    grouped = made(key_heads, mechanism)
+    plain = repeated(grouped, key_heads, mechanism)
+    np.testing.assert_allclose(whole(grouped, x())[0], whole(plain, x())[0], atol=1e-6)
+
+
+def test_as_many_key_heads_as_heads_is_plain():
+    a, b = made(HEADS), made(None)
+    for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(whole(a, x())[0], whole(b, x())[0])
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].stateful])
+def test_the_state_is_remembered_once_a_key_head(name):
+    mechanism = MECHANISMS[name].sized(8)
+    grouped, plain = (jax.eval_shape(lambda n=n: made(n, mechanism)) for n in (1, None))
+    sizes = [size(jax.eval_shape(lambda m=m: m.start(8, jnp.float32))) for m in (grouped, plain)]
+    assert sizes[1] == HEADS * sizes[0]
+    # Traced alone: that no part of the state becomes a query's.
+    assert jax.eval_shape(token_by_token, grouped, x()).shape == (5, WIDTH)
+
+
+@pytest.mark.parametrize("name", ["softmax", "linear"])
+def test_token_by_token_equals_the_whole(name):
+    grouped = made(2, MECHANISMS[name])
+    np.testing.assert_allclose(token_by_token(grouped, x()), whole(grouped, x())[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["shaw", "alibi", "t5", "rotary"])
+def test_positions_are_those_of_query_heads(name):
+    grouped = made(2)
+    plain = repeated(grouped, 2, Softmax())
+    position = POSITIONS[name].create(jax.random.key(2), WIDTH, HEADS, 1, causal=True)
+    run = jax.jit(lambda module, x: module.whole(x, None, position)[0])
+    np.testing.assert_allclose(run(grouped, x()), run(plain, x()), atol=1e-6)

@@ -1,0 +1,110 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.ops import linear
+
+pytestmark = pytest.mark.usefixtures("x64")
+T, M, V = 5, 3, 2
+
+
+def drawn(seed=0):
+    """A state, features of queries and keys, and values."""
+    rng = np.random.default_rng(seed)
+    return [jnp.asarray(rng.normal(size=s)) for s in ((M, V), (T, M), (T, M), (T, V))]
+
+
+def test_a_chunk_is_the_recurrence():
+    state, q, k, v = map(np.asarray, drawn())
+    pairs, all_ = np.tril(np.ones((T, T), bool)), np.ones(T, bool)
+    y, after = linear.chunk(*drawn(), pairs, all_, all_, np.array(True))
+    for t in range(T):
+        state = state + np.outer(k[t], v[t])
+        np.testing.assert_allclose(y[t], q[t] @ state, atol=1e-12)
+    np.testing.assert_allclose(after, state, atol=1e-12)
+
+
+def test_a_chunk_weighs_what_reaches_it():
+    state, q, k, v = drawn()
+    rng = np.random.default_rng(1)
+    pairs, sees, stays = (jnp.asarray(rng.normal(size=s)) for s in ((T, T), (T,), (T,)))
+    y, after = linear.chunk(state, q, k, v, pairs, sees, stays, jnp.asarray(0.5))
+    np.testing.assert_allclose(y, (q @ k.T * pairs) @ v + sees[:, None] * (q @ state), atol=1e-12)
+    np.testing.assert_allclose(after, 0.5 * state + (k * stays[:, None]).T @ v, atol=1e-12)
+    # Nothing sees the state, and nothing stays: no number in them matters.
+    none = np.zeros(T, bool)
+    _, after = linear.chunk(state * jnp.nan, q, k, v, pairs, none, none, np.array(False))
+    assert not np.any(after)
+
+
+def reach_of(keep, run, before=0):
+    """The reach of kept tokens of the given runs."""
+    keep, run = np.array(keep, bool), np.array(run)
+    pairs = np.tril(run[:, None] == run[None, :]) & keep[:, None] & keep[None, :]
+    return linear.Reach(pairs, keep & (run == before), keep & (run == run[-1]), np.array(run[-1] == before))
+
+
+@pytest.mark.parametrize(
+    ("keep", "run"), [([1] * 5, [0] * 5), ([0, 1, 1, 0, 1], [0] * 5), ([1, 1, 0, 1, 1], [0, 0, 0, 1, 1])]
+)
+def test_scaled_keys_are_those_of_their_true_size_up_to_a_factor_a_query(keep, run):
+    state, q, k, v = drawn()
+    scale, peak = jnp.asarray(np.random.default_rng(2).normal(size=T) * 3), jnp.asarray(1.5)
+    reach = reach_of(keep, run)
+    plain, plain_after = linear.chunk(state * jnp.exp(peak), q, k * jnp.exp(scale)[:, None], v, *reach)
+    relative, after_peak = linear.relative(scale, peak, reach)
+    y, after = linear.chunk(state, q, k, v, *relative)
+    seen = [
+        max([float(peak)] * bool(reach.sees[t]) + [float(scale[j]) for j in range(T) if reach.pairs[t, j]], default=0)
+        for t in range(T)
+    ]
+    np.testing.assert_allclose(y * np.exp(seen)[:, None], plain, atol=1e-12)
+    np.testing.assert_allclose(after * jnp.exp(after_peak), plain_after, atol=1e-12)
+
+
+def test_scales_of_any_size_and_of_later_keys_are_harmless():
+    scale = jnp.array([-1e9, 3e9, 0.0, -1e9, 1e9])
+    reach = reach_of([1] * 5, [0] * 5)
+    weights, peak = linear.relative(scale, jnp.asarray(linear.NONE), reach)
+    assert all(np.isfinite(x).all() for x in weights)
+    assert peak == 3e9
+    # The first query sees its own key whole, though later ones are beyond all measure larger.
+    np.testing.assert_array_equal(weights.pairs[:2], [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
+    assert not np.any(linear.relative(scale, peak, reach_of([0] * 5, [0] * 5))[0].pairs)
+
+
+def test_fading_is_relative_to_the_largest_allowed():
+    scale = jnp.array([0.0, 2.0, 900.0])
+    allowed = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 0]], bool)
+    faded = linear.fade(scale, allowed)
+    np.testing.assert_allclose(faded, [[np.exp(-2), 1, 0], [0, 0, 1], [0, 0, 0]], atol=1e-300)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_share_of_next_to_nothing_is_zero_and_its_gradient_finite(dtype):
+    total = jnp.array([[0.0], [1e-310], [3e-38], [-1e-35], [2e-30], [-2.0]]).astype(dtype)
+    # Of values near three: the numerator is as small as the denominator.
+    y, back = jax.vjp(linear.share, total * jnp.full((1, 4), 3, dtype), total)
+    gradients = back(jnp.full((6, 4), 100, dtype))
+    assert all(np.isfinite(g).all() for g in gradients)
+    counted = np.abs(total[:, 0]) > (2e-31 if dtype == "float32" else 4e-301)
+    np.testing.assert_allclose(y[counted], np.full((counted.sum(), 4), 3), rtol=1e-6)
+    assert not np.any(y[~counted])
+    assert not any(np.any(g[~counted]) for g in gradients)
+
+
+def test_the_column_of_ones_carries_the_sum():
+    _, q, k, v = drawn()
+    q, k = jnp.abs(q), jnp.abs(k)
+    y = linear.normalise(q @ linear.gather(k, linear.with_ones(v)))
+    weights = q @ k.T
+    np.testing.assert_allclose(y, weights / weights.sum(1, keepdims=True) @ v, atol=1e-12)
+
+
+def test_the_smallest_total_is_found_among_the_queries_that_see_a_key():
+    q, k = jnp.array([[1.0, 0], [0, 1], [5, 5]]), jnp.array([[2.0, -3], [1, 3.5]])
+    allowed = np.array([[1, 1], [1, 1], [0, 0]], bool)
+    # Totals 3, .5 and none.
+    assert linear.smallest_total(q, k, allowed) == 0.5
+    assert linear.smallest_total(q, k, np.zeros((3, 2), bool)) == np.inf

@@ -1,0 +1,340 @@
+"""What is true of attention, and what is often printed and false: each by numbers, of the mechanisms themselves."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.ops.conv import conv_1d, conv_2d
+from attnlab.ops.feature import EluPlusOne, Identity
+from attnlab.ops.mask import Causal, Edges, Full
+from attnlab.ops.position import rotary, sinusoidal
+from attnlab.ops.score import dot, scaled_dot
+from attnlab.ops.softmax import masked_softmax
+from tests.mechanisms.contract import attend, inputs, weights
+
+pytestmark = pytest.mark.usefixtures("x64")
+LINEAR = [name for name, mechanism in MECHANISMS.items() if isinstance(mechanism, Linear)]
+UNNORMALISED = Linear(feature=Identity(), normalise=False)
+
+
+def normal(seed, *shapes):
+    keys = jax.random.split(jax.random.key(seed), len(shapes))
+    return [jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True)]
+
+
+def rank(matrix):
+    """How many singular values are above 1e-10 of the largest: rounding in float64 leaves some 1e-16 of it."""
+    values = np.linalg.svd(np.asarray(matrix), compute_uv=False)
+    return int((values > 1e-10 * values[0]).sum())
+
+
+# Why scores are scaled by √K.
+
+
+@pytest.mark.parametrize("K", [16, 64, 256])
+def test_a_product_of_unit_vectors_has_variance_k_and_scaled_one(K):
+    N = 20_000
+    q, k = normal(K, (N, K), (N, K))
+    products = jax.jit(jax.vmap(lambda q, k: jnp.stack([dot(q, k)[0, 0], scaled_dot(q, k)[0, 0]])))
+    for found, expected in zip(np.var(products(q[:, None], k[:, None]), axis=0), (K, 1), strict=True):
+        # The excess kurtosis of q·k is 6/K, so this is the standard error of a variance over N pairs.
+        error = expected * np.sqrt((2 + 6 / K) / N)
+        assert abs(found - expected) <= 4 * error
+        assert error <= 0.011 * expected
+
+
+def test_unscaled_scores_saturate_softmax_and_starve_its_gradient():
+    def slope(score, K, T=64):
+        """The size of the derivative of the weights by their scores, in the mean over queries."""
+        q, k = normal(K, (T, K), (T, K))
+        by_scores = jax.vmap(jax.jacfwd(lambda s: masked_softmax(s[None], jnp.ones((1, T), bool))[0]))
+        return float(jnp.linalg.norm(by_scores(score(q, k)), axis=(1, 2)).mean())
+
+    widths = (4, 64, 1024)
+    scaled, unscaled = ([slope(score, K) for K in widths] for score in (scaled_dot, dot))
+    # Scaled, no width is worse than another; unscaled, it falls as the width grows, for most queries to nothing.
+    assert max(scaled) <= 1.5 * min(scaled)
+    assert unscaled[0] > 2 * unscaled[1] or unscaled[1] > 2 * unscaled[2]
+    q, k = normal(9, (64, 1024), (64, 1024))
+    peak = {score: masked_softmax(score(q, k), jnp.ones((64, 64), bool)).max(axis=1) for score in (dot, scaled_dot)}
+    assert np.median(peak[dot]) > 0.99
+    assert np.median(peak[scaled_dot]) < 0.3
+
+
+# The gradient.
+
+
+def test_the_gradient_of_softmax_attention_by_its_query():
+    q, k, v, _ = inputs(Softmax(), 5, 7)
+    found = jax.jit(jax.jacobian(lambda q: Softmax().attend(q, k, v)))(q)
+    alpha, k, v = (np.asarray(x) for x in (weights(Softmax(), q, k), k, v))
+    root, diagonal = np.sqrt(q.shape[1]), []
+    for t in range(5):
+        mean = sum(alpha[t, m] * k[m] for m in range(7))
+        # ∂y_t/∂q_t = (1/√K) Σ_n α_tn v_nᵀ (k_n − Σ_m α_tm k_m), [V K]
+        formula = sum(alpha[t, n] * np.outer(v[n], k[n] - mean) for n in range(7)) / root
+        np.testing.assert_allclose(found[t, :, t], formula, atol=1e-12)
+        alone = sum(alpha[t, n] * (1 - alpha[t, n]) * np.outer(v[n], k[n]) for n in range(7)) / root
+        diagonal.append(np.abs(found[t, :, t] - alone).max() / np.abs(formula).max())
+        assert not np.any(np.delete(found[t], t, axis=1)), "y_t depends on no other query"
+    assert min(diagonal) > 0.05, "the diagonal of softmax's Jacobian is not the whole of it"
+
+
+# Rank.
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_rank_of_a_linear_map_is_at_most_the_number_of_features(name):
+    mechanism, T = MECHANISMS[name], 40
+    q, k, _, extra = inputs(mechanism, T)
+    M = mechanism.feature.dim(q.shape[1])
+    assert rank(weights(mechanism, q, k, **extra)) <= M
+    causal = weights(mechanism, q, k, Causal(), **extra)
+    assert rank(causal[T // 2 :, : T // 2]) <= M
+
+
+def test_softmax_lifts_that_bound():
+    # In exact arithmetic the rank is full; T is small enough for float64 to see it.
+    q, k, _, _ = inputs(Softmax(), 16)
+    assert rank(weights(Softmax(), q * 3, k)) == 16
+    elu = Linear(feature=EluPlusOne())
+    assert rank(weights(elu, q * 3, k)) == 4
+
+
+def test_causal_maps_are_full_and_their_blocks_off_the_diagonal_tell():
+    q, k, _, _ = inputs(Softmax(), 16)
+    soft, linear = (weights(mechanism, q * 3, k, Causal()) for mechanism in (Softmax(), Linear()))
+    assert (rank(soft), rank(linear)) == (16, 16)
+    assert rank(soft[8:, :8]) == 8
+    assert rank(linear[8:, :8]) == 4
+
+
+# What heads do.
+
+H, WIDTH, T = 3, 4, 16
+
+
+def by_heads(mechanism, mask=Full()):
+    """q, k, v [H T K]; what each head answers; and its map."""
+    q, k, v = normal(5, *[(H, T, WIDTH)] * 3)
+    y = jax.jit(jax.vmap(lambda q, k, v: mechanism.attend(q, k, v, mask)))(q, k, v)
+    return q, k, v, y, jnp.stack([weights(mechanism, q[h] * 3, k[h], mask) for h in range(H)])
+
+
+def joined(x):
+    """Heads [H T K] side by side, [T H·K]."""
+    return jnp.moveaxis(x, 0, 1).reshape(x.shape[1], -1)
+
+
+def test_unnormalised_linear_heads_are_one_head_that_keeps_its_diagonal_blocks():
+    q, k, v, y, maps = by_heads(UNNORMALISED)
+    state = joined(k).T @ joined(v)
+    blocks = np.kron(np.eye(H), np.ones((WIDTH, WIDTH)))
+    np.testing.assert_allclose(joined(y), joined(q) @ (state * blocks), atol=1e-10)
+    one = attend(UNNORMALISED, joined(q), joined(k), joined(v))
+    np.testing.assert_allclose(one, joined(q) @ state, atol=1e-10)
+    assert np.abs(joined(y) - one).max() > 1, "the other blocks are what one wide head has and heads have not"
+    assert [rank(each) for each in maps] == [WIDTH] * H
+    np.testing.assert_allclose(rank(jnp.concatenate(list(maps))), H * WIDTH)
+
+
+def test_softmax_lifts_the_rank_of_every_head():
+    _, _, _, _, maps = by_heads(Softmax())
+    assert [rank(each) for each in maps] == [T] * H
+
+
+def test_linear_heads_are_one_only_where_they_share_scores_or_values():
+    q, k, v, _, _ = by_heads(UNNORMALISED)
+    out = normal(6, (H, WIDTH, WIDTH))[0]
+    y = lambda q, v: jnp.stack([attend(UNNORMALISED, q[h], k[h], v[h]) for h in range(H)])
+    mixed = lambda y: jnp.einsum("htv,hvd->td", y, out)
+    # Different scores, different values: no map mixes the values of all heads.
+    best = np.linalg.lstsq(np.asarray(joined(v)), np.asarray(joined(y(q, v))), rcond=None)[0]
+    assert np.abs(joined(v) @ best - joined(y(q, v))).max() > 1
+    # The same scores: one head, whose values are Σ_h v_h W_h.
+    alike = jnp.stack([attend(UNNORMALISED, q[0], k[0], v[h]) for h in range(H)])
+    np.testing.assert_allclose(mixed(alike), attend(UNNORMALISED, q[0], k[0], mixed(v)), atol=1e-9)
+    # The same values after W_h: one head of width H·K.
+    shared = jnp.stack([v[0]] * H)
+    wide = attend(UNNORMALISED, joined(q), joined(k), v[0])
+    np.testing.assert_allclose(y(q, shared).sum(axis=0), wide, atol=1e-9)
+
+
+# Order.
+
+
+@pytest.mark.parametrize("name", ["softmax", "sigmoid", "linear", "performer", "taylor"])
+def test_without_positions_and_unmasked_attention_is_permutation_equivariant(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 9)
+    order = jax.random.permutation(jax.random.key(1), 9)
+
+    def apart(move, mask=Full()):
+        """How far permuting before is from permuting after, where `move` knows of positions."""
+        mixed = attend(mechanism, *(move(x) for x in (q, k)), v, mask, **extra)
+        permuted = attend(mechanism, *(move(x[order]) for x in (q, k)), v[order], mask, **extra)
+        return float(jnp.abs(permuted - mixed[order]).max())
+
+    at = jnp.arange(9, dtype=jnp.int32)
+    assert apart(lambda x: x) < 1e-12
+    assert apart(lambda x: x + sinusoidal(at, 4, x.dtype)) > 1e-3
+    assert apart(lambda x: rotary(x, at)) > 1e-3
+    assert apart(lambda x: x, Causal()) > 1e-3, "a causal mask alone tells tokens apart"
+
+
+@pytest.mark.parametrize("name", ["linformer", "synthesizer"])
+def test_what_learns_something_for_every_position_is_not(name):
+    mechanism = MECHANISMS[name].sized(9)
+    q, k, v, extra = inputs(mechanism, 9)
+    order = jax.random.permutation(jax.random.key(1), 9)
+    permuted = attend(mechanism, q[order], k[order], v[order], **extra)
+    assert np.abs(permuted - attend(mechanism, q, k, v, **extra)[order]).max() > 1e-3
+
+
+# A convolution is a special case of self-attention (Cordonnier et al. 2020).
+
+
+def convolution_by_attention(x, w, scale=50.0, border=True, width=None):
+    """H = k² heads whose scores know relative positions alone, and look at one pixel each.
+
+    Head h scores the shift δ from query to key by r_δ·u_h = −scale |δ − Δ_h|² + a constant of the query, with
+    r_δ = (|δ|², δ₁, δ₂) (theorem 1). Keys stand at every pixel and, if `border`, at the zeros around the image; w of
+    the head is split into W_v and W_o of `width` between them.
+    """
+    (rows, columns, C), (size, _, _, D) = x.shape, w.shape
+    reach = (size - 1) // 2
+    around = reach if border else 0
+    padded = jnp.pad(x, [(around, around)] * 2 + [(0, 0)])
+    grid = lambda height, breadth: jnp.stack(jnp.indices((height, breadth)), axis=-1).reshape(-1, 2)
+    queries, keys = grid(rows, columns), grid(rows + 2 * around, columns + 2 * around) - around
+    shifts = (grid(size, size) - reach).astype(x.dtype)
+    width = min(C, D) if width is None else width
+    left, values, right = jnp.linalg.svd(w.reshape(size * size, C, D), full_matrices=False)
+    w_v, w_o = left[:, :, :width] * values[:, None, :width], right[:, :width]
+
+    def head(shift, w_v, w_o):
+        u = -scale * jnp.concatenate([jnp.ones(1), -2 * shift])
+
+        def score(q, i, j):
+            delta = (keys[j][None, :, :] - queries[i][:, None, :]).astype(x.dtype)
+            return jnp.concatenate([jnp.sum(delta**2, axis=-1, keepdims=True), delta], axis=-1) @ u
+
+        i, j = jnp.arange(len(queries)), jnp.arange(len(keys))
+        content = jnp.zeros((len(queries), 1)), jnp.zeros((len(keys), 1))
+        return Softmax().attend(*content, padded.reshape(-1, C) @ w_v, i=i, j=j, bias=score) @ w_o
+
+    return jax.vmap(head)(shifts, w_v, w_o).sum(axis=0).reshape(rows, columns, D)
+
+
+@pytest.mark.parametrize(("C", "D"), [(3, 5), (4, 2)])
+def test_attention_reproduces_a_convolution_to_rounding(C, D):
+    x, w = normal(C, (5, 6, C), (3, 3, C, D))
+    run = jax.jit(convolution_by_attention, static_argnames=("scale", "border", "width"))
+    exact = conv_2d(x, w)
+    apart = lambda y: np.abs(np.asarray(y - exact)) / np.abs(exact).max()
+    assert apart(run(x, w)).max() <= 1e-14
+    # What it needs: a scale at which softmax is one, zeros around the image, and values wide enough.
+    assert apart(run(x, w, scale=5.0)).max() > 1e-3
+    bare = apart(run(x, w, border=False))
+    assert bare[1:-1, 1:-1].max() <= 1e-14
+    assert bare.max() > 1e-2
+    assert apart(run(x, w, width=min(C, D) - 1)).max() > 1e-2
+
+
+def test_two_stacked_filters_of_width_three_see_five_inputs_and_not_six():
+    x, one, other = normal(0, (11, 1), (3, 1, 1), (3, 1, 1))
+    seen = jax.jacobian(lambda x: conv_1d(conv_1d(x, one), other)[5, 0])(x)[:, 0]
+    np.testing.assert_array_equal(np.flatnonzero(seen), [3, 4, 5, 6, 7])
+
+
+# Cost.
+
+
+def test_attending_grows_with_the_square_of_the_length_and_linear_attention_with_the_length():
+    grown = lambda mechanism: mechanism.cost(4096, 4096, 64, 64).flops / mechanism.cost(2048, 2048, 64, 64).flops
+    assert grown(Softmax()) == pytest.approx(4, rel=0.01)
+    assert grown(Linear()) == pytest.approx(2, rel=0.01)
+    # The last product of linear attention is O(T·M·V), as its first: not O(T·D).
+    M = 64
+    flops = Linear(normalise=False).cost(1000, 1000, M, 32).flops
+    assert flops >= 1000 * M * 32 * 2 * 2
+
+
+def test_a_token_decoded_costs_softmax_more_the_longer_the_past_and_linear_attention_the_same():
+    past = (256, 512, 1024)
+    soft = [Softmax().cost(1, n, 64, 64) for n in past]
+    for shorter, longer in itertools.pairwise(soft):
+        assert longer.flops == 2 * shorter.flops
+        assert longer.bytes / shorter.bytes == pytest.approx(2, rel=0.02)
+        assert longer.state_bytes == 2 * shorter.state_bytes
+
+    def counted(mechanism, length):
+        """Operations and bytes of one step, as the compiler counts them, in a room for `length` tokens."""
+        state = mechanism.start(length, 64, 64, jnp.float32)
+        token = jnp.ones((1, 64), jnp.float32)
+        told = jax.jit(mechanism.extend).lower(state, token, token, token).compile().cost_analysis()
+        return told["flops"], told["bytes accessed"]
+
+    assert len({Linear().cost(n, n, 64, 64, 1).state_bytes for n in past}) == 1
+    assert len({counted(Linear(), n) for n in past}) == 1
+    (few, little), (many, much) = counted(Softmax(), 256), counted(Softmax(), 1024)
+    assert 3 < many / few < 5
+    assert 3 < much / little < 5
+
+
+# Positions.
+
+
+def test_after_projections_products_of_sinusoids_no_longer_tell_the_distance_alone():
+    p = sinusoidal(jnp.arange(20, dtype=jnp.int32), 16, jnp.float64)
+    w_q, w_k = normal(0, (16, 16), (16, 16))
+    plain, projected = p @ p.T, (p @ w_q) @ (p @ w_k).T
+    for distance in (0, 3):
+        assert np.ptp(np.diagonal(plain, distance)) < 1e-10
+        assert np.ptp(np.diagonal(projected, distance)) > 1
+
+
+def test_turning_before_a_feature_map_is_not_relative_and_after_it_is_but_loses_the_sign():
+    feature, at = EluPlusOne(), jnp.arange(24, dtype=jnp.int32)
+    q, k = (jnp.tile(x, (24, 1)) for x in normal(2, (1, 8), (1, 8)))
+    phi = lambda x: feature.query(x, at).rows
+    before = phi(rotary(q, at)) @ phi(rotary(k, at)).T
+    after = rotary(phi(q), at) @ rotary(phi(k), at).T
+    assert np.ptp(np.diagonal(before, 3)) > 0.1
+    assert (before > 0).all()
+    assert np.ptp(np.diagonal(after, 3)) < 1e-10
+    assert (after < 0).any()
+
+
+# Often printed, and wrong.
+
+
+def test_the_softmax_is_over_keys():
+    q, k, _, _ = inputs(Softmax(), 5, 7)
+    map_ = weights(Softmax(), q, k)
+    np.testing.assert_allclose(map_.sum(axis=1), np.ones(5), atol=1e-12)
+    assert np.abs(map_.sum(axis=0) - 5 / 7).max() > 0.1
+
+
+def test_a_pair_scored_zero_still_has_weight_and_one_without_an_edge_has_none():
+    q, k, _, _ = inputs(Softmax(), 4)
+    edges = jnp.asarray(np.array([[1, 0, 1, 0], [0, 1, 1, 1], [1, 1, 1, 0], [0, 0, 0, 1]], bool))
+    map_ = weights(Softmax(), q, k, Edges(edges))
+    zeroed = masked_softmax(jnp.where(edges, scaled_dot(q, k), 0), jnp.ones((4, 4), bool))
+    assert not np.any(map_[~edges])
+    assert (zeroed[~edges] > 0.01).all()
+    # Nor is it enough to strike weights out after the softmax: the rest no longer sum to one.
+    struck = weights(Softmax(), q, k) * edges
+    assert (struck.sum(axis=1) < 0.999).all()
+    np.testing.assert_allclose(struck / struck.sum(axis=1, keepdims=True), map_, atol=1e-12)
+
+
+def test_two_seven_and_a_half_comes_of_weights_rounded_first():
+    scores, v = np.array([[2.0, 4, 4]]), np.array([[1.0, 2, 3], [2, 8, 0], [2, 6, 3]])
+    share = masked_softmax(jnp.asarray(scores), jnp.ones((1, 3), bool))
+    np.testing.assert_allclose(share @ v, [[1.93662106, 6.68310531, 1.59506841]], atol=5e-9)
+    np.testing.assert_array_equal(np.floor(2 * np.asarray(share) + 0.5) / 2 @ v, [[2.0, 7.0, 1.5]])

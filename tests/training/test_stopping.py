@@ -1,0 +1,132 @@
+"""Lanes that are done before the last step."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.config import Train
+from attnlab.training.loop import Interrupted, fit
+from attnlab.training.state import State
+from attnlab.training.stopping import judge
+from attnlab.training.trainer import Trainer
+from tests.training.test_loop import Listener, leaves, plain
+
+
+def lanes(count, step=10):
+    full = lambda value, dtype: jnp.full((count,), value, dtype)
+    return State(
+        None, None, None, full(0.1, "float32"), full(step, "int32"), full(-1, "int32"),
+        full(-1, "int32"), full(-jnp.inf, "float32"), full(0, "int32"),
+    )  # fmt: skip
+
+
+def judged(train, *evaluations, higher=False):
+    state = lanes(len(evaluations[0]))
+    for n, values in enumerate(evaluations, start=1):
+        state = judge(train, replace(state, step=jnp.full_like(state.step, 10 * n)), np.array(values), higher)
+    return state
+
+
+def test_a_lane_stops_where_it_reaches_the_target_and_its_neighbour_goes_on():
+    state = judged(Train(target=0.1), [0.5, 0.2], [0.1, 0.2], [0.5, 0.2])
+    np.testing.assert_array_equal(state.stopped, [20, -1])
+    np.testing.assert_array_equal(judged(Train(target=0.9), [0.95, 0.5], higher=True).stopped, [10, -1])
+
+
+def test_a_lane_stops_after_so_many_evaluations_without_a_gain():
+    # An equal value is no gain, nor is one that is not a number; a gain starts the count again.
+    state = judged(Train(patience=2), [3.0, 3.0], [3.0, 2.0], [np.nan, 2.0], [1.0, 1.0])
+    np.testing.assert_array_equal(state.stopped, [30, -1])
+    np.testing.assert_allclose(state.best, [-3.0, -1.0])
+
+
+def test_a_lane_that_diverged_is_not_done():
+    state = replace(lanes(2), died=jnp.array([5, -1], "int32"))
+    np.testing.assert_array_equal(judge(Train(target=1.0), state, np.array([0.0, 0.0]), False).stopped, [-1, 10])
+
+
+class Falling:
+    """A problem whose validation metric is the model's own number, which Adam carries down."""
+
+    metric, higher = "height", False
+
+    def batch(self, seed, step, size):
+        return {"x": np.ones((size, 1 + seed), np.float32)}
+
+    def loss(self, model, batch, key):
+        return jnp.mean(model["w"] * batch["x"]), {}
+
+    def answer(self, model, batch):
+        return {"w": model["w"]}
+
+    def examination(self, part, limit=None):
+        return [{"x": np.ones((1, 1), np.float32)}]
+
+    def score(self, part, answers, limit=None):
+        return {"height": float(answers[0]["w"])}
+
+
+def train(folder, rows, config, progress=None):
+    trainer = Trainer(lambda key: {"w": jnp.ones(())}, Falling(), config)
+
+    def cut(step):
+        rows[:] = [row for row in rows if row["step"] <= step]
+
+    return fit(trainer, Checkpoints(folder), rows.extend, cut, progress or Listener())
+
+
+CONFIG = Train(
+    steps=100, batch_size=2, learning_rate=(0.1, 0.01), schedule="constant", warmup=0, clip=0.0, seeds=1,
+    evaluate_every=5, save_every=20, target=0.25,
+)  # fmt: skip
+
+
+def test_a_lane_that_is_done_keeps_its_model_and_the_run_ends_with_the_last(tmp_path):
+    rows = []
+    fitted = train(tmp_path, rows, CONFIG)
+    # Adam falls by its rate a step: 1 − 0.1·10 = 0 and 1 − 0.01·75 = 0.25.
+    assert fitted.step in (75, 80)
+    np.testing.assert_array_equal(fitted.state.stopped, [10, fitted.step])
+    np.testing.assert_allclose(fitted.state.model["w"], [0.0, 1 - 0.01 * fitted.step], atol=1e-3)
+    assert max(row["step"] for row in rows) == fitted.step
+    assert Checkpoints(tmp_path).steps()[-1] == fitted.step
+
+
+def test_without_a_rule_nobody_stops(tmp_path):
+    fitted = train(tmp_path, [], replace(CONFIG, target=None))
+    assert fitted.step == 100
+    np.testing.assert_array_equal(fitted.state.stopped, [-1, -1])
+
+
+def test_interrupted_and_resumed_stops_at_the_same_step(tmp_path):
+    rows, other = [], []
+    whole = train(tmp_path / "whole", rows, CONFIG)
+    for stop in (12, 60):
+        with pytest.raises(Interrupted):
+            train(tmp_path / "parts", other, CONFIG, Listener(stop=stop))
+    again = train(tmp_path / "parts", other, CONFIG)
+    assert plain(other) == plain(rows)
+    for a, b in zip(leaves(whole.state), leaves(again.state), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_done_before_is_done_at_once(tmp_path):
+    train(tmp_path, [], CONFIG)
+    assert train(tmp_path, [], CONFIG).seconds_per_step is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"patience": -1}, "train.patience=-1 must be 0 or more"),
+        ({"patience": 1.5}, "train.patience=1.5 must be a whole number"),
+        ({"target": float("nan")}, "train.target=nan must be a finite number, or none"),
+        ({"target": "low"}, "train.target='low' must be a number"),
+    ],
+)
+def test_what_cannot_be_names_the_field(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Train(**fields)
