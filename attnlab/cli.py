@@ -138,6 +138,11 @@ def _experiment(parser: Parser) -> None:
     )
 
 
+def _show_options(parser: Parser) -> None:
+    _experiment(parser)
+    parser.add_argument("--roofline", action="store_true", help="which operations computing bounds, and which memory")
+
+
 def _run_options(parser: Parser) -> None:
     _experiment(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)")
@@ -184,10 +189,10 @@ VERBS = {
         lambda parser: parser.add_argument("kind", nargs="?", metavar="KIND"),
     ),
     "show": Verb(
-        "FILE [field=value …]",
-        "an experiment's fields; parameters, FLOPs, state, memory; nothing runs",
+        "FILE [field=value …] [--roofline]",
+        "an experiment's fields; parameters, FLOPs, state, memory; nothing is trained",
         verbs.show,
-        _experiment,
+        _show_options,
     ),
     "run": Verb(
         "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh]",

@@ -68,7 +68,7 @@ def tree(folder):
 
 FILE = "experiments/small.py"
 MALFORMED = [
-    ([], 2, "say what to do: list, show, run, report, sample, data"),
+    ([], 2, "say what to do: list, show, run, report, sample, parity, bench, data"),
     (["rnu", FILE], 2, "'rnu' is no verb; nearest: 'run'; known: list, show"),
     (["--verison"], 2, "--verison is no option; nearest: '--version'"),
     (["-q"], 2, "-q is no option"),

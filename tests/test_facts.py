@@ -22,8 +22,8 @@ UNNORMALISED = Linear(feature=Identity(), normalise=False)
 
 
 def normal(seed, *shapes):
-    keys = jax.random.split(jax.random.key(seed), len(shapes))
-    return [jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True)]
+    rng = np.random.default_rng(seed)
+    return [jnp.asarray(rng.normal(size=shape)) for shape in shapes]
 
 
 def rank(matrix):
@@ -35,7 +35,7 @@ def rank(matrix):
 # Why scores are scaled by √K.
 
 
-@pytest.mark.parametrize("K", [16, 64, 256])
+@pytest.mark.parametrize("K", [16, 256])
 def test_a_product_of_unit_vectors_has_variance_k_and_scaled_one(K):
     N = 20_000
     q, k = normal(K, (N, K), (N, K))
@@ -48,21 +48,22 @@ def test_a_product_of_unit_vectors_has_variance_k_and_scaled_one(K):
 
 
 def test_unscaled_scores_saturate_softmax_and_starve_its_gradient():
-    def slope(score, K, T=64):
-        """The size of the derivative of the weights by their scores, in the mean over queries."""
+    def shares(score, K, T=64):
         q, k = normal(K, (T, K), (T, K))
-        by_scores = jax.vmap(jax.jacfwd(lambda s: masked_softmax(s[None], jnp.ones((1, T), bool))[0]))
-        return float(jnp.linalg.norm(by_scores(score(q, k)), axis=(1, 2)).mean())
+        return np.asarray(jax.jit(lambda q, k: masked_softmax(score(q, k), np.ones((T, T), bool)))(q, k))
+
+    def slope(score, K):
+        """The size of the derivative of the weights by their scores, diag(w) − wᵀw, in the mean over queries."""
+        return np.mean([np.linalg.norm(np.diag(w) - np.outer(w, w)) for w in shares(score, K)])
 
     widths = (4, 64, 1024)
     scaled, unscaled = ([slope(score, K) for K in widths] for score in (scaled_dot, dot))
     # Scaled, no width is worse than another; unscaled, it falls as the width grows, for most queries to nothing.
     assert max(scaled) <= 1.5 * min(scaled)
-    assert unscaled[0] > 2 * unscaled[1] or unscaled[1] > 2 * unscaled[2]
-    q, k = normal(9, (64, 1024), (64, 1024))
-    peak = {score: masked_softmax(score(q, k), jnp.ones((64, 64), bool)).max(axis=1) for score in (dot, scaled_dot)}
-    assert np.median(peak[dot]) > 0.99
-    assert np.median(peak[scaled_dot]) < 0.3
+    assert unscaled == sorted(unscaled, reverse=True)
+    assert unscaled[-1] < 0.5 * unscaled[0]
+    assert np.median(shares(dot, 1024).max(axis=1)) > 0.99
+    assert np.median(shares(scaled_dot, 1024).max(axis=1)) < 0.3
 
 
 # The gradient.
@@ -108,7 +109,9 @@ def test_softmax_lifts_that_bound():
 def test_causal_maps_are_full_and_their_blocks_off_the_diagonal_tell():
     q, k, _, _ = inputs(Softmax(), 16)
     soft, linear = (weights(mechanism, q * 3, k, Causal()) for mechanism in (Softmax(), Linear()))
-    assert (rank(soft), rank(linear)) == (16, 16)
+    for map_ in (soft, linear):
+        assert not np.triu(map_, 1).any()
+        assert np.diagonal(map_).min() > 0, "a triangle with no zero on its diagonal has full rank"
     assert rank(soft[8:, :8]) == 8
     assert rank(linear[8:, :8]) == 4
 
@@ -118,16 +121,18 @@ def test_causal_maps_are_full_and_their_blocks_off_the_diagonal_tell():
 H, WIDTH, T = 3, 4, 16
 
 
-def by_heads(mechanism, mask=Full()):
-    """q, k, v [H T K]; what each head answers; and its map."""
+def by_heads(mechanism):
+    """q, k, v [H T K]; what each head answers [H T K]; and its map [H T T]."""
     q, k, v = normal(5, *[(H, T, WIDTH)] * 3)
-    y = jax.jit(jax.vmap(lambda q, k, v: mechanism.attend(q, k, v, mask)))(q, k, v)
-    return q, k, v, y, jnp.stack([weights(mechanism, q[h] * 3, k[h], mask) for h in range(H)])
+    y, maps = jax.jit(jax.vmap(lambda q, k, v: (mechanism.attend(q, k, v), mechanism.attend(q, k, jnp.eye(T)))))(
+        q, k, v
+    )
+    return *(np.asarray(x) for x in (q, k, v, y)), list(np.asarray(maps))
 
 
 def joined(x):
     """Heads [H T K] side by side, [T H·K]."""
-    return jnp.moveaxis(x, 0, 1).reshape(x.shape[1], -1)
+    return np.moveaxis(np.asarray(x), 0, 1).reshape(x.shape[1], -1)
 
 
 def test_unnormalised_linear_heads_are_one_head_that_keeps_its_diagonal_blocks():
@@ -139,7 +144,7 @@ def test_unnormalised_linear_heads_are_one_head_that_keeps_its_diagonal_blocks()
     np.testing.assert_allclose(one, joined(q) @ state, atol=1e-10)
     assert np.abs(joined(y) - one).max() > 1, "the other blocks are what one wide head has and heads have not"
     assert [rank(each) for each in maps] == [WIDTH] * H
-    np.testing.assert_allclose(rank(jnp.concatenate(list(maps))), H * WIDTH)
+    assert rank(np.concatenate(maps)) == H * WIDTH
 
 
 def test_softmax_lifts_the_rank_of_every_head():
@@ -148,18 +153,17 @@ def test_softmax_lifts_the_rank_of_every_head():
 
 
 def test_linear_heads_are_one_only_where_they_share_scores_or_values():
-    q, k, v, _, _ = by_heads(UNNORMALISED)
-    out = normal(6, (H, WIDTH, WIDTH))[0]
-    y = lambda q, v: jnp.stack([attend(UNNORMALISED, q[h], k[h], v[h]) for h in range(H)])
-    mixed = lambda y: jnp.einsum("htv,hvd->td", y, out)
-    # Different scores, different values: no map mixes the values of all heads.
-    best = np.linalg.lstsq(np.asarray(joined(v)), np.asarray(joined(y(q, v))), rcond=None)[0]
-    assert np.abs(joined(v) @ best - joined(y(q, v))).max() > 1
+    q, k, v, _, maps = by_heads(UNNORMALISED)
+    out = np.random.default_rng(6).normal(size=(H, WIDTH, WIDTH))
+    y = lambda q, v: np.stack([attend(UNNORMALISED, q[h], k[h], v[h]) for h in range(H)])
+    mixed = lambda y: np.einsum("htv,hvd->td", y, out)
+    # Different scores, different values: their maps are different maps.
+    assert min(np.abs(maps[one] - maps[other]).max() for one, other in ((0, 1), (0, 2), (1, 2))) > 1
     # The same scores: one head, whose values are Σ_h v_h W_h.
-    alike = jnp.stack([attend(UNNORMALISED, q[0], k[0], v[h]) for h in range(H)])
+    alike = np.stack([attend(UNNORMALISED, q[0], k[0], v[h]) for h in range(H)])
     np.testing.assert_allclose(mixed(alike), attend(UNNORMALISED, q[0], k[0], mixed(v)), atol=1e-9)
     # The same values after W_h: one head of width H·K.
-    shared = jnp.stack([v[0]] * H)
+    shared = np.stack([v[0]] * H)
     wide = attend(UNNORMALISED, joined(q), joined(k), v[0])
     np.testing.assert_allclose(y(q, shared).sum(axis=0), wide, atol=1e-9)
 
@@ -300,7 +304,7 @@ def test_after_projections_products_of_sinusoids_no_longer_tell_the_distance_alo
 
 def test_turning_before_a_feature_map_is_not_relative_and_after_it_is_but_loses_the_sign():
     feature, at = EluPlusOne(), jnp.arange(24, dtype=jnp.int32)
-    q, k = (jnp.tile(x, (24, 1)) for x in normal(2, (1, 8), (1, 8)))
+    q, k = (jnp.tile(x, (24, 1)) for x in normal(2, (1, 2), (1, 2)))
     phi = lambda x: feature.query(x, at).rows
     before = phi(rotary(q, at)) @ phi(rotary(k, at)).T
     after = rotary(phi(q), at) @ rotary(phi(k), at).T

@@ -20,8 +20,8 @@ class Program:
     """Something that can be timed.
 
     `run` computes and waits until it is done; `answer` gives what it computes as numpy's arrays. `memory` is the bytes
-    of temporaries and outputs, `moved` the bytes that must pass at least: arguments and outputs once, temporaries out
-    and back. None is not known.
+    of temporaries and outputs, `moved` the bytes that no way of computing it can spare: arguments and outputs. None is
+    not known.
     """
 
     run: Callable[[], Any]
@@ -46,7 +46,7 @@ def compiled(function: Callable, *arguments: Any) -> Program:
     memory = moved = None
     if sizes is not None:
         memory = sizes.temp_size_in_bytes + sizes.output_size_in_bytes
-        moved = sizes.argument_size_in_bytes + sizes.output_size_in_bytes + 2 * sizes.temp_size_in_bytes
+        moved = sizes.argument_size_in_bytes + sizes.output_size_in_bytes
     return Program(
         run=lambda: jax.block_until_ready(program(*arguments)),
         answer=lambda: jax.tree.map(np.asarray, program(*arguments)),

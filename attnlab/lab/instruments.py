@@ -37,7 +37,7 @@ def bench(options: argparse.Namespace) -> int:
     """Time and memory as sequences grow, with what this machine could do."""
     from attnlab.lab.device import use
 
-    sizes = {name: _whole(f"--{name}", getattr(options, name)) for name in ("heads", "width", "repeat")}
+    heads, width, repeat = (_whole(f"--{name}", getattr(options, name)) for name in ("heads", "width", "repeat"))
     lengths = sorted({_whole("--lengths", part) for part in options.lengths.split(",")})
     for option in ("json", "plot"):
         _check(f"--{option}", getattr(options, option))
@@ -50,7 +50,8 @@ def bench(options: argparse.Namespace) -> int:
     from attnlab.lab.bench.table import tables
     from attnlab.lab.progress import choose
 
-    plan, progress = Plan(chosen, lengths, masks=masks, peers=options.peers, **sizes), choose()
+    plan = Plan(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
+    progress = choose()
     try:
         here = machine()
         found = list(measure(plan, progress.note))

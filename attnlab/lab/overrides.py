@@ -23,7 +23,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     """The study with each `field=value` put in.
 
     An override of a field that the study varies keeps the variants with that value; one below it applies to
-    every variant that has the field. Overridden fields are no longer changed by `--quick`.
+    every variant that has the field. Overridden fields are no longer changed by `--quick`. What was published is no
+    longer shown where the task or the model is another than that of the study.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
     is given twice.
@@ -35,7 +36,9 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     base = change(study.base, **draft.changes)
     quick = {path: value for path, value in study.quick.items() if path not in given and _has(base, {}, path)}
     vary = None if draft.variants is None else Variation(draft.variants)
-    return replace(study, base=base, vary=vary, quick=quick)
+    varied = study.vary.fields() if study.vary else []
+    other = any(path.partition(".")[0] in ("task", "model") and path not in varied for path in given)
+    return replace(study, base=base, vary=vary, quick=quick, published={} if other else study.published)
 
 
 def _split(overrides: Sequence[str]) -> dict[str, str]:

@@ -39,6 +39,12 @@ def show(options: argparse.Namespace) -> int:
 
     # Both before either is printed: what cannot work gives one line and nothing else.
     lines = [*settings(study), "", *costs(describe(study))]
+    if options.roofline:
+        from attnlab.analysis.measure import machine
+        from attnlab.analysis.roofline import A100
+        from attnlab.lab.roofline import placed
+
+        lines += ["", *placed(study, [machine(), A100])]
     print("\n".join(lines))
     return 0
 

@@ -7,6 +7,7 @@ ablation. One's own joins by `attnlab.MECHANISMS["mine"] = Mine()`.
 from attnlab.mechanisms.base import Cost, Mechanism, State, causal
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.delta import Delta
+from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.gated_linear import GatedLinear
 from attnlab.mechanisms.kda import Kda
@@ -28,7 +29,7 @@ from attnlab.ops.feature import Cosformer, Dpfp, Favor, Hedgehog, Rebased, Taylo
 
 MECHANISMS: dict[str, Mechanism] = {
     "softmax": Softmax(),
-    "softmax-blockwise": Softmax(block=256),
+    "softmax-blockwise": Softmax(block=512),
     "sigmoid": Sigmoid(),
     "window": Local(),
     "local-p": LocalP(),
@@ -50,6 +51,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "lightning": Lightning(),
     "ssd": Ssd(),
     "gated-linear": GatedLinear(),
+    "fast-weight": FastWeight(),
     "delta": Delta(),
     "gated-delta": GatedDelta(),
     "kda": Kda(),

@@ -240,3 +240,11 @@ def test_a_pick_that_leaves_no_field_to_vary(toy):
     study = Study(linear, over("model.mechanism.feature", elu=toy.Elu(), taylor=toy.Taylor()))
     with pytest.raises(ValueError, match=r"^model.mechanism.feature: Softmax has no field 'feature'"):
         apply(study, ["model.mechanism=softmax"])
+
+
+def test_what_was_published_stands_beside_its_own_set_up_alone(toy):
+    study = replace(toy.study, published={"softmax": 0.5})
+    for kept in ([], ["train.seeds=5"], ["model.mechanism=softmax"]):
+        assert apply(study, kept).published == {"softmax": 0.5}
+    for other in (["model.width=128"], ["task.languages=hu"], ["model.mechanism.block=8"]):
+        assert apply(study, other).published == {}

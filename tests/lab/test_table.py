@@ -7,6 +7,7 @@ from rich.console import Console
 
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.outcome import outcomes
+from attnlab.lab.report.page import page
 from attnlab.lab.table import results_table, table_of
 from tests.lab.synthetic import write_run, write_study
 
@@ -64,3 +65,16 @@ def test_names_are_printed_as_they_are(tmp_path, name):
 def test_nothing_to_show(tmp_path):
     with pytest.raises(FolderError):
         results_table(tmp_path)
+
+
+def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_path):
+    write_study(tmp_path, {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}, steps=40)
+    assert "published" not in table_of(outcomes(tmp_path))[0]
+    run = RunFolder(tmp_path / "softmax")
+    run.write("experiment", {**(run.read("experiment") or {}), "published": 0.987})
+    heads, (softmax, linear) = table_of(outcomes(tmp_path))
+    assert heads[:3] == ["exact match", "published", "loss"]
+    assert (softmax[1].text, softmax[1].exact) == ("98.7%", "0.987")
+    assert linear[1].text == "–"
+    assert "98.7%" in printed(tmp_path)
+    assert "98.7%" in page(outcomes(tmp_path), "study")

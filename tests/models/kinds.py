@@ -12,10 +12,10 @@ def kind(mechanism):
     return type(mechanism).__name__ == "Local", *has, *can
 
 
-def one_of_each(suits=lambda mechanism: True):
+def one_of_each(suits=lambda mechanism: True, alike=kind):
     """Parameters: the names of all mechanisms that suit, the later ones of each kind marked slow."""
     first, names = {}, [name for name in MECHANISMS if suits(MECHANISMS[name])]
     for name in names:
-        first.setdefault(kind(MECHANISMS[name]), name)
+        first.setdefault(alike(MECHANISMS[name]), name)
     chosen = set(first.values())
     return [name if name in chosen else pytest.param(name, marks=pytest.mark.slow) for name in names]

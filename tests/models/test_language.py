@@ -7,7 +7,7 @@ from attnlab.analysis.maps import maps
 from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import MODELS, Language
-from attnlab.modules.position import POSITIONS, Floater, Learned
+from attnlab.modules.position import Floater, Learned, Learned2D, Rotary2D, Sinusoidal, Sinusoidal2D
 from attnlab.tasks.base import Tokens
 
 from .kinds import one_of_each
@@ -25,22 +25,34 @@ def made(**fields):
 scores = jax.jit(lambda model, tokens: model(tokens, tokens != 0))
 
 
-@jax.jit
-def step_by_step(model, tokens):
-    return jax.lax.scan(lambda state, token: model.step(state, token)[::-1], model.start(len(tokens)), tokens)[1]
+def forms_of(mechanism):
+    """What of it a causal network trains and keeps."""
+    return bool(mechanism.tokens), bool(mechanism.learned), mechanism.remembers
 
 
 def test_it_is_one_of_the_models():
     assert MODELS["language"] == Language()
 
 
-@pytest.mark.parametrize("name", POSITIONS)
-def test_token_by_token_equals_the_whole_and_padding_changes_nothing(name):
-    model = made(position=POSITIONS[name], key_heads=1)
-    whole = scores(model, TOKENS)
-    assert whole.shape == (5, 17)
-    np.testing.assert_allclose(step_by_step(model, TOKENS)[:4], whole[:4], atol=1e-5)
-    np.testing.assert_allclose(scores(model, TOKENS[:4]), whole[:4], atol=1e-5)
+@jax.jit
+def forms(model):
+    """The whole, with two contents of the padding, and token by token."""
+    whole = jax.vmap(lambda tokens: model(tokens, TOKENS != 0))(jnp.stack([TOKENS, TOKENS.at[4].set(7)]))
+    step = lambda state, token: model.step(state, token)[::-1]
+    return whole, jax.lax.scan(step, model.start(len(TOKENS)), TOKENS)[1]
+
+
+# What turns or biases is shown by itself in the tests of positions.
+@pytest.mark.parametrize(
+    "position",
+    [Sinusoidal(), Sinusoidal2D(columns=2), Learned2D(columns=2), Floater(place="input"), Rotary2D(columns=2)],
+    ids=str,
+)
+def test_token_by_token_equals_the_whole_and_padding_changes_nothing(position):
+    whole, steps = forms(made(position=position, key_heads=1 if position.turning else 2))
+    assert whole.shape == (2, 5, 17)
+    np.testing.assert_allclose(steps[:4], whole[0, :4], atol=1e-5)
+    np.testing.assert_allclose(whole[1, :4], whole[0, :4], atol=1e-5)
 
 
 def test_no_token_reaches_an_earlier_score():
@@ -50,7 +62,7 @@ def test_no_token_reaches_an_earlier_score():
     assert np.abs(other[3] - one[3]).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.stateful))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.stateful, alike=forms_of))
 def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of_the_parallel_form(name):
     config = Language(width=16, heads=2, mechanism=MECHANISMS[name].sized(8))
     model = jax.jit(lambda: config.create(jax.random.key(0), SHAPE))()

@@ -28,11 +28,10 @@ def mirrored(x, w):
 
 
 def favor(x, m=64, seed=0):
-    """One feature at a time."""
-    x = x / K**0.25
-    w = directions(seed, m, K).astype(float)
-    rows = [[np.exp(sign * (w[n] @ row) - row @ row / 2) for sign in (1, -1) for n in range(m)] for row in x]
-    return np.array(rows) / np.sqrt(2 * m)
+    x = x / x.shape[1] ** 0.25
+    turned = x @ directions(seed, m, x.shape[1]).astype(float).T
+    size = (x * x).sum(axis=1, keepdims=True) / 2
+    return np.concatenate([np.exp(turned - size), np.exp(-turned - size)], axis=1) / np.sqrt(2 * m)
 
 
 def rebased(x, scale, shift):
@@ -115,7 +114,7 @@ def test_where_learned_maps_start():
 
 
 @every
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data(), power=st.sampled_from([-30, -5, 0, 2, 3, 4]))
 def test_values_and_gradients_are_finite_at_the_extremes(name, data, power):
     feature = FEATURES[name]
@@ -171,8 +170,9 @@ def test_rebased_is_the_square_of_a_product():
     feature, rng = FEATURES["rebased"], np.random.default_rng(0)
     q, k = rng.normal(size=(2, T, K))
     learned = learned_of(feature, rng)
+    gain = {n: np.asarray(a) for n, a in learned.items()}
     norm = lambda x: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
-    zq, zk = (learned[f"{s}_scale"] * norm(x) + learned[f"{s}_shift"] for s, x in (("query", q), ("key", k)))
+    zq, zk = (gain[f"{s}_scale"] * norm(x) + gain[f"{s}_shift"] for s, x in (("query", q), ("key", k)))
     found = feature.query(jnp.asarray(q), np.arange(T), **learned).rows
     found = found @ feature.key(jnp.asarray(k), np.arange(T), **learned).rows.T
     np.testing.assert_allclose(found, (zq @ zk.T) ** 2, rtol=1e-10)
@@ -224,24 +224,20 @@ def test_directions_are_orthogonal_within_a_block_and_gaussian_in_length(m, K):
     assert np.any(directions(4, m, K) != w)
 
 
-@pytest.mark.usefixtures("x64")
 def test_favor_is_unbiased_and_its_variance_falls_with_the_number_of_features():
-    q, k = jnp.asarray(np.random.default_rng(5).normal(size=(2, 6, 8)))
+    # Short enough that the estimates have no heavy tail, which a standard error does not describe.
+    q, k = np.random.default_rng(5).normal(size=(2, 6, 8)) / 2
     exact = np.exp(np.sum(q * k, axis=1) / np.sqrt(8))
     spread = {}
     for m in (8, 32):
-        draws = np.array([product(Favor(m=m, seed=seed), q, k) for seed in range(400)])
+        # The plain form, which the feature equals: hundreds of seeds are hundreds of programs.
+        draws = np.array([np.sum(favor(q, m, seed) * favor(k, m, seed), axis=1) for seed in range(2000)])
         error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
         assert (np.abs(draws.mean(axis=0) - exact) < 4 * error).all()
-        # A bias of a tenth would be seen.
-        assert np.median(error / exact) < 0.1
+        # A bias of a few hundredths would be seen.
+        assert (error < 0.02 * exact).all()
         spread[m] = draws.var(axis=0)
     assert 2 < np.median(spread[8] / spread[32]) < 8
-
-
-def product(feature, q, k):
-    """φ(q_t)·φ(k_t)."""
-    return np.sum(value(feature.query(q, np.arange(6))) * value(feature.key(k, np.arange(6))), axis=1)
 
 
 def test_random_features_are_the_same_in_every_precision():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from attnlab.ops.layer import dropout, gelu, layer_norm, rms_norm
+from attnlab.ops.layer import ACTIVATIONS, dropout, gelu, layer_norm, rms_norm
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -35,6 +35,8 @@ def test_gelu_exact_and_approximate():
     np.testing.assert_allclose(gelu(x), x * (1 + erf(np.asarray(x) / np.sqrt(2))) / 2, atol=1e-12)
     tanh = 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
     np.testing.assert_allclose(gelu(x, approximate=True), tanh, atol=1e-12)
+    np.testing.assert_array_equal(ACTIVATIONS["gelu_tanh"](x), gelu(x, approximate=True))
+    assert 1e-4 < np.abs(gelu(x) - tanh).max() < 5e-4
 
 
 def test_dropout_keeps_the_mean_and_without_a_key_everything():

@@ -75,7 +75,7 @@ class Measured:
 
     @property
     def intensity(self) -> float | None:
-        """FLOP for each byte that must pass at least: arguments and answers once, temporaries out and back."""
+        """FLOP for each byte that no way of computing it can spare: arguments and answers."""
         return intensity(self.flops, self.moved) if self.flops and self.moved else None
 
 
@@ -148,7 +148,7 @@ def record(plan: Plan, found: Sequence[Measured], machine: Machine) -> dict[str,
         "peers": installed,
         "plan": settings | {"mechanisms": {name: repr(value) for name, value in plan.mechanisms.items()}},
         "memory": "temporaries and outputs, as the compiler estimates them",
-        "moved": "arguments and outputs once, temporaries twice",
+        "moved": "arguments and outputs",
         "measured": [asdict(each) | {"median": each.median, "rate": each.rate} for each in found],
         "growth": [
             {"name": name, "mask": mask, "pass": which} | {what: fit and asdict(fit) for what, fit in fits.items()}

@@ -55,6 +55,10 @@ def _linear(mechanism: Mechanism) -> bool:
     return type(mechanism) is Linear and mechanism.normalise and mechanism.feature == FEATURES["elu+1"]
 
 
+def _product(mechanism: Mechanism) -> bool:
+    return type(mechanism) is Linear and not mechanism.normalise and mechanism.feature == FEATURES["identity"]
+
+
 def _jax(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
     # Its own layout, [B T H K], before any clock starts.
     q, k, v, target = (np.ascontiguousarray(x.swapaxes(0, 1)[None]) for x in arrays)
@@ -90,6 +94,11 @@ def _fast_transformers(arrays: tuple[np.ndarray, ...], mask: str, which: str) ->
     return _in_torch(attention, arrays, which)
 
 
+def _causal_product(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
+    """Its C++ causal product and nothing else."""
+    return _in_torch(import_module("fast_transformers.causal_product").causal_dot_product, arrays, which)
+
+
 def _in_torch(attention: Callable, arrays: tuple[np.ndarray, ...], which: str) -> Program:
     torch: Any = import_module("torch")
     *given, target = (torch.from_numpy(x[None].copy()) for x in arrays)
@@ -110,4 +119,5 @@ PEERS: dict[str, Peer] = {
     "torch": Peer("torch", ("full", "causal"), _softmax, _torch),
     "jax.nn": Peer("jax", ("full", "causal"), _softmax, _jax),
     "fast-transformers": Peer("pytorch-fast-transformers", ("causal",), _linear, _fast_transformers),
+    "causal product": Peer("pytorch-fast-transformers", ("causal",), _product, _causal_product),
 }

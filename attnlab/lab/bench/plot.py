@@ -51,6 +51,8 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
 
 
 def _lines(axes: Any, found: Sequence[Measured], looks: dict, title: str, value: Callable[[Measured], Any]) -> None:
+    from matplotlib.ticker import NullLocator
+
     for name, look in looks.items():
         points = [(each.T, value(each)) for each in found if each.name == name and value(each)]
         if points:
@@ -60,7 +62,7 @@ def _lines(axes: Any, found: Sequence[Measured], looks: dict, title: str, value:
     _logarithmic(axes, title, "T, tokens", "")
     lengths = sorted({each.T for each in found})
     axes.set_xticks(lengths, [f"{T:,}" for T in lengths])
-    axes.minorticks_off()
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _peers(axes: Any, found: Sequence[Measured]) -> None:

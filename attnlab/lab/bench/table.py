@@ -14,30 +14,46 @@ from attnlab.lab.quantity import NONE, duration, large
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 SHORT = {FORWARD: "fwd", BOTH: "fwd+bwd"}
 
 
-def tables(found: Sequence[Measured], machine: Machine) -> list[Table]:
-    """Time with its growth and its place under the roof; memory with its growth; and ours beside peers, if any."""
-    kept = [_times(found, machine), _memory(found)]
+def tables(found: Sequence[Measured], machine: Machine) -> list[Any]:
+    """Time and memory with their growth, where each lies under the machine's roof, and ours beside peers, if any."""
+    kept = [_times(found), _memory(found), words(machine), _roof(found, machine)]
     return [*kept, _beside(found)] if any(each.beside for each in found) else kept
 
 
-def _times(found: Sequence[Measured], machine: Machine) -> Table:
-    """At the longest sequence besides: FLOP a second, and which part that is of what the roof allows there."""
+def _times(found: Sequence[Measured]) -> Table:
     fits = growths(found)
-
-    def end(row: tuple, cells: dict[int, Measured]) -> list[str]:
-        last = max((each for each in cells.values() if each.seconds), key=lambda each: each.T, default=None)
-        rate = NONE if last is None or last.rate is None else large(last.rate, "FLOP/s")
-        return [grows(fits[row]["seconds"]), rate, roof(last, machine)]
-
-    title = (
-        f"seconds; {machine.name}: {large(machine.flops, 'FLOP/s')} float32 product, "
-        f"{large(machine.bandwidth, 'B/s')}, ridge {machine.ridge:.3g} FLOP/B"
+    write = lambda each: duration(each.median)
+    return _table(
+        "seconds, median of turns", found, ["grows as T^"], write, lambda row, _: [grows(fits[row]["seconds"])]
     )
-    return _table(title, found, ["grows as T^", "rate", "of the roof"], lambda each: duration(each.median), end)
+
+
+def words(machine: Machine) -> Text:
+    """What the machine does at best, in a line."""
+    from rich.text import Text
+
+    does = f"{large(machine.flops, 'FLOP/s')} float32 product, {large(machine.bandwidth, 'B/s')}"
+    return Text(f"{machine.name}: {does}, ridge {machine.ridge:.3g} FLOP/B")
+
+
+def _roof(found: Sequence[Measured], machine: Machine) -> Table:
+    """At the longest sequence: what is computed and moved, and which part of what the roof allows was reached."""
+    last = {(each.name, f"{each.mask} {SHORT[each.which]}"): each for each in found if each.seconds}
+    table = empty(
+        "roofline at the longest T",
+        ["mechanism", "", "T", "FLOP", "FLOP/B", "FLOP/s", "of the roof"],
+    )
+    for row, each in last.items():
+        work = [large(each.flops, ""), NONE if each.intensity is None else f"{each.intensity:.3g}"]
+        fill(
+            table, [*row, f"{each.T}", *work, NONE if each.rate is None else large(each.rate, ""), roof(each, machine)]
+        )
+    return table
 
 
 def _memory(found: Sequence[Measured]) -> Table:
@@ -48,23 +64,22 @@ def _memory(found: Sequence[Measured]) -> Table:
         found,
         ["grows as T^", "compiling"],
         lambda each: large(each.memory, "B"),
-        lambda row, cells: [grows(fits[row]["memory"]), duration(max(c.compile_seconds or 0 for c in cells.values()))],
+        lambda row, cells: [grows(fits[row]["memory"]), _compiling(cells)],
     )
 
 
+def _compiling(cells: dict[int, Measured]) -> str:
+    return duration(max((each.compile_seconds for each in cells.values() if each.compile_seconds), default=None))
+
+
 def _beside(found: Sequence[Measured]) -> Table:
-    """A row for each peer of each mechanism: how many times longer it takes than ours."""
-    split = [(peer, each) for each in found for peer in each.beside]
-    lengths = sorted({each.T for _, each in split})
-    rows: dict[tuple[str, ...], dict[int, Measured]] = {}
-    for peer, each in split:
-        rows.setdefault((peer, each.name, f"{each.mask} {SHORT[each.which]}"), {})[each.T] = each
-    table = _empty("times longer than ours: median of turns (quartiles)")
-    for n, head in enumerate(["peer", "beside", "", *(f"T={T}" for T in lengths)]):
-        _column(table, head, right=n > 2)
-    for row, cells in rows.items():
-        peer = row[0]
-        _row(table, [*row, *(ratio(cells[T].beside[peer].times) if T in cells else NONE for T in lengths)])
+    """A row for each length, a column for each peer."""
+    found = [each for each in found if each.beside]
+    peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
+    table = empty("times longer than ours, median of turns (quartiles)", ["beside", "", "T", *peers])
+    for each in found:
+        ratios = [ratio(each.beside[peer].times) if peer in each.beside else NONE for peer in peers]
+        fill(table, [each.name, f"{each.mask} {SHORT[each.which]}", f"{each.T}", *ratios])
     return table
 
 
@@ -79,12 +94,10 @@ def _table(
     rows: dict[tuple, dict[int, Measured]] = {}
     for each in found:
         rows.setdefault((each.name, each.mask, each.which), {})[each.T] = each
-    table = _empty(title)
-    for n, head in enumerate(["mechanism", "", *(f"T={T}" for T in lengths), *ends]):
-        _column(table, head, right=n > 1)
+    table = empty(title, ["mechanism", "", *(f"T={T}" for T in lengths), *ends])
     for row, cells in rows.items():
         values = [write(cells[T]) if T in cells else NONE for T in lengths]
-        _row(table, [row[0], f"{row[1]} {SHORT[row[2]]}", *values, *end(row, cells)])
+        fill(table, [row[0], f"{row[1]} {SHORT[row[2]]}", *values, *end(row, cells)])
     return table
 
 
@@ -116,22 +129,22 @@ def roof(each: Measured | None, machine: Machine) -> str:
     return f"{100 * each.rate / machine.attainable(each.intensity):.0f}% {machine.side(each.intensity)}"
 
 
-def _empty(title: str) -> Table:
+def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
+    """A table without rows; the first `words` columns are words, the others numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     settings: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
-    return Table(title=Text(title), padding=(0, 1, 0, 0), **settings)
+    table = Table(title=Text(title), padding=(0, 1, 0, 0), **settings)
+    for n, head in enumerate(heads):
+        table.add_column(Text(head), justify="left" if n < words else "right", no_wrap=True)
+    return table
 
 
-def _column(table: Table, head: str, right: bool) -> None:
+def fill(table: Table, cells: Sequence[str]) -> None:
+    """A row of words and numbers, as they are."""
     from rich.text import Text
 
-    table.add_column(Text(head), justify="right" if right else "left", no_wrap=True)
-
-
-def _row(table: Table, cells: Sequence[str]) -> None:
-    from rich.text import Text
-
+    # Text, not str: rich would take square brackets for its own markup.
     table.add_row(*map(Text, cells))

@@ -118,6 +118,8 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
     level = jnp.where(jnp.isneginf(norm), 0, dnorm) - given[0]
     zeros = lambda x: jnp.zeros(x.shape, wide(x.dtype))
     score = _product if plan.scores.product else _through
+    # Turned here and not in the loop, where the compiler would turn the product into one that reads along columns.
+    columns = k.T
 
     def body(sums, here):
         a, q, base, level, dy = here
@@ -125,7 +127,7 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
         def step(carry, start, width, asked):
             dq, dk, dv, dlearned = carry
             key, value = part(k, start, width), part(v, start, width)
-            scores, back = score(plan, planned, learned, q, key, a, start)
+            scores, back = score(plan, planned, learned, q, key, part(columns, start, width, 1), a, start)
             # Pairs stand the other way round, keys in rows: every product then reads both sides along their rows.
             share = exponential(scores.astype(dtype) - base[None, :])
             change = share * (product(value, dy.T) + level[None, :])
@@ -137,29 +139,30 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]
             return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, product(share.astype(v.dtype), dy)), dlearned
 
-        dq, *sums = plan.ways.sweep(a, step, (zeros(q), *sums))
-        return tuple(sums), dq
+        dq, *sums = plan.ways.sweep(a, step, (zeros(q.T), *sums))
+        # Turned behind a barrier, or the compiler turns the products instead, and reads along columns.
+        return tuple(sums), jax.lax.optimization_barrier(dq).T
 
     start = zeros(k), zeros(v), [zeros(x) for x in learned]
     (dk, dv, dlearned), dq = plan.each(body, start, q, given[1], level, given[2])
     return jax.tree.map(lambda change, x: change.astype(x.dtype), (dq, dk, dv, dlearned), (q, k, v, learned))
 
 
-def _product(plan, planned, learned, q, key, a, start):
-    """Scores that are q·k, keys in rows, and the way back through them."""
+def _product(plan, planned, learned, q, key, column, a, start):
+    """Scores that are q·k, keys in rows, and the way back through them, to qᵀ [K T] and k."""
 
     def back(change):
         change = change.astype(key.dtype)
-        return product(key.T, change).T, product(change, q), [jnp.zeros_like(x) for x in learned]
+        return product(column, change), product(change, q), [jnp.zeros_like(x) for x in learned]
 
     return product(key, q.T), back
 
 
-def _through(plan, planned, learned, q, key, a, start):
-    """Any scores, keys in rows, and the way back through them and what they learned."""
-    scored = lambda q, k, learned: planned(learned).scored(q, k, a, start)
-    scores, back = jax.vjp(scored, q, key, learned)
-    return scores.T, lambda change: back(change.T.astype(scores.dtype))
+def _through(plan, planned, learned, q, key, column, a, start):
+    """Any scores, keys in rows, and the way back through them, to qᵀ [K T], k and what they learned."""
+    scored = lambda q, k, learned: planned(learned).scored(q.T, k, a, start).T
+    scores, back = jax.vjp(scored, q.T, key, learned)
+    return scores, lambda change: back(change.astype(scores.dtype))
 
 
 def exponential(x: Float[Array, "T S"]) -> Float[Array, "T S"]:

@@ -5,6 +5,7 @@ A feature is a frozen value; `FEATURES` lists them by name.
 
 from attnlab.ops.feature.base import Feature, Mapped
 from attnlab.ops.feature.learned import T2R, Hedgehog, Rebased
+from attnlab.ops.feature.narrow import Narrow
 from attnlab.ops.feature.plain import EluPlusOne, Exp, Identity, Relu, SoftmaxFeatures, SquaredRelu
 from attnlab.ops.feature.position import Cosformer
 from attnlab.ops.feature.products import Dpfp, Taylor
@@ -25,6 +26,7 @@ FEATURES: dict[str, Feature] = {
     "rebased": Rebased(),
     "dpfp": Dpfp(),
     "favor+": Favor(),
+    "narrow": Narrow(),
 }
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "Hedgehog",
     "Identity",
     "Mapped",
+    "Narrow",
     "Rebased",
     "Relu",
     "SoftmaxFeatures",

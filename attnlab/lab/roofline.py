@@ -1,0 +1,48 @@
+"""Where each operation of an experiment's model falls under the roofs of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from attnlab.analysis.cost import operations
+from attnlab.analysis.roofline import Kind, Machine, kinds
+from attnlab.lab.quantity import count, large
+from attnlab.lab.show import columns
+from attnlab.lab.study import Experiment, Study
+
+MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing
+
+
+def placed(study: Study, machines: Sequence[Machine]) -> list[str]:
+    """For every variant a table of its operations in one forward pass of a batch, the costliest first."""
+    problems: dict[Any, Any] = {}
+    lines = ["One forward pass of a batch, operation by operation; bytes as each reads and writes them by itself."]
+    for each in machines:
+        does = f"{large(each.flops, 'FLOP/s')} over {large(each.bandwidth, 'B/s')}"
+        lines.append(f"{each.name}: {does}; compute is the limit from {each.ridge:.3g} FLOP a byte on")
+    for name, experiment in study.variants().items():
+        if experiment.task not in problems:
+            problems[experiment.task] = experiment.task.load()
+        lines += ["", name, *table(forward(experiment, problems[experiment.task]), machines)]
+    return lines
+
+
+def forward(experiment: Experiment, problem: Any) -> list[Kind]:
+    """The operations of the loss of one batch; nothing runs."""
+    model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+    batch = problem.batch(0, 0, experiment.train.batch_size)
+    return kinds(operations(lambda model, batch: problem.loss(model, batch, jax.random.key(0)), model, batch))
+
+
+def table(found: Sequence[Kind], machines: Sequence[Machine]) -> list[str]:
+    """A line for each kind of operation: how often, what it costs, and what bounds it on each machine."""
+    rows = [["  operation", "times", "FLOP", "bytes", "FLOP/B", *(each.name for each in machines)]]
+    for kind in found[:MOST]:
+        sides = [each.side(kind.intensity) if kind.flops else "memory" for each in machines]
+        costs = [large(kind.flops, ""), large(kind.bytes, ""), f"{kind.intensity:.3g}"]
+        rows.append([f"  {kind.name}", count(kind.count), *costs, *sides])
+    lines = columns(rows, right=True)
+    return lines if len(found) <= MOST else [*lines, f"  and {len(found) - MOST} more"]

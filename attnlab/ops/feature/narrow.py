@@ -1,0 +1,77 @@
+"""A feature map of fewer components than it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from attnlab.ops.feature.base import Feature
+from attnlab.ops.feature.plain import EluPlusOne
+
+
+@dataclass(frozen=True)
+class Narrow(Feature):
+    """φ(x) = `feature` of the first `width` components of x: keys narrower than the head, its values as wide as ever.
+
+    As many features as `feature` has for that width: so that maps can be compared at one number of features, in
+    networks of one size. Of projected queries and keys the first components are as good as any. Raises ValueError for
+    a width below 1, and for rows that are narrower.
+    """
+
+    feature: Feature = EluPlusOne()
+    width: int = 1
+
+    def __post_init__(self):
+        if self.width < 1:
+            raise ValueError(f"width={self.width} must be at least 1")
+
+    @property
+    def scaled(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the map."""
+        return self.feature.scaled
+
+    @property
+    def learned(self):
+        """Those of the map, at its width."""
+        shapes = self.feature.learned.items()
+        return {name: tuple(self.width if size == "K" else size for size in shape) for name, shape in shapes}
+
+    def initial(self, key, K):
+        """As the map, at its width."""
+        return self.feature.initial(key, self._within(K))
+
+    def dim(self, K):
+        """That of the map, at its width."""
+        return self.feature.dim(self._within(K))
+
+    def flops(self, K):
+        """Those of the map, at its width."""
+        return self.feature.flops(self._within(K))
+
+    def query(self, x, i, **learned):
+        """The map of the first components."""
+        return self.feature.query(x[:, : self._within(x.shape[1])], i, **learned)
+
+    def key(self, x, j, **learned):
+        """The map of the first components."""
+        return self.feature.key(x[:, : self._within(x.shape[1])], j, **learned)
+
+    def aligned(self, i, j):
+        """As the map."""
+        return self.feature.aligned(i, j)
+
+    def check(self, i):
+        """As the map."""
+        self.feature.check(i)
+
+    def fit(self, length):
+        """As the map."""
+        self.feature.fit(length)
+
+    def sized(self, length):
+        """With the map for that length."""
+        return replace(self, feature=self.feature.sized(length))
+
+    def _within(self, K: int) -> int:
+        if self.width > K:
+            raise ValueError(f"width={self.width} must be at most the {K} components that a key has")
+        return self.width

@@ -1,0 +1,51 @@
+"""What every mechanism costs beside full attention as sequences grow (Long Range Arena, Tay et al. 2021, table 2).
+
+Claim: none of ours; the published shape is that at 4,096 tokens Performer, linear and Linformer are 5.5 to 5.7 times
+faster than full attention, local 5.3, Sinkhorn 3.8, BigBird 1.1, and Reformer slower (0.8); memory a ninth for linear.
+
+Command: python benchmarks/length.py [--save]      (about twenty minutes on two cores)
+
+One attention of 8 heads of width 64, forward+backward, float32, to both sides; mechanisms that read the past only are
+measured causally, and say so. Published are training steps a second of a whole model (byte text, on TPU), with its
+projections and feed-forward layers, which all have in common: ratios of attention alone lie further from 1.
+
+Expected: times and memory in units of full attention's.
+"""
+
+from dataclasses import asdict
+
+from attnlab.lab.bench.calls import BOTH, MASKS
+from attnlab.lab.bench.measuring import Plan
+from attnlab.lab.bench.relative import relative_table, side_by_side
+from attnlab.lab.bench.script import facts, keep, options, say
+from attnlab.lab.verbs import print_table
+from attnlab.mechanisms import MECHANISMS
+
+# Times faster than full attention at 4,096 tokens.
+PUBLISHED = {
+    "linformer": 5.5,
+    "performer": 5.7,
+    "linear": 5.6,
+    "window": 5.3,
+    "sinkhorn": 3.8,
+    "bigbird": 1.1,
+    "reformer": 0.8,
+}
+
+
+def main() -> None:
+    """Measure and print, the published beside."""
+    chosen = options(__doc__, [1024, 2048, 3072, 4096], 5)
+    plan = Plan(MECHANISMS, chosen.lengths, masks=MASKS, repeat=chosen.repeat)
+    found = side_by_side(plan, "softmax", BOTH, say)
+    print_table(relative_table(found, "softmax", BOTH))
+    for name, published in PUBLISHED.items():
+        if cells := [each for each in found if each.name == name]:
+            last = max(cells, key=lambda each: each.T)
+            print(f"{name:<10} {1 / last.times.median:5.1f} times faster at T={last.T}; published {published} at 4,096")
+    if chosen.save:
+        keep(__file__, {"machine": facts(), "relative_to": "softmax", "measured": [asdict(each) for each in found]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""A study of each kind of problem that is not one sequence to another, from its plan to its page."""
+
+import pytest
+
+from attnlab.lab import load, run
+from attnlab.lab.folder import RunFolder
+from attnlab.lab.look import sample
+from attnlab.lab.study import Experiment, Study
+from attnlab.mechanisms import Linear
+from attnlab.models import Language, Retriever
+from attnlab.tasks import Associations, Recall
+from attnlab.training.config import Train
+
+TRAIN = Train(steps=12, batch_size=4, warmup=2, seeds=2, evaluate_every=4, save_every=12)
+STUDIES = {
+    # A target that every loss meets at once: the run ends at its first evaluation.
+    "associations": (
+        Experiment(
+            Associations(keys=4, examined=3),
+            Retriever(width=4, mechanism=Linear()),
+            Train(**{**vars(TRAIN), "target": 1e6}),
+        ),
+        "loss", 4, "0:1 2:3 0?", 4 * 4 * 5,
+    ),
+    "recall": (
+        Experiment(
+            Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=6),
+            Language(width=4, heads=1, layers=1, mechanism=Linear()),
+            TRAIN,
+        ),
+        "accuracy", 12, "k1 v0 k1", 4 * 4 * 5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_it_runs_to_its_page_and_is_asked(name, tmp_path):
+    experiment, metric, steps, question, state = STUDIES[name]
+    results = run(Study(experiment, name=name, published={"base": 0.25}), tmp_path)
+    folder = RunFolder(tmp_path / name / "base")
+    found = folder.read("result") or {}
+    assert found["metric"] == metric
+    assert found["steps"] == steps
+    assert len(found["stopped"]) == (2 if steps < 12 else 0)
+    assert found["state_bytes"] == state
+    # Nothing is read by another sequence: there is no map of it.
+    assert folder.read("maps") is None
+    assert "published" in results.report.read_text()
+    model, problem = load(folder.path)
+    assert sample(folder.path, question)["answer"] == problem.tell(problem.answer(model, problem.ask(question)))

@@ -1,0 +1,115 @@
+"""Retention, lightning, ssd and gated-linear against their equations, token by token in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms.gated_linear import GatedLinear
+from attnlab.mechanisms.retention import Retention
+from tests.mechanisms.contract import V, causal, causal_back, inputs
+
+NAMES = ["retention", "lightning", "ssd", "gated-linear"]
+each = pytest.mark.parametrize("name", NAMES)
+
+
+def softplus(x):
+    return np.logaddexp(0, x)
+
+
+def gates(name, K, extra):
+    """(the factor of a write, the log gates [T K or 1]) of raw extras, straight from the papers."""
+    one = {"retention": np.log(1 - 2.0**-5), "lightning": -(2.0**-8)}
+    if name in one:
+        return 1, np.full((1, 1), one[name])
+    if name == "ssd":
+        step = softplus(extra["step"] + extra["shift"])[:, None]
+        return step, -np.exp(extra["rate"]) * step
+    return 1, -softplus(-extra["gate"]) / 16
+
+
+def recurrence(name, q, k, v, extra, keep=None, segment=None):
+    """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t; padding skipped, a new segment from nothing."""
+    q, k, v, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, v, extra))
+    write, log_gates = gates(name, k.shape[1], extra)
+    k, log_gates = k * write, np.broadcast_to(log_gates, k.shape)
+    q = q / np.sqrt(k.shape[1]) if name == "retention" else q
+    y, state, before = np.zeros(v.shape), 0, None
+    for t in range(len(q)):
+        if keep is not None and not keep[t]:
+            continue
+        if segment is not None and segment[t] != before:
+            state, before = np.zeros((k.shape[1], v.shape[1])), segment[t]
+        state = np.exp(log_gates[t])[:, None] * state + np.outer(k[t], v[t])
+        y[t] = q[t] @ state
+    return y
+
+
+def packings(T, count):
+    """Random padding, and segments that come back under names they had before."""
+    rng = np.random.default_rng(T)
+    for _ in range(count):
+        yield rng.random(T) < 0.8, np.cumsum(rng.random(T) < 0.05) % 3
+
+
+@pytest.mark.usefixtures("x64")
+@each
+def test_the_equation_with_random_padding_and_packing(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 150)
+    for keep, segment in packings(150, 5):
+        y = causal(mechanism, q, k, v, keep=jnp.asarray(keep), segment=jnp.asarray(segment, jnp.int32), **extra)
+        np.testing.assert_allclose(y, recurrence(name, q, k, v, extra, keep, segment), atol=1e-10)
+
+
+@each
+def test_single_precision_over_4096_tokens(name):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 4096, dtype=jnp.float32)
+    expected = recurrence(name, q, k, v, extra)
+    assert np.max(np.abs(causal(mechanism, q, k, v, **extra) - expected)) <= 5e-6 * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("name", ["ssd", "gated-linear"])
+@pytest.mark.parametrize("raw", [1e4, -1e4])
+def test_gates_at_their_ends(name, raw):
+    mechanism = MECHANISMS[name]
+    q, k, v, extra = inputs(mechanism, 70, dtype=jnp.float32)
+    (gate,) = mechanism.tokens
+    extra |= {gate: jnp.where(jnp.arange(70).reshape(-1, *[1] * (extra[gate].ndim - 1)) % 7 == 3, raw, extra[gate])}
+    y, back = causal_back(mechanism, jnp.ones((70, V), jnp.float32), q, k, v, extra)
+    expected = recurrence(name, q, k, v, extra)
+    assert np.max(np.abs(y - expected)) <= 5e-6 * np.max(np.abs(expected))
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(back))
+
+
+def test_decays_by_head_are_those_of_the_papers():
+    rates = Retention().heads(8)["rate"]
+    np.testing.assert_allclose(np.exp(-rates), [1 - 2.0 ** (-5 - h) for h in range(8)], rtol=1e-7)
+    # The thirtieth head forgets too, though 1 − 2^−34 is 1 in single precision.
+    np.testing.assert_allclose(Retention().heads(30)["rate"][-1], 2.0**-34, rtol=1e-6)
+    np.testing.assert_allclose(MECHANISMS["lightning"].heads(8)["rate"], 2.0 ** -np.arange(1.0, 9.0), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_rate_by_head_is_used():
+    q, k, v, _ = inputs(Retention(), 5)
+    y = causal(Retention(), q, k, v, rate=jnp.asarray(0.5))
+    distance = np.arange(5)[:, None] - np.arange(5)
+    expected = np.tril(np.asarray(q @ k.T) / 2 * np.exp(-0.5 * np.maximum(distance, 0))) @ v
+    np.testing.assert_allclose(y, expected, atol=1e-12)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="chunk=0 must be at least 1"):
+        Retention(chunk=0)
+    with pytest.raises(ValueError, match=r"temperature=0\.0 must be positive"):
+        GatedLinear(temperature=0.0)
+
+
+def test_steps_and_rates_start_as_mamba_2s():
+    learned = jax.vmap(lambda key: MECHANISMS["ssd"].initial(key, 4, 6))(jax.random.split(jax.random.key(0), 200))
+    steps, rates = softplus(learned["shift"]), np.exp(learned["rate"])
+    assert 0.9e-3 < steps.min() < steps.max() < 0.11
+    assert 1 <= rates.min() < 2 < 15 < rates.max() <= 16.001

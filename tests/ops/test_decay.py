@@ -1,0 +1,134 @@
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from attnlab.mechanisms.clock import Clock, place
+from attnlab.ops import decay
+from attnlab.ops.fading import Sums, by_channels, stack
+
+K, V = 4, 3
+
+
+def everything(T):
+    """T tokens of one run, none of them padding."""
+    return place(Clock.start(), T, None, None, None)[0]
+
+
+def draw(*shapes, seed=0, dtype=jnp.float64):
+    rng = np.random.default_rng(seed)
+    return [jnp.asarray(rng.normal(size=shape), dtype) for shape in shapes]
+
+
+def recurrence(q, k, v, log_gates, state=0.0):
+    """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t, token by token in float64."""
+    q, k, v, log_gates = (np.asarray(x, np.float64) for x in (q, k, v, log_gates))
+    state, y = np.zeros((q.shape[1], v.shape[1])) + state, []
+    for t in range(len(q)):
+        state = np.exp(log_gates[t])[:, None] * state + np.outer(k[t], v[t])
+        y.append(q[t] @ state)
+    return np.array(y), state
+
+
+def run(q, k, v, log_gates, size=8, state=None):
+    state = jnp.zeros((q.shape[1], v.shape[1]), q.dtype) if state is None else state
+    return jax.jit(decay.causal, static_argnums=6)(state, q, k, v, log_gates, everything(q.shape[0]), size)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("G", [1, K])
+@pytest.mark.parametrize(("T", "size"), [(1, 8), (13, 1), (13, 5), (13, 64), (37, 16)])
+def test_chunks_of_any_size_are_the_recurrence(G, T, size):
+    q, k, v, raw, state = draw((T, K), (T, K), (T, V), (T, G), (K, V))
+    log_gates = -jnp.exp(raw)
+    y, after = run(q, k, v, log_gates, size, state)
+    expected, left = recurrence(q, k, v, log_gates, state)
+    np.testing.assert_allclose(y, expected, atol=1e-12)
+    np.testing.assert_allclose(after, left, atol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+def test_a_gate_a_token_is_the_same_gate_in_every_channel_and_open_gates_are_plain_sums():
+    q, k, v, raw = draw((19, K), (19, K), (19, V), (19, 1))
+    one, every = run(q, k, v, -jnp.exp(raw)), run(q, k, v, jnp.tile(-jnp.exp(raw), (1, K)))
+    np.testing.assert_allclose(one[0], every[0], atol=1e-12)
+    for G in (1, K):
+        y, state = run(q, k, v, jnp.zeros((19, G)))
+        np.testing.assert_allclose(y, np.tril(q @ k.T) @ v, atol=1e-12)
+        np.testing.assert_allclose(state, k.T @ v, atol=1e-12)
+
+
+@pytest.mark.parametrize("gate", [-5.0, -100.0, -1e4])
+@pytest.mark.parametrize("G", [1, K])
+def test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_gradients(gate, G):
+    q, k, v = draw((40, K), (40, K), (40, V), dtype=jnp.float32)
+    log_gates = jnp.full((40, G), gate, jnp.float32)
+    (y, _), back = jax.vjp(lambda *x: run(*x, size=64), q, k, v, log_gates)
+    np.testing.assert_allclose(y, recurrence(q, k, v, log_gates)[0], atol=2e-6)
+    assert all(np.isfinite(x).all() for x in back((jnp.ones_like(y), jnp.ones((K, V), jnp.float32))))
+
+
+@pytest.mark.parametrize("G", [1, K])
+def test_a_gate_that_shuts_leaves_those_after_it_exact(G):
+    # In one cumulative sum, the gates after one of e^−10000 would be known to 1e-3 only.
+    q, k, v = draw((64, K), (64, K), (64, V), dtype=jnp.float32)
+    log_gates = jnp.full((64, G), -0.0123, jnp.float32).at[jnp.array([5, 6, 20])].set(-12345.678)
+    y, expected = run(q, k, v, log_gates, size=64)[0], recurrence(q, k, v, log_gates)[0]
+    assert np.max(np.abs(y - expected)) <= 1e-6 * np.max(np.abs(expected))
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("C", [1, 2, 3, 8, 11])
+def test_halves_give_what_every_pair_and_channel_gives(C):
+    q, k, raw = draw((2, C, K), (2, C, K), (2, C, K))
+    log_gates = -jnp.exp(3 * raw)
+    sums = np.cumsum(log_gates, axis=1)
+    gates = np.exp(np.minimum(sums[:, :, None] - sums[:, None], 0))
+    both = by_channels((q, k), k, Sums.of(log_gates))
+    for rows, found in zip((q, k), both, strict=True):
+        expected = np.tril(np.einsum("ntk,nsk,ntsk->nts", rows, k, gates))
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_squares_are_stacked_in_pairs():
+    a, b, c = (np.full((1, 2, 2), x) for x in (1.0, 2.0, 3.0))
+    found = stack(jnp.concatenate([a, b]), jnp.asarray(c))
+    np.testing.assert_array_equal(found[0], [[1, 1, 0, 0], [1, 1, 0, 0], [3, 3, 2, 2], [3, 3, 2, 2]])
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("G", [1, K])
+def test_gradients_through_gates_agree_with_finite_differences(G):
+    q, k, v, raw, state = draw((9, K), (9, K), (9, V), (9, G), (K, V))
+    f = lambda q, k, v, raw, state: run(q, k, v, -jnp.exp(raw), 4, state)
+    check_grads(f, (q, k, v, raw, state), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
+
+
+def products(jaxpr):
+    """The ranks of what is multiplied, in a program and its loops."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            yield from (x.aval.ndim for x in equation.invars)
+        for inner in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")):
+            if hasattr(inner := getattr(inner, "jaxpr", inner), "eqns"):
+                yield from products(inner)
+
+
+@pytest.mark.parametrize("G", [1, K])
+def test_products_have_so_few_axes_that_batches_heads_and_lanes_fit_above_them(G):
+    # XLA 0.10.2 for CPUs ends the process at a product of eight axes.
+    q, k, v, log_gates = (jnp.zeros((130, width)) for width in (K, K, V, G))
+    ranks = set(
+        products(jax.make_jaxpr(jax.grad(lambda *x: run(*x, size=64)[0].sum(), (0, 1, 2, 3)))(q, k, v, log_gates).jaxpr)
+    )
+    assert ranks
+    assert max(ranks) <= 4
+
+
+def test_declared_operations_grow_with_the_length_alone_beyond_a_chunk():
+    costs = [decay.flops(T, 64, 64, 64, G) for T, G in itertools.product((64, 128, 256), (1, 64))]
+    assert costs[2] == 2 * costs[0]
+    assert costs[5] == 4 * costs[1]
