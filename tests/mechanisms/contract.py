@@ -4,6 +4,7 @@ Calls are compiled whole and their masks are arrays of data: one program serves 
 in one process (`group`), so that they share those programs.
 """
 
+from dataclasses import fields, replace
 from functools import partial
 
 import jax
@@ -18,6 +19,31 @@ from attnlab.ops.mask import Full
 
 K, V = 4, 6
 EXACT = 1e-10  # float64: forms are the same sums in another order
+
+# Windows, blocks and ranks for sequences of a few tokens: with those it comes with, a mechanism would see all of them.
+SIZES = {
+    "block": 4,
+    "chunk": 4,
+    "left": 3,
+    "right": 2,
+    "first": 1,
+    "stride": 3,
+    "size": 2,
+    "picks": 1,
+    "width": 3,
+    "landmarks": 3,
+    "rank": 3,
+    "length": 160,
+}
+
+
+def small(mechanism):
+    """The mechanism with sizes that a few tokens exceed."""
+    held = {field.name for field in fields(mechanism) if getattr(mechanism, field.name) is not None}
+    return replace(mechanism, **{name: size for name, size in SIZES.items() if name in held})
+
+
+SMALL = {name: small(mechanism) for name, mechanism in MECHANISMS.items()}
 
 
 def group(names):

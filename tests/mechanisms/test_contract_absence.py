@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.mechanisms import MECHANISMS
 from attnlab.mechanisms.base import split
 from attnlab.ops.mask import Full, Kept, Rows, Segments
 from tests.mechanisms.contract import (
+    SMALL,
     V,
     attend,
     attend_back,
@@ -41,7 +41,7 @@ def finite(tree):
 @given(keep=some | st.just([False] * N), bad=bad)
 def test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient(name, keep, bad):
     with jax.enable_x64(True):
-        mechanism = MECHANISMS[name]
+        mechanism = SMALL[name]
         keep = np.array(keep)
         honoured(mechanism, Kept(jnp.asarray(keep)), 5, N)
         q, k, v, extra = inputs(mechanism, 5, N)
@@ -65,7 +65,7 @@ def test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient(name, k
 @given(keep=some, bad=bad)
 def test_padding_of_queries_and_keys_alike_changes_nothing(name, keep, bad):
     with jax.enable_x64(True):
-        mechanism = MECHANISMS[name]
+        mechanism = SMALL[name]
         keep = np.array(keep)
         mask = Kept(jnp.asarray(keep)) & Rows(jnp.asarray(keep))
         honoured(mechanism, mask, N, N)
@@ -84,7 +84,7 @@ def test_padding_of_queries_and_keys_alike_changes_nothing(name, keep, bad):
 
 @every
 def test_a_query_without_any_key_answers_zero_with_zero_gradient_even_if_it_is_nan(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     ids = jnp.array([0, 0, 5, 0], jnp.int32)
     for mask in (Segments(ids, jnp.zeros(4, jnp.int32)), Rows(ids == 0)):
@@ -101,7 +101,7 @@ def test_a_query_without_any_key_answers_zero_with_zero_gradient_even_if_it_is_n
 @given(keep=some | st.just([False] * N), bad=bad)
 def test_padding_changes_neither_values_nor_gradients(name, block, keep, bad):
     with jax.enable_x64(True):
-        mechanism = MECHANISMS[name]
+        mechanism = SMALL[name]
         keep = np.array(keep)
         y, back = packed(mechanism, block, keep, np.zeros(N, int), bad)
         assert finite((y, back))
@@ -125,7 +125,7 @@ PACKED = {
 @stateful
 @pytest.mark.parametrize("block", [None, 1, 4])
 def test_packed_sequences_do_not_meet(name, block):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     for kept, ids in PACKED.values():
         keep, segment = np.array([c == "1" for c in kept]), np.array([int(c) for c in ids])
         y, back = packed(mechanism, block, keep, segment, np.nan)
@@ -157,7 +157,7 @@ def by_itself(mechanism, rows):
 
 @every
 def test_no_key_at_all_is_no_error(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     honoured(mechanism, Kept(jnp.zeros(4, bool)))
     q, k, v, extra = inputs(mechanism, 4)
     assert not np.any(attend(mechanism, q, k, v, Kept(jnp.zeros(4, bool)), **extra))

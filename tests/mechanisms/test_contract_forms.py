@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import MECHANISMS, Watched
+from attnlab.mechanisms import Watched
 from attnlab.ops.mask import Causal, Edges, Full, Kept, Keys, Segments, Window
 from tests.mechanisms.contract import (
+    SMALL,
     K,
     V,
     attend,
@@ -35,7 +36,7 @@ SHARES = ["softmax", "softmax-blockwise", "window", "strided", "longformer", "bi
 @stateful
 @pytest.mark.parametrize(("T", "blocks"), [(1, [1]), (13, [1, 2, 5, 64])], ids=["1", "13"])
 def test_every_block_gives_the_same_as_attending_causally(name, T, blocks):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, T)
     whole = causal(mechanism, q, k, v, **extra)
     for block in blocks:
@@ -46,7 +47,7 @@ def test_every_block_gives_the_same_as_attending_causally(name, T, blocks):
 
 @stateful
 def test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 131)
     whole = causal(mechanism, q, k, v, **extra)
     for block in (1, 48):
@@ -55,7 +56,7 @@ def test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form(name):
 
 @stateful
 def test_split_and_go_on_equals_the_whole(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 13)
     whole = causal(mechanism, q, k, v, **extra)
     for cuts in [(0, 4, 8, 9, 13), (0, 1, 5, 9, 13)]:
@@ -68,7 +69,7 @@ def test_split_and_go_on_equals_the_whole(name):
 
 @every
 def test_jit_equals_eager_and_vmap_equals_a_loop(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     mask, T = (Keys(5), 3) if refusal(mechanism, Keys(5), 3, 7) is None else (Causal(), 7)
     examples = [inputs(mechanism, T, 7, seed) for seed in range(3)]
     loop = jnp.stack([attend(mechanism, q, k, v, mask, **extra) for q, k, v, extra in examples])
@@ -83,10 +84,11 @@ def test_jit_equals_eager_and_vmap_equals_a_loop(name):
 
 @every
 def test_the_map_reproduces_the_output(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 6)
     tried = 0
-    for mask in (Full(), Kept(jnp.array([1, 0, 1, 1, 0, 1], bool)), Causal()):
+    adjacency = jax.random.bernoulli(jax.random.key(3), 0.5, (6, 6))
+    for mask in (Full(), Kept(jnp.array([1, 0, 1, 1, 0, 1], bool)), Causal(), Window(4, 1), ~Edges(adjacency)):
         if refusal(mechanism, mask, 6, 6) is None:
             map_ = weights(mechanism, q, k, mask, **extra)
             near(map_ @ v, attend(mechanism, q, k, v, mask, **extra))
@@ -97,7 +99,7 @@ def test_the_map_reproduces_the_output(name):
 
 @stateful
 def test_watching_changes_nothing_and_its_state_holds_the_map(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 6)
     watched = Watched(mechanism)
     state = watched.start(8, K, V)
@@ -115,7 +117,7 @@ def test_watching_changes_nothing_and_its_state_holds_the_map(name):
 
 @stateful
 def test_a_full_cache_raises_and_a_traced_one_touches_no_slot(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     sizes = [[x.shape for x in jax.tree.leaves(mechanism.start(length, K, V))] for length in (3, 5)]
     first, last = cut(mechanism, extra, slice(0, 3)), cut(mechanism, extra, slice(3, 4))
@@ -133,7 +135,7 @@ def test_a_full_cache_raises_and_a_traced_one_touches_no_slot(name):
 
 @every
 def test_nothing_to_attend_to_and_nothing_that_attends(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 3)
     none = cut(mechanism, extra, slice(0, 0))
     if refusal(mechanism, Full(), 3, 0) is None:
@@ -146,7 +148,7 @@ def test_nothing_to_attend_to_and_nothing_that_attends(name):
 
 @every
 def test_positions_given_are_those_used(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     honoured(mechanism, Causal() & Window(9, 1))
     i = jnp.arange(4, dtype=jnp.int32) + 2
@@ -159,7 +161,7 @@ def test_positions_given_are_those_used(name):
 
 @stateful
 def test_the_state_has_the_declared_size(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     memory = mechanism.start(32, K, V, jnp.float32).memory
     numbers = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     assert sum(leaf.size * leaf.dtype.itemsize for leaf in numbers) == mechanism.cost(32, 32, K, V).state_bytes
@@ -167,7 +169,7 @@ def test_the_state_has_the_declared_size(name):
 
 @every
 def test_unknown_and_missing_extras_are_named(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 3)
     with pytest.raises(TypeError, match="takes no \\['nonsense'\\]"):
         mechanism.attend(q, k, v, nonsense=q, **extra)
@@ -178,7 +180,7 @@ def test_unknown_and_missing_extras_are_named(name):
 
 @every
 def test_what_it_cannot_honour_is_refused_naming_both(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
     for mask in (Full(), Causal(), Edges(jnp.eye(4, dtype=bool))):
         if (why := refusal(mechanism, mask)) is not None:
@@ -191,7 +193,7 @@ def test_what_it_cannot_honour_is_refused_naming_both(name):
 
 @every
 def test_a_mask_that_looks_rows_up_needs_rows_for_all(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 2, 4)
     four = jnp.array([0, 0, 1, 1])
     with pytest.raises(ValueError, match="give i"):
@@ -204,7 +206,7 @@ def test_a_mask_that_looks_rows_up_needs_rows_for_all(name):
 
 @group(PAIRS)
 def test_permuting_keys_with_their_mask_and_positions_changes_nothing(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 5, 9)
     order = jax.random.permutation(jax.random.key(2), 9)
     i, j = jnp.arange(4, 9), jnp.arange(9)
@@ -215,7 +217,7 @@ def test_permuting_keys_with_their_mask_and_positions_changes_nothing(name):
 
 @group(SHARES)
 def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 7)
     map_ = weights(mechanism, q, k, Causal(), **extra)
     near(map_.sum(axis=1), jnp.ones(7))
@@ -227,7 +229,7 @@ def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
 
 @every
 def test_numpys_arrays_are_taken(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     given = inputs(mechanism, 5)
     q, k, v, extra = jax.tree.map(np.asarray, given)
     if mechanism.stateful:

@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import MECHANISMS
 from attnlab.ops.mask import Causal, Edges, Kept
-from tests.mechanisms.contract import V, attend_back, causal_back, every, inputs, near, refusal, stateful
+from tests.mechanisms.contract import SMALL, V, attend_back, causal_back, every, inputs, near, refusal, stateful
 
 pytestmark = pytest.mark.usefixtures("x64")
 TARGET = np.random.default_rng(9).normal(size=(7, V))
@@ -16,7 +15,7 @@ TARGET = np.random.default_rng(9).normal(size=(7, V))
 @stateful
 @pytest.mark.parametrize("block", [None, 3])
 def test_no_token_has_any_gradient_to_an_earlier_output(name, block):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 7)
     for t in range(7):
         row = np.where(np.arange(7)[:, None] == t, TARGET, 0)
@@ -29,7 +28,7 @@ def test_no_token_has_any_gradient_to_an_earlier_output(name, block):
 
 @every
 def test_gradients_agree_with_finite_differences(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     arguments = inputs(mechanism, 7)
     rng = np.random.default_rng(1)
     adjacency = jnp.asarray(rng.random((7, 7)) < 0.6)
@@ -71,18 +70,18 @@ def _finite_with(mechanism, change):
 @every
 def test_extremes_stay_finite(name):
     for scale in (0.0, 1e-30, 1e-10, 1e3, 1e4, -1e4):
-        _finite_with(MECHANISMS[name], lambda x, scale=scale: x * scale)
+        _finite_with(SMALL[name], lambda x, scale=scale: x * scale)
 
 
 @every
 def test_faint_features_and_shut_gates_keep_finite_gradients(name):
     for shift in (-10.0, -23.0, -30.0, -60.0, -1e4, 1e4):
-        _finite_with(MECHANISMS[name], lambda x, shift=shift: x + shift)
+        _finite_with(SMALL[name], lambda x, shift=shift: x + shift)
 
 
 @every
 def test_gradients_in_two_forms_agree(name):
-    mechanism = MECHANISMS[name]
+    mechanism = SMALL[name]
     arguments = inputs(mechanism, 7)
     if not mechanism.stateful:
         pytest.skip("has one form")
