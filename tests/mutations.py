@@ -1,0 +1,387 @@
+"""Seeded bugs: each is put into a copy of the project, and the tests must catch it.
+
+    python -m tests.mutations            every bug, two at a time; some ten minutes on two cores
+    python -m tests.mutations rotary mask   those whose names hold one of the words
+
+A bug is caught where a test fails; where the tests cannot run, it counts as not caught. The exit code is 0 only if all
+are caught.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+
+ROOT = Path(__file__).parent.parent
+
+
+def contract(name, *parts):
+    """The contract suite of one mechanism."""
+    files = [f"tests/mechanisms/test_contract_{part}.py" for part in parts or ("forms", "absence", "gradients")]
+    return [*files, "-k", f"[{name}] or -{name}]"]
+
+
+def ops(*names):
+    """The tests of ops."""
+    return [f"tests/ops/test_{name}.py" for name in names]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """What is wrong, in which file of attnlab, what stood there, what stands there now, and the tests to run."""
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: list[str]
+
+
+BUGS = [
+    Bug(
+        "mask of the other polarity",
+        "ops/softmax.py",
+        "scores = jnp.where(allowed,",
+        "scores = jnp.where(~allowed,",
+        contract("softmax"),
+    ),
+    Bug(
+        "causal mask hides the token itself",
+        "ops/mask/formula.py",
+        "return j[None, :] <= i[:, None]",
+        "return j[None, :] < i[:, None]",
+        contract("softmax"),
+    ),
+    Bug(
+        "causal mask shows the next token",
+        "ops/mask/formula.py",
+        "return j[None, :] <= i[:, None]",
+        "return j[None, :] <= i[:, None] + 1",
+        contract("softmax"),
+    ),
+    Bug(
+        "window one token too wide",
+        "ops/mask/formula.py",
+        "return (-self.right < distance) & (distance < self.left)",
+        "return (-self.right < distance) & (distance <= self.left)",
+        ops("mask"),
+    ),
+    Bug(
+        "window open to the right",
+        "ops/mask/formula.py",
+        "return (-self.right < distance) & (distance < self.left)",
+        "return distance < self.left",
+        ops("mask"),
+    ),
+    Bug(
+        "blocks skipped that a window reaches",
+        "ops/mask/formula.py",
+        "if high <= -self.right or low >= self.left:",
+        "if high <= -self.right or low >= self.left - 2:",
+        ops("mask"),
+    ),
+    Bug(
+        "queries aligned at the top left",
+        "mechanisms/base.py",
+        "i = np.arange(S - T, S, dtype=np.int32) if i is None",
+        "i = np.arange(T, dtype=np.int32) if i is None",
+        contract("softmax", "forms"),
+    ),
+    Bug(
+        "scores not scaled",
+        "ops/score.py",
+        "return q * q.shape[-1] ** -0.5, k",
+        "return q, k",
+        ops("score"),
+    ),
+    Bug(
+        "scores scaled by the width, not its root",
+        "ops/score.py",
+        "return q * q.shape[-1] ** -0.5, k",
+        "return q / q.shape[-1], k",
+        ops("score"),
+    ),
+    Bug(
+        "softmax over queries",
+        "ops/softmax.py",
+        "total = share.sum(axis=-1, keepdims=True)",
+        "total = share.sum(axis=-2, keepdims=True)",
+        contract("softmax"),
+    ),
+    Bug(
+        "softmax gradient with the diagonal alone",
+        "ops/softmax.py",
+        "weights * (change - jnp.sum(weights * change, axis=-1, keepdims=True))",
+        "weights * (1 - weights) * change",
+        contract("softmax", "gradients"),
+    ),
+    Bug(
+        "row without a key divided by zero",
+        "ops/softmax.py",
+        "jnp.where(total == 0, jnp.zeros_like(total), 1 / jnp.maximum(total, 1))",
+        "1 / total",
+        contract("softmax", "absence"),
+    ),
+    Bug(
+        "masked values reach the product",
+        "mechanisms/base.py",
+        "q, k, v = select(rows, q), select(columns, k), select(columns, v)",
+        "q, k = select(rows, q), select(columns, k)",
+        contract("softmax", "absence"),
+    ),
+    Bug(
+        "padding reaches the product",
+        "mechanisms/base.py",
+        "return select(keep, q), select(keep, k), select(keep, v), chosen",
+        "return q, k, v, chosen",
+        contract("linear", "absence"),
+    ),
+    Bug(
+        "padded keys share the denominator",
+        "mechanisms/linear.py",
+        "weights = seen if k.scale is None",
+        "weights = seen | True if k.scale is None",
+        contract("linear", "absence"),
+    ),
+    Bug(
+        "epsilon in the denominator",
+        "ops/linear.py",
+        "return divide(y, jnp.where(jnp.abs(total) < least, jnp.zeros_like(total), total))",
+        "return y / (total + 1e-6)",
+        contract("linear"),
+    ),
+    Bug(
+        "sum of linear attention kept in half precision",
+        "mechanisms/linear.py",
+        "memory = self._empty(q.shape[1], v.shape[1], wide(v.dtype))",
+        "memory = self._empty(q.shape[1], v.shape[1], v.dtype)",
+        contract("linear", "numbers"),
+    ),
+    Bug(
+        "state of a decay kept in half precision",
+        "mechanisms/retention.py",
+        "return jnp.zeros((K, V), wide(dtype))",
+        "return jnp.zeros((K, V), dtype)",
+        contract("retention", "numbers"),
+    ),
+    Bug(
+        "elu without its one",
+        "ops/feature/plain.py",
+        "jnp.where(x > 0, x + 1,",
+        "jnp.where(x > 0, x,",
+        ops("feature"),
+    ),
+    Bug(
+        "random features without the norm",
+        "ops/feature/random.py",
+        "size = jnp.sum(x * x, axis=1, keepdims=True) / 2",
+        "size = jnp.sum(x * x, axis=1, keepdims=True) * 0",
+        ops("feature"),
+    ),
+    Bug(
+        "second order of Taylor without its half",
+        "ops/feature/products.py",
+        "square(x) * 0.5**0.5",
+        "square(x)",
+        ops("feature"),
+    ),
+    Bug(
+        "positions of cosFormer off by one for keys",
+        "ops/feature/position.py",
+        "return Mapped(self._turned(x, j, 0))",
+        "return Mapped(self._turned(x, j + 1, 0))",
+        ops("feature"),
+    ),
+    Bug(
+        "state seen across segments",
+        "mechanisms/clock.py",
+        "self.keep & (self.run == self.before)",
+        "self.keep",
+        contract("linear", "absence"),
+    ),
+    Bug(
+        "state lives on in a new segment",
+        "mechanisms/clock.py",
+        "np.array(True) if self.plain else self.run[-1] == self.before",
+        "np.array(True)",
+        contract("retention", "absence"),
+    ),
+    Bug(
+        "tokens of an old segment enter the state",
+        "mechanisms/clock.py",
+        "self.keep & (self.run == self.run[-1])",
+        "self.keep",
+        contract("delta", "absence"),
+    ),
+    Bug(
+        "padding takes a position",
+        "mechanisms/clock.py",
+        "count = jnp.cumsum(keep, dtype=jnp.int32)",
+        "count = jnp.arange(1, T + 1, dtype=jnp.int32)",
+        contract("window", "absence"),
+    ),
+    Bug(
+        "positions do not count on",
+        "mechanisms/clock.py",
+        "counted = clock.position + count - start",
+        "counted = count - start",
+        contract("window", "forms"),
+    ),
+    Bug(
+        "cache one slot off",
+        "mechanisms/cache.py",
+        "slot = self.count + jnp.cumsum(block.keep, dtype=jnp.int32) - 1",
+        "slot = self.count + jnp.cumsum(block.keep, dtype=jnp.int32)",
+        contract("softmax", "forms"),
+    ),
+    Bug(
+        "full cache writes over its last slot",
+        "mechanisms/cache.py",
+        'mode="drop"',
+        'mode="clip"',
+        contract("softmax", "forms"),
+    ),
+    Bug(
+        "padding fades the state",
+        "ops/decay.py",
+        "log_gates = jnp.where(block.keep[:, None], log_gates, 0)",
+        "log_gates = log_gates",
+        contract("retention", "absence"),
+    ),
+    Bug(
+        "gate of the token itself left out",
+        "ops/fading.py",
+        "lower = np.tri(log_gates.shape[1], dtype=log_gates.dtype)",
+        "lower = np.tri(log_gates.shape[1], k=-1, dtype=log_gates.dtype)",
+        ["tests/mechanisms/test_gates.py"],
+    ),
+    Bug(
+        "gates masked after the exponential",
+        "ops/fading.py",
+        "return jnp.exp(difference if where is True else jnp.where(where, difference, -jnp.inf))",
+        "return jnp.exp(difference) if where is True else jnp.where(where, jnp.exp(difference), 0)",
+        contract("ssd", "gradients"),
+    ),
+    Bug(
+        "delta rule erases nothing of the state",
+        "ops/delta.py",
+        "u = ahead - erased @ state",
+        "u = ahead",
+        contract("delta", "forms"),
+    ),
+    Bug(
+        "keys of the delta rule not of norm one",
+        "mechanisms/delta.py",
+        "delta.unit(q), delta.unit(k)",
+        "delta.unit(q), k",
+        ["tests/mechanisms/test_delta.py"],
+    ),
+    Bug(
+        "gradient of the triangular inverse without its sign",
+        "ops/triangle.py",
+        "return x, -(x @ jnp.tril(tangents[0], -1) @ x)",
+        "return x, x @ jnp.tril(tangents[0], -1) @ x",
+        contract("delta", "gradients"),
+    ),
+    Bug(
+        "running sum not faded to the new peak",
+        "ops/blockwise/sweep.py",
+        "peak, total, mixed, scores = new, total * fade, mixed * fade[:, None], scores - finite[:, None]",
+        "peak, total, mixed, scores = new, total, mixed * fade[:, None], scores - finite[:, None]",
+        ops("blockwise"),
+    ),
+    Bug(
+        "blockwise gradient without the mean",
+        "ops/blockwise/sweep.py",
+        "dnorm) - (dy * y).sum(axis=1)",
+        "dnorm)",
+        ops("blockwise"),
+    ),
+    Bug(
+        "landmarks of Nyström count padding",
+        "mechanisms/nystrom.py",
+        "nystrom.segments(columns, j, self.landmarks)",
+        "nystrom.segments(columns | True, j, self.landmarks)",
+        contract("nystrom", "absence"),
+    ),
+    Bug(
+        "rotation of one sign",
+        "ops/position.py",
+        "even * cos - odd * sin",
+        "even * cos + odd * sin",
+        ops("position"),
+    ),
+    Bug(
+        "slopes that begin at one",
+        "ops/position.py",
+        "[2 ** (-8 * h / below) for h in range(1, below + 1)]",
+        "[2 ** (-8 * h / below) for h in range(below)]",
+        ops("position"),
+    ),
+    Bug(
+        "root-mean-square norm that takes the mean off",
+        "ops/layer.py",
+        "wider = x.astype(wide(x.dtype))",
+        "wider = x.astype(wide(x.dtype)) - jnp.mean(x.astype(wide(x.dtype)), axis=-1, keepdims=True)",
+        ops("layer"),
+    ),
+    Bug(
+        "a head dropped",
+        "modules/attention.py",
+        "return self.o(y.reshape(x.shape)), known",
+        "return self.o(y.at[:, 0].set(0).reshape(x.shape)), known",
+        ["tests/modules/test_attention.py"],
+    ),
+    Bug(
+        "map of the transposed",
+        "mechanisms/maps.py",
+        "return mechanism.attend(q, k, eye, mask, **extra)",
+        "return mechanism.attend(q, k, eye[::-1], mask, **extra)",
+        contract("softmax", "forms"),
+    ),
+]
+
+
+def plant(bug, folder):
+    """A copy of the project with the bug in it."""
+    for name in ("attnlab", "tests"):
+        copytree(ROOT / name, folder / name, ignore=ignore_patterns("__pycache__"))
+    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    path = folder / "attnlab" / bug.file
+    text = path.read_text()
+    if text.count(bug.right) < 1:
+        raise ValueError(f"{bug.name}: {bug.file} no longer holds {bug.right!r}")
+    path.write_text(text.replace(bug.right, bug.wrong))
+
+
+def hunt(bug):
+    """(bug, whether it was caught, by which test or why not, seconds)."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        plant(bug, Path(folder))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *bug.tests]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    failed = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    caught = done.returncode == 1 and bool(failed)
+    why = failed[0].split("::")[-1] if caught else f"pytest answered {done.returncode}"
+    return bug, caught, why, time.perf_counter() - began
+
+
+def main(words):
+    """Hunt the bugs whose names hold one of the words, or all."""
+    chosen = [bug for bug in BUGS if not words or any(word in bug.name for word in words)]
+    caught = 0
+    with ThreadPoolExecutor(2) as pool:
+        for bug, found, why, seconds in pool.map(hunt, chosen):
+            caught += found
+            print(f"{'caught' if found else 'MISSED'}  {bug.name:52}  {why}  ({seconds:.0f} s)", flush=True)
+    print(f"{caught} of {len(chosen)} caught")
+    return caught != len(chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
