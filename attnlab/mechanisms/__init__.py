@@ -17,6 +17,7 @@ from attnlab.mechanisms.linformer import Linformer
 from attnlab.mechanisms.longformer import Longformer
 from attnlab.mechanisms.maps import Watched, weights
 from attnlab.mechanisms.nystrom import Nystrom
+from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.retention import Retention
 from attnlab.mechanisms.sigmoid import Sigmoid
 from attnlab.mechanisms.sinkhorn import Sinkhorn
@@ -36,6 +37,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "strided": Strided(),
     "longformer": Longformer(),
     "bigbird": BigBird(),
+    "reformer": Reformer(),
     "linformer": Linformer(),
     "nystrom": Nystrom(),
     "sinkhorn": Sinkhorn(),

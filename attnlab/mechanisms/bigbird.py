@@ -11,17 +11,17 @@ class BigBird(Softmax):
     """y_t = softmax(score(q_t, k)) v over a window, the first tokens, and blocks picked at random (Zaheer et al. 2020).
 
     −right < t−j < left, or t < first, or j < first, or the blocks of `size` tokens around t and j chose each other:
-    every block picks `picks` of those before it, by `seed` alone (section 2). Time O(T·(left+right+first+2·picks·size)) where
-    positions are known while tracing.
+    every block picks `picks` of those before it, by `seed` alone (section 2). Time O(T·(left+right+first+2·picks·size))
+    where positions are known while tracing.
     """
 
     left: int = 64
     right: int = 64
     first: int = 1
     picks: int = 2
-    size: int = 32
+    size: int = 64
     seed: int = 0
-    block: int | None = field(default=32, kw_only=True)
+    block: int | None = field(default=64, kw_only=True)
 
     @property
     def pattern(self):

@@ -69,8 +69,8 @@ class Softmax(Mechanism):
         self._room(k)
         if self.block is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
-        rules = [blockwise.Rule(mask, i, j), blockwise.Rule(self.pattern, i, j)]
-        return self._by_blocks(q, k, v, rules, i, j, bias, learned)
+        scores = Scores(self.score, learned, bias)
+        return self._by_blocks(q, k, v, scores, blockwise.Rule(mask, i, j), i, j).astype(v.dtype)
 
     def sequence(self, q, k, v, block, *, bias=None, **learned):
         """All pairs at once, or by blocks."""
@@ -78,8 +78,8 @@ class Softmax(Mechanism):
         if self.block is None:
             return super().sequence(q, k, v, block, bias=bias, **learned)
         order = np.arange(q.shape[0], dtype=np.int32)
-        rules = [blockwise.Rule(block.mask, order, order), blockwise.Rule(self.pattern, block.i, block.i)]
-        return self._by_blocks(q, k, v, rules, block.i, block.i, bias, learned)
+        scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
+        return self._by_blocks(q, k, v, scores, rule, block.i, block.i).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
         """Two products of the pairs that meet, and five operations a pair for the softmax."""
@@ -93,10 +93,9 @@ class Softmax(Mechanism):
         """How many pairs are computed."""
         return T * S
 
-    def _by_blocks(self, q, k, v, rules, i, j, bias, learned):
-        scores = Scores(self.score, learned, bias)
-        y, _ = blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=self.block)
-        return y.astype(v.dtype)
+    def _by_blocks(self, q, k, v, scores, rule, i, j):
+        rules = [rule, blockwise.Rule(self.pattern, i, j)]
+        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=self.block)[0]
 
     def _room(self, k):
         if bound(self.score) and k.shape[0] > self.length:

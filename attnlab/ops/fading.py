@@ -76,27 +76,29 @@ def weights(
 
 
 def by_channels(
-    rows: tuple[Float[Array, "N C K"], ...], k: Float[Array, "N C K"], sums: Sums
+    rows: tuple[Float[Array, "N C K"], ...], k: Float[Array, "N C K"], log_gates: Float[Array, "N C K"]
 ) -> tuple[Float[Array, "N C C"], ...]:
     """The same with a gate a channel, for s ≤ t; zero for s > t.
 
-    By halves: between a half and the one before it, the gates are those up to the border times those after it, and
-    what is left is one product. Halves of halves are done alike, down to single tokens.
+    By halves: what the later half reads of the earlier one is gated from the border on, and what the earlier one
+    writes is gated up to it, so that the rest is one product. Halves of halves are done alike, down to single tokens.
     """
     C, K = k.shape[1:]
     size = 1 << (C - 1).bit_length()
     fill = lambda x: jnp.pad(x, ((0, 0), (0, size - C), (0, 0)))
-    rows, k, sums = tuple(fill(x) for x in rows), fill(k), sums.map(fill)
+    rows, k, since = tuple(fill(x) for x in rows), fill(k), fill(log_gates)
     squares = tuple(jnp.einsum("nck,nck->nc", row, k).reshape(-1, 1, 1) for row in rows)
-    half = 1
+    # Log gates from the start of a token's part up to it, and from it up to the end of the part.
+    until, half = jnp.zeros_like(since), 1
     while half < size:
         halves = lambda x, half=half: x.reshape(-1, 2, half, K)
-        split = sums.map(halves)
-        border = split.map(lambda x: x[:, 0, -1:])
-        late = split.map(lambda x: x[:, 1]).since(border)
-        early = halves(k)[:, 0] * border.since(split.map(lambda x: x[:, 0]))
+        since, until = halves(since), halves(until)
+        late, early = jnp.exp(since[:, 1]), halves(k)[:, 0] * jnp.exp(until[:, 0])
         below = _products(tuple(halves(row)[:, 1] * late for row in rows), early)
         squares = tuple(stack(square, low) for square, low in zip(squares, below, strict=True))
+        first, second = since[:, :1, -1:], since[:, 1:, -1:]
+        since = jnp.concatenate([since[:, :1], since[:, 1:] + first], axis=1)
+        until = jnp.concatenate([until[:, :1] + second, until[:, 1:]], axis=1)
         half *= 2
     return tuple(square[:, :C, :C] for square in squares)
 

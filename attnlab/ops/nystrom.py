@@ -19,7 +19,7 @@ def segments(keep: Bool[Places, " T"], place: Int[Places, " T"], count: int) -> 
 
 
 def means(x: Float[Array, "T K"], segment: Int[Array, " T"], count: int) -> Float[Array, "count K"]:
-    """The mean of each segment, zero for an empty one (Xiong et al. 2021, section 3.2), in float32 at least."""
+    """The mean of each segment, zero for an empty one (Xiong et al. 2021), in float32 at least."""
     # A product, not a scattered sum: the same numbers on every device, and its gradient is a product too.
     member = (jnp.arange(count, dtype=jnp.int32)[:, None] == segment[None, :]).astype(x.dtype)
     size = jnp.sum(member, axis=1, keepdims=True, dtype=wide(x.dtype))

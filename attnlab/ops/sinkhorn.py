@@ -14,7 +14,7 @@ def balance(
 
     Of the rows and columns that count; the others are zero. The rows sum to one, and the columns tend to one sum as
     `steps` grows: with as many rows as columns, to one, and S to a doubly stochastic matrix (Sinkhorn 1964; Tay et
-    al. 2020, section 3.1, where columns come last).
+    al. 2020, where columns come last).
     """
     allowed = rows[:, None] & columns[None, :]
 

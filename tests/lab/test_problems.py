@@ -42,7 +42,8 @@ def test_it_runs_to_its_page_and_is_asked(name, tmp_path):
     assert found["metric"] == metric
     assert found["steps"] == steps
     assert len(found["stopped"]) == (2 if steps < 12 else 0)
-    assert found["state_bytes"] == state
+    # The state, and its clocks.
+    assert state <= found["state_bytes"] < state + 32
     # Nothing is read by another sequence: there is no map of it.
     assert folder.read("maps") is None
     assert "published" in results.report.read_text()

@@ -186,6 +186,7 @@ def test_cosformer_beyond_its_length():
     assert np.isfinite(causal(longer, q, k, v)).all()
     # More queries than keys stand before the first key: only distances matter.
     assert np.isfinite(attend(mechanism, q[:4], k[:2], v[:2])).all()
+    assert not np.any(attend(mechanism, q[:4], k[:0], v[:0]))
     # Segments begin anew, so that five tokens have positions.
     assert np.isfinite(causal(mechanism, q, k, v, segment=jnp.array([0, 0, 1, 1, 1]))).all()
 

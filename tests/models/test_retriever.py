@@ -94,7 +94,6 @@ def test_its_memory_is_one_state_of_the_mechanism():
     [
         ({"width": 0}, "model.width=0 must be at least 1"),
         ({"embedding": 0.0}, "model.embedding=0.0 must be a finite number above 0"),
-        ({"mechanism": "softmax"}, "model.mechanism='softmax' must be a mechanism"),
         ({"mechanism": MECHANISMS["linformer"]}, "has no causal form"),
     ],
 )

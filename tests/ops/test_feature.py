@@ -71,9 +71,10 @@ PLAIN = {
     "rebased": lambda x, i, side, l: rebased(x, l[f"{side}_scale"], l[f"{side}_shift"]),
     "dpfp": lambda x, i, side, l: dpfp(x),
     "favor+": lambda x, i, side, l: favor(x),
+    "narrow": lambda x, i, side, l: np.where(x > 0, x + 1, np.exp(x))[:, :1],
 }
 DIMENSIONS = {"hedgehog": 2 * K, "hedgehog-exp": 2 * K, "cosformer": 2 * K, "taylor": 1 + K + K**2, "rebased": K**2}
-DIMENSIONS |= {"dpfp": 2 * K, "favor+": 128}
+DIMENSIONS |= {"dpfp": 2 * K, "favor+": 128, "narrow": 1}
 
 
 def value(mapped):

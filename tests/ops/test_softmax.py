@@ -104,3 +104,11 @@ def test_half_precision_scores_are_summed_in_single():
     weights = masked_softmax(scores, jnp.ones((1, 4096), bool))
     assert weights.dtype == jnp.float32
     np.testing.assert_allclose(weights.sum(), 1, rtol=1e-6)
+
+
+def test_the_gradient_by_the_query_is_the_covariance_of_values_and_keys():
+    q, k, v = (jax.random.normal(jax.random.key(n), shape) for n, shape in enumerate([(1, 4), (5, 4), (5, 3)]))
+    mixed = lambda q: (masked_softmax(scaled_dot(q, k), jnp.ones((1, 5), bool)) @ v)[0]
+    share = masked_softmax(scaled_dot(q, k), jnp.ones((1, 5), bool))[0]
+    expected = sum(share[n] * jnp.outer(v[n], k[n] - share @ k) for n in range(5)) / jnp.sqrt(4.0)
+    np.testing.assert_allclose(jax.jit(jax.jacrev(mixed))(q)[:, 0], expected, atol=1e-12)

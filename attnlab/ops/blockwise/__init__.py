@@ -6,7 +6,7 @@ Dao et al. 2022). The backward pass computes the scores again from the logarithm
 are never computed, and it is asked only where it allows some pairs of a block and not others.
 """
 
-from attnlab.ops.blockwise.attend import attend
+from attnlab.ops.blockwise.attend import attend, even, together
 from attnlab.ops.blockwise.route import Loops, Rule, Visits
 
-__all__ = ["Loops", "Rule", "Visits", "attend"]
+__all__ = ["Loops", "Rule", "Visits", "attend", "even", "together"]

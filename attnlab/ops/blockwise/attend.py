@@ -15,6 +15,7 @@ from attnlab.ops.blockwise.sweep import Plan, backward, forward
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import wide
 from attnlab.ops.score import Scores
+from attnlab.ops.softmax import masked_softmax
 
 # Pairs that a step should hold at least: heads are taken together until it does.
 PANEL = 2**20
@@ -48,6 +49,13 @@ def attend(
     plan = Plan(scores, filled(i, rows, "edge"), filled(j, columns, "edge"), asked, ways, rows, S)
     y, norm = _call(filled(q, rows), filled(k, columns), filled(v, columns), plan)
     return y[:T], norm[:T]
+
+
+def together(parts: Sequence[tuple[Float[Array, "T V"], Float[Array, " T"]]]) -> Float[Array, "T V"]:
+    """One answer out of several over disjoint keys, each with the logarithm of its sum: as if over all keys at once."""
+    norms = jnp.stack([norm for _, norm in parts], axis=1)
+    shares = masked_softmax(norms, ~jnp.isneginf(norms))
+    return jnp.sum(shares[:, :, None] * jnp.stack([y for y, _ in parts], axis=1), axis=1)
 
 
 def even(length: int, block: int) -> int:

@@ -113,9 +113,9 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
     Answers the gradients of q, k, v and `learned`, from which `planned` makes the plan.
     """
     plan, dtype = planned(learned), wide(v.dtype)
-    given = (dy * y).sum(axis=1), jnp.where(jnp.isneginf(norm), 0, norm), dy.astype(v.dtype)
+    none = jnp.isneginf(norm)
     # A row with nothing allowed has no logarithm to be changed.
-    level = jnp.where(jnp.isneginf(norm), 0, dnorm) - given[0]
+    level, base = jnp.where(none, 0, dnorm) - (dy * y).sum(axis=1), jnp.where(none, 0, norm)
     zeros = lambda x: jnp.zeros(x.shape, wide(x.dtype))
     score = _product if plan.scores.product else _through
     # Turned here and not in the loop, where the compiler would turn the product into one that reads along columns.
@@ -130,11 +130,11 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             scores, back = score(plan, planned, learned, q, key, part(columns, start, width, 1), a, start)
             # Pairs stand the other way round, keys in rows: every product then reads both sides along their rows.
             share = exponential(scores.astype(dtype) - base[None, :])
-            change = share * (product(value, dy.T) + level[None, :])
+            pull = product(value, dy.T) + level[None, :]
             if asked:
                 allowed = plan.allowed(a, start, width).T
-                share, change = jnp.where(allowed, share, 0), jnp.where(allowed, change, 0)
-            new_q, new_k, new = back(change)
+                share, pull = jnp.where(allowed, share, 0), jnp.where(allowed, pull, 0)
+            new_q, new_k, new = back(share * pull)
             add = lambda x, y: put(x, part(x, start, width) + y.astype(x.dtype), start, 0)
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]
             return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, product(share.astype(v.dtype), dy)), dlearned
@@ -144,7 +144,7 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
         return tuple(sums), jax.lax.optimization_barrier(dq).T
 
     start = zeros(k), zeros(v), [zeros(x) for x in learned]
-    (dk, dv, dlearned), dq = plan.each(body, start, q, given[1], level, given[2])
+    (dk, dv, dlearned), dq = plan.each(body, start, q, base, level, dy.astype(v.dtype))
     return jax.tree.map(lambda change, x: change.astype(x.dtype), (dq, dk, dv, dlearned), (q, k, v, learned))
 
 

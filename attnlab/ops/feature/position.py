@@ -46,9 +46,9 @@ class Cosformer(Feature):
 
     def aligned(self, i, j):
         """Counted from the first of them, where they are known: only differences matter."""
-        if isinstance(i, Tracer) or isinstance(j, Tracer) or not i.size or not j.size:
+        if isinstance(i, Tracer) or isinstance(j, Tracer):
             return i, j
-        first = min(i.min(), j.min())
+        first = min((int(x.min()) for x in (i, j) if x.size), default=0)
         return i - first, j - first
 
     def check(self, i):

@@ -1,0 +1,149 @@
+"""Attention within buckets of locality-sensitive hashing."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.ops import blockwise
+from attnlab.ops.mask import Segments
+from attnlab.ops.precision import wide
+from attnlab.ops.score import Scores, scaled_dot, unit
+from attnlab.ops.softmax import masked_softmax
+
+
+@dataclass(frozen=True)
+class Reformer(Mechanism):
+    """y_t = softmax(q_t·k/(‖k‖√K)) v over the keys that share a bucket with q_t in any round (Kitaev et al. 2020).
+
+    A round's bucket of x is argmax [xR ; −xR], R random of `buckets`/2 columns, drawn by `seed` (their section 2). Keys
+    have unit length, and queries and keys the same R. A query that shares a bucket with no key it may see answers
+    zero: the paper lets it attend to itself, where query and key are one. `block` None compares all pairs, O(T·S); a
+    number sorts each round by buckets and visits the blocks whose buckets meet, O(rounds·T·S/buckets); rounds are put
+    together by their sums, a pair met in N rounds counting 1/N in each (their eq. 6-8). Buckets depend on where a
+    turned vector points, and not on distances alone, so that rotary positions lose their meaning.
+    """
+
+    buckets: int = 8
+    rounds: int = 4
+    seed: int = 0
+    block: int | None = 64
+    biases = True
+
+    def __post_init__(self):
+        if self.buckets < 2 or self.buckets % 2:
+            raise ValueError(f"buckets={self.buckets} must be even, at least 2")
+        for name in ("rounds", "block"):
+            if (size := getattr(self, name)) is not None and size < 1:
+                raise ValueError(f"{name}={size} must be at least 1")
+
+    def weights(self, q, k, allowed, *, i, j, bias=None):
+        """[T S]: softmax over the allowed keys met in any round."""
+        q, k = _ready(q, k)
+        met = shared(self._hash(q), self._hash(k)) > 0
+        return masked_softmax(Scores(scaled_dot, {}, bias)(q, k, i, j), allowed & met)
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None):
+        """All pairs, or round by round."""
+        if self.block is None or 0 in (q.shape[0], k.shape[0]):
+            return super().mix(q, k, v, mask, i=i, j=j, bias=bias)
+        return self._by_rounds(q, k, v, blockwise.Rule(mask, i, j), i, j, bias)
+
+    def sequence(self, q, k, v, block, *, bias=None):
+        """All pairs, or round by round."""
+        if self.block is None:
+            return super().sequence(q, k, v, block, bias=bias)
+        order = np.arange(q.shape[0], dtype=np.int32)
+        return self._by_rounds(q, k, v, blockwise.Rule(block.mask, order, order), block.i, block.i, bias)
+
+    def cost(self, T, S, K, V, block=None):
+        """Every round's hash, and the pairs of the blocks that meet."""
+        near = S if self.block is None else min(S, 2 * self.block + 2 * S // self.buckets)
+        rounds = 1 if self.block is None else self.rounds
+        return Cost(
+            flops=rounds * T * near * (2 * K + 2 * V + 8) + (T + S) * K * self.rounds * self.buckets,
+            bytes=4 * (T * K + S * (K + V) + T * V),
+            state_bytes=4 * S * (K + V),
+        )
+
+    def _hash(self, x):
+        """The bucket of every row in every round, [T rounds]."""
+        shape = (x.shape[1], self.rounds * self.buckets // 2)
+        # Drawn in single precision and cast, so that every precision has the same buckets.
+        turned = x @ jax.random.normal(jax.random.key(self.seed), shape, jnp.float32).astype(x.dtype)
+        turned = turned.reshape(x.shape[0], self.rounds, self.buckets // 2)
+        return jnp.argmax(jnp.concatenate([turned, -turned], axis=2), axis=2).astype(jnp.int32)
+
+    def _by_rounds(self, q, k, v, rule, i, j, bias):
+        q, k = _ready(q, k)
+        hashes = self._hash(q), self._hash(k)
+        scores = Scores(scaled_dot, {}, Rarely(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
+        rounds = [self._round(n, q, k, v, rule, scores, *hashes) for n in range(self.rounds)]
+        return blockwise.together(rounds).astype(v.dtype)
+
+    def _round(self, n, q, k, v, rule, scores, of_q, of_k):
+        """One round: sorted by bucket, through the blocks that meet, and back in order."""
+        order_q, order_k = jnp.argsort(of_q[:, n], stable=True), jnp.argsort(of_k[:, n], stable=True)
+        one, other = of_q[order_q, n], of_k[order_k, n]
+        places = np.arange(q.shape[0], dtype=np.int32), np.arange(k.shape[0], dtype=np.int32)
+        rules = [
+            blockwise.Rule(rule.mask, jnp.asarray(rule.i)[order_q], jnp.asarray(rule.j)[order_k]),
+            blockwise.Rule(Segments(one, other), *places),
+        ]
+        y, norm = blockwise.attend(
+            q[order_q],
+            k[order_k],
+            v[order_k],
+            scores,
+            rules,
+            i=order_q.astype(jnp.int32),
+            j=order_k.astype(jnp.int32),
+            block=self.block,
+            ways=meetings(one, other, self.block),
+        )
+        back = jnp.argsort(order_q)
+        return y[back], norm[back]
+
+
+def _ready(q, k):
+    """Queries, and keys of unit length, in single precision at least."""
+    return q.astype(wide(q.dtype)), unit(k.astype(wide(q.dtype)))
+
+
+def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> Int[Array, "T S"]:
+    """In how many rounds each pair falls into one bucket."""
+    columns = zip(one.T, other.T, strict=True)
+    return sum((a[:, None] == b[None, :]).astype(jnp.int32) for a, b in columns)
+
+
+def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int) -> blockwise.Loops:
+    """For sorted buckets of queries and keys, the blocks of keys whose buckets meet those of each block of queries."""
+    rows, columns = (blockwise.even(x.shape[0], block) for x in (one, other))
+    first = one[::rows]
+    last = one[jnp.minimum(jnp.arange(first.shape[0], dtype=jnp.int32) * rows + rows, one.shape[0]) - 1]
+    start, stop = jnp.searchsorted(other, first, side="left"), jnp.searchsorted(other, last, side="right")
+    blocks = start[:, None] // columns + jnp.arange(-(-other.shape[0] // columns), dtype=jnp.int32)[None, :]
+    count = jnp.where(stop > start, -(-stop // columns) - start // columns, 0)
+    part = blockwise.Visits(blocks.astype(jnp.int32), count.astype(jnp.int32))
+    return blockwise.Loops(blockwise.Visits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), part, columns)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Rarely:
+    """A bias of −log N for a pair met in N rounds, and the call's own bias; asked by rows, not positions."""
+
+    one: Int[Array, "T R"]
+    other: Int[Array, "S R"]
+    i: Int[Array, " T"]
+    j: Int[Array, " S"]
+    bias: Any
+
+    def __call__(self, q, i, j):
+        """The bias of queries in rows i and keys in rows j."""
+        often = jnp.log(jnp.maximum(shared(self.one[i], self.other[j]), 1).astype(q.dtype))
+        return -often if self.bias is None else self.bias(q, self.i[i], self.j[j]) - often

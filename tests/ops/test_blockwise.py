@@ -1,0 +1,239 @@
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array
+
+from attnlab.mechanisms import Softmax, causal
+from attnlab.ops.blockwise import Loops, Rule, attend, even, together
+from attnlab.ops.blockwise.route import Runs, route
+from attnlab.ops.blockwise.sweep import exponential
+from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, Segments, Window
+from attnlab.ops.score import SCORES, Scores, scaled_dot
+
+pytestmark = pytest.mark.usefixtures("x64")
+K, V = 4, 6
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Near:
+    """A learned bias by clipped distance, seen by the query too."""
+
+    table: Array
+    turn: Array
+
+    def __call__(self, q, i, j):
+        distance = jnp.clip(jnp.asarray(i)[:, None] - jnp.asarray(j)[None, :], -3, 3) + 3
+        return (q @ self.turn)[:, None] * self.table[distance]
+
+
+def draw(T, S, seed=0):
+    rng = np.random.default_rng(seed)
+    return [jnp.asarray(rng.standard_normal(shape)) for shape in ((T, K), (S, K), (S, V), (T, V))]
+
+
+def both(T, S, mask, block, score=scaled_dot, bias=None, **given):
+    """Value and gradients, dense and by blocks."""
+    q, k, v, target = draw(T, S)
+    dense = Softmax(score=score)
+    learned = {n: x.astype(q.dtype) for n, x in dense.initial(jax.random.key(1), K, V).items()}
+
+    def value(mechanism):
+        def total(q, k, v, learned, bias):
+            return jnp.sum(mechanism.attend(q, k, v, mask, bias=bias, **given, **learned) * target)
+
+        # Not of the bias's whole numbers.
+        return jax.value_and_grad(total, (0, 1, 2, 3, 4))
+
+    run = lambda *x: (value(dense)(*x), value(Softmax(score=score, block=block))(*x))
+    return jax.jit(run)(q, k, v, learned, bias)
+
+
+def same(pair, tolerance=1e-12):
+    for one, other in zip(*map(jax.tree.leaves, pair), strict=True):
+        np.testing.assert_allclose(other, one, atol=tolerance)
+
+
+ids = jnp.arange(17) // 5
+MASKS = {
+    "full": Full(),
+    "causal": Causal(),
+    "window": Window(3, 2),
+    "keys": Keys(3),
+    "hole": Causal() & ~Window(2, 1),
+    "segments": Segments(ids, ids),
+    "edges": Edges(jnp.asarray(np.random.default_rng(0).random((17, 17)) < 0.3)),
+}
+
+
+@pytest.mark.parametrize(
+    ("mask", "T", "S", "block"),
+    [*((mask, 13, 13, 4) for mask in MASKS), ("causal", 5, 17, 4), ("hole", 17, 5, 3), ("window", 7, 7, 1)],
+)
+def test_blocks_give_what_all_pairs_give(mask, T, S, block):
+    places = {"i": jnp.arange(T, dtype=jnp.int32)} if MASKS[mask].indexed else {}
+    same(both(T, S, MASKS[mask], block, **places))
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_every_score_and_what_it_learned(score):
+    same(both(7, 9, Causal(), 4, SCORES[score]))
+
+
+def test_a_learned_bias_has_its_gradients():
+    same(both(9, 9, Causal(), 4, bias=Near(jnp.linspace(-1, 1, 7), jnp.ones(K))))
+
+
+def test_traced_positions_in_any_order():
+    order = jnp.array([5, 0, 3, 8, 1, 7, 2, 6, 4], jnp.int32)
+    same(both(9, 9, Causal(), 4, i=order[::-1], j=order))
+
+
+def test_heads_and_examples_are_taken_in_groups_and_give_the_same(monkeypatch):
+    import sys
+
+    module = sys.modules["attnlab.ops.blockwise.attend"]
+    q, k, v, target = (jnp.stack([jnp.stack([x * n for n in (1, 2, 3, 4)])] * 2) for x in draw(7, 7))
+    keep = jnp.array([5, 7])
+
+    def total(q, v):
+        head = lambda q, k, v, keep: Softmax(block=4).attend(q, k, v, Causal() & Keys(keep))
+        heads = jax.vmap(head, (0, 0, 0, None))
+        return jnp.sum(jax.vmap(heads)(q, k, v, keep) * target)
+
+    found = []
+    for room in (2**20, 4 * 8 * 2, 1):
+        monkeypatch.setattr(module, "PANEL", room)
+        found.append(jax.jit(lambda q, v: jax.value_and_grad(total, (0, 1))(q, v))(q, v))
+    same(found[:2])
+    same(found[1:])
+
+
+def test_a_row_with_nothing_allowed_is_zero_with_zero_gradient_and_harms_no_sum():
+    q, k, v, _ = draw(4, 6)
+    place = lambda n: np.arange(n, dtype=np.int32)
+
+    def run(q, k, v):
+        rules = [Rule(Window(1, 1) & ~Keys(2), place(4), place(6))]
+        parts = attend(q, k, v, Scores(scaled_dot, {}), rules, i=place(4), j=place(6), block=2)
+        return together([parts, parts]), parts[1]
+
+    (y, norm), back = jax.vjp(run, q, k, v)
+    np.testing.assert_array_equal(norm[:2], [-np.inf] * 2)
+    assert not np.any(y[:2])
+    np.testing.assert_allclose(y[2:], v[2:4])
+    changes = back((jnp.ones_like(y), jnp.ones_like(norm)))
+    assert all(np.isfinite(x).all() for x in changes)
+    assert not np.any(changes[0][:2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_dtypes_keep_theirs_and_great_scores_stay_finite(dtype):
+    q, k, v, _ = (x.astype(dtype) for x in draw(9, 9))
+    run = jax.jit(lambda q, k, v: Softmax(block=4).attend(q, k, v, Causal()))
+    exact = run(*(x.astype(jnp.float64) for x in (q, k, v)))
+    y, back = jax.vjp(run, q, k, v)
+    assert y.dtype == dtype
+    limit = {"float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}[dtype]
+    assert np.abs(y.astype(jnp.float64) - exact).max() <= limit * np.abs(exact).max()
+    assert [x.dtype for x in back(y)] == [dtype] * 3
+    big, back = jax.vjp(run, q * 100, k * 100, v)
+    assert all(np.isfinite(x.astype(jnp.float32)).all() for x in (big, *back(big)))
+
+
+def test_scores_that_need_no_peak_and_scores_that_do_meet_at_the_bound():
+    q, k, v, _ = draw(8, 8)
+    for size in (26.0, 28.0):
+        scaled = q * (size * 2 / jnp.sqrt((q * q).sum(1).max() * (k * k).sum(1).max()))
+        np.testing.assert_allclose(Softmax(block=4).attend(scaled, k, v), Softmax().attend(scaled, k, v), atol=1e-12)
+
+
+def test_the_exponential_is_exact_to_single_precision():
+    x = np.linspace(-86, 27, 10001)[None].astype(np.float32)
+    exact = np.exp(x.astype(np.float64))
+    error = np.abs(np.asarray(jax.jit(exponential)(jnp.asarray(x)), np.float64) / exact - 1)
+    # The argument itself is known to half a unit in its last place.
+    assert (error <= 3e-7 + 6e-8 * np.abs(x)).all()
+    assert float(exponential(jnp.float32(-np.inf)[None, None])[0, 0]) <= 1e-38
+
+
+def walk(jaxpr):
+    """Every equation, of every program inside."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns") or hasattr(x, "jaxpr")):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                yield from walk(inner)
+
+
+def program(mechanism, T, dtype, mask=None):
+    run = lambda q, k, v: causal(mechanism, q, k, v) if mask is None else mechanism.attend(q, k, v, mask)
+    x = jax.ShapeDtypeStruct((T, 64), dtype)
+    return jax.make_jaxpr(lambda q, k, v: jax.vjp(run, q, k, v)[1](q))(x, x, x)
+
+
+@pytest.mark.parametrize("mask", [None, Full(), Window(64, 64) | Global(2)], ids=["causal", "full", "longformer"])
+def test_no_array_of_all_pairs_is_ever_made(mask):
+    T = 4096
+    sizes = [
+        out.aval.size for eqn in walk(program(Softmax(block=256), T, jnp.float32, mask).jaxpr) for out in eqn.outvars
+    ]
+    assert max(sizes) <= 256 * T
+
+
+def work(jaxpr):
+    """Multiplications of all products, each branch of a switch being taken by one block of queries."""
+    total = 0
+    for eqn in walk(jaxpr):
+        if eqn.primitive.name == "dot_general":
+            (contracted, _), _ = eqn.params["dimension_numbers"]
+            total += eqn.outvars[0].aval.size * eqn.invars[0].aval.shape[contracted[0]]
+    return total
+
+
+def test_blocks_above_the_diagonal_are_never_computed():
+    T, block = 2048, 256
+    A = T // block
+    # Five products of a backward and two of a forward pass; half precision has no second form of the forward.
+    pairs = block * block * A * (A + 1) // 2
+    assert work(program(Softmax(block=block), T, jnp.float16).jaxpr) == 7 * 64 * pairs
+
+
+def test_masks_are_asked_only_where_they_cut():
+    place = np.arange(64, dtype=np.int32)
+    ways = route([Rule(Causal(), place, place)], 64, 64, 8, 8)
+    assert isinstance(ways, Runs)
+    assert ways.kinds[0] == ((8, True),)
+    assert ways.kinds[3] == ((24, False), (8, True))
+    window = route([Rule(Window(8, 1), place, place)], 64, 64, 8, 8)
+    assert window.kinds == (((8, True),), ((16, True),))
+    assert window.which.tolist() == [0] + [1] * 7
+    full = route([Rule(Full(), place, place)], 64, 60, 8, 8)
+    assert full.kinds == (((56, False), (8, True)),)
+
+
+def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
+    monkeypatch.setattr(routing_module(), "MOST", 1)
+    place = np.arange(13, dtype=np.int32)
+    ways = route([Rule(Causal(), place, place)], 13, 13, 4, 4)
+    assert isinstance(ways, Loops)
+    assert ways.whole.counts.tolist() == [0, 1, 2, 3]
+    assert ways.part.counts.tolist() == [1] * 4
+    same(both(13, 13, Causal(), 4))
+
+
+def routing_module():
+    import sys
+
+    return sys.modules["attnlab.ops.blockwise.route"]
+
+
+@pytest.mark.parametrize(("length", "block"), [(1, 4), (4, 4), (8191, 512), (600, 512), (513, 512), (17, 4)])
+def test_blocks_are_even_and_no_larger_than_asked(length, block):
+    size = even(length, block)
+    assert size <= block
+    assert -(-length // size) * size - length < max(8, size) + 8

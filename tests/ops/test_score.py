@@ -1,0 +1,121 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.ops.score import LEARNED, PLAIN, SCORES, Scores, cosine, dot, location, starts, unit
+from attnlab.ops.softmax import masked_softmax
+
+pytestmark = pytest.mark.usefixtures("x64")
+K = 3
+leaky = lambda x: x if x > 0 else 0.2 * x
+# Straight from the equations, for one query and one key that stands at j.
+PAIRS = {
+    "dot": lambda q, k, j: q @ k,
+    "scaled_dot": lambda q, k, j: q @ k / np.sqrt(len(q)),
+    "general": lambda q, k, j, w: q @ w @ k,
+    "additive": lambda q, k, j, w_q, w_k, w: w @ np.tanh(w_q.T @ q + w_k.T @ k),
+    "concat": lambda q, k, j, w, u: u @ np.tanh(np.concatenate([w[0], w[1]]).T @ np.concatenate([q, k])),
+    "location": lambda q, k, j, w: w[:, j] @ q,
+    "gat": lambda q, k, j, a: leaky(np.concatenate([a[0], a[1]]) @ np.concatenate([q, k])),
+    "cosine": lambda q, k, j, heat: np.exp(heat) * (q @ k) / np.linalg.norm(q) / np.linalg.norm(k),
+}
+
+
+def draw(name, T=4, S=5):
+    rng = np.random.default_rng(0)
+    table = starts(SCORES[name], 7, jax.random.key(0), K)
+    learned = {n: jnp.asarray(rng.standard_normal(x.shape)) for n, x in table.items()}
+    return jnp.asarray(rng.standard_normal((T, K))), jnp.asarray(rng.standard_normal((S, K))), learned
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_every_score_is_its_equation_for_every_pair(name):
+    q, k, learned = draw(name)
+    held = {n: np.asarray(x) for n, x in learned.items()}
+    expected = [[PAIRS[name](a, b, j, **held) for j, b in enumerate(np.asarray(k))] for a in np.asarray(q)]
+    np.testing.assert_allclose(SCORES[name](q, k, **learned), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_keys_are_scored_where_they_stand_and_a_bias_is_added(name):
+    q, k, learned = draw(name)
+    j = jnp.array([4, 0, 6, 2, 1], jnp.int32)
+    bias = jax.tree_util.Partial(lambda q, i, j: (i[:, None] - j[None, :]).astype(q.dtype))
+    found = Scores(SCORES[name], learned, bias)(q, k, jnp.arange(4, dtype=jnp.int32), j)
+    held, places = {n: np.asarray(x) for n, x in learned.items()}, np.asarray(j)
+    pair = lambda t, n: PAIRS[name](np.asarray(q)[t], np.asarray(k)[n], places[n], **held) + t - places[n]
+    expected = [[pair(t, n) for n in range(5)] for t in range(4)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [score.__name__ for score in PLAIN])
+def test_a_score_that_is_a_product_of_other_queries_and_keys_is_that_product(name):
+    q, k, learned = draw(name)
+    turned, keys, product = Scores(SCORES[name], learned).plain(q, k)
+    assert product.product
+    np.testing.assert_allclose(dot(turned, keys), SCORES[name](q, k, **learned), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_half_precision_is_scored_in_single(name):
+    q, k, learned = draw(name)
+    scores = SCORES[name](*(x.astype(jnp.bfloat16) for x in (q, k)), **learned)
+    assert scores.dtype == jnp.float32
+
+
+def test_the_worked_sequence_to_sequence_attention():
+    state = jnp.array([[10.0, 5, 10]])
+    encoded = jnp.array([[0.0, 1, 1], [5, 0, 1], [1, 1, 0], [0, 5, 1]])
+    scores = dot(state, encoded)
+    np.testing.assert_array_equal(scores, [[15, 60, 15, 35]])
+    weights = masked_softmax(scores, jnp.ones((1, 4), bool))
+    np.testing.assert_allclose(weights, [[0, 1, 0, 0]], atol=5e-10)
+    np.testing.assert_allclose(weights @ encoded, [[5, 0, 1]], atol=5e-9)
+
+
+def test_general_starts_as_the_scaled_dot_product():
+    q, k, _ = draw("general")
+    start = starts(SCORES["general"], 7, jax.random.key(0), K)
+    np.testing.assert_allclose(SCORES["general"](q, k, **start), SCORES["scaled_dot"](q, k), atol=1e-7)
+
+
+def test_location_refuses_more_keys_than_it_learned_positions():
+    q, k, learned = draw("location", S=8)
+    with pytest.raises(ValueError, match="location: 8 keys"):
+        location(q, k, **learned)
+
+
+def test_a_key_beyond_the_learned_positions_is_nan_and_harms_no_other():
+    q, k, learned = draw("location")
+    j = jnp.array([0, 1, 2, 3, 9], jnp.int32)
+
+    def total(q):
+        scores = Scores(location, learned)(q, k, j, j)
+        return jnp.where(j < 7, scores, 0).sum(), scores
+
+    (_, scores), gradient = jax.value_and_grad(total, has_aux=True)(q)
+    np.testing.assert_array_equal(np.isnan(scores).any(axis=0), [False] * 4 + [True])
+    assert np.isfinite(gradient).all()
+
+
+def test_cosines_of_zero_and_of_faint_vectors_have_finite_gradients():
+    for scale in (0.0, 1e-30, 1e4):
+        x = jnp.full((1, 3), scale, jnp.float32)
+        assert np.isfinite(unit(x)).all()
+        assert np.isfinite(jax.jacrev(unit)(x)).all()
+    y, back = jax.vjp(lambda heat: cosine(jnp.ones((1, 2)), jnp.ones((1, 2)), heat), jnp.asarray(1e4))
+    np.testing.assert_allclose(y, 100.0)
+    assert np.isfinite(back(jnp.ones((1, 1)))[0])
+
+
+def test_no_hidden_vector_is_held_for_every_pair():
+    T, S, H = 256, 256, 64
+    shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((T, H), (S, H), (H, H), (H, H), (H,))]
+    run = jax.grad(lambda *x: SCORES["additive"](*x).sum(), range(5))
+    held = jax.jit(run).lower(*shapes).compile().memory_analysis().temp_size_in_bytes
+    assert held < 4 * T * S * H
+
+
+def test_everything_learned_belongs_to_a_listed_score():
+    assert set(LEARNED) <= set(SCORES.values())
