@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from attnlab.mechanisms.cache import Cache
-from attnlab.mechanisms.clock import Block, Clock, blocks, place
+from attnlab.mechanisms.clock import Block, Clock, blocks, pairs, place
 from attnlab.ops.mask import Causal, Full, Mask, Places
 from attnlab.ops.precision import blend
 
@@ -96,7 +96,7 @@ class Mechanism:
         Positions that follow from the shapes come as numpy's arrays: they are known while tracing.
         """
         if self.pairwise:
-            return blend(self.weights(q, k, jnp.asarray(mask(i, j)), i=i, j=j, bias=bias, **extra), v)
+            return blend(self.weights(q, k, pairs(mask, i, j), i=i, j=j, bias=bias, **extra), v)
         if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
             return self.sequence(q, k, v, place(Clock.start(), q.shape[0], None, None, None)[0], bias=bias, **extra)
         raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
@@ -104,8 +104,7 @@ class Mechanism:
     def sequence(self, q, k, v, block: Block, *, bias=None, **extra) -> Float[Array, "T V"]:
         """A whole sequence from its beginning, in the mechanism's fastest causal form."""
         if self.pairwise and not self.remembers:
-            pairs = jnp.asarray(block.pairs)
-            return blend(self.weights(q, k, pairs, i=block.i, j=block.i, bias=bias, **extra), v)
+            return blend(self.weights(q, k, block.pairs, i=block.i, j=block.i, bias=bias, **extra), v)
         T = q.shape[0]
         memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
         size = self.block or T

@@ -41,7 +41,7 @@ class Block:
     """
 
     keep: Bool[Array, " T"]
-    i: Int[Array, " T"]
+    i: Int[Places, " T"]
     run: Int[Array, " T"]
     before: Int[Array, ""]
     plain: bool = field(default=False, metadata={"static": True})
@@ -54,10 +54,10 @@ class Block:
         return Causal() & Segments(self.run, self.run) & Kept(self.keep) & Rows(self.keep)
 
     @property
-    def pairs(self) -> Bool[Places, "T T"]:
+    def pairs(self) -> Bool[Array, "T T"]:
         """`mask`, for every pair."""
-        order = np.arange(self.keep.shape[0], dtype=np.int32)
-        return self.mask(order, order)
+        order = jnp.arange(self.keep.shape[0], dtype=jnp.int32)
+        return pairs(self.mask, order, order)
 
     @property
     def sees(self) -> Bool[Places, " T"]:
@@ -81,6 +81,11 @@ class Block:
         return Block(blocks(self.keep, size), blocks(self.i, size), run, before, self.plain)
 
 
+def pairs(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array, "T S"]:
+    """The mask as an array of all pairs: computed when it is run, for a program is no place to keep one."""
+    return jnp.asarray(mask(jnp.asarray(i), jnp.asarray(j)))
+
+
 def blocks(x, size: int, mode: str = "constant"):
     """X [T ...] as [N size ...], the last block filled up: with zeros, or by `mode` of `jnp.pad`."""
     padded = jnp.pad(x, [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1), mode=mode)
@@ -90,7 +95,7 @@ def blocks(x, size: int, mode: str = "constant"):
 def place(
     clock: Clock,
     T: int,
-    i: Int[Array, " T"] | None,
+    i: Int[Places, " T"] | None,
     keep: Bool[Array, " T"] | None,
     segment: Int[Array, " T"] | None,
 ) -> tuple[Block, Clock]:

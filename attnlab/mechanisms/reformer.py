@@ -51,14 +51,15 @@ class Reformer(Mechanism):
         """All pairs, or round by round."""
         if self.block is None or 0 in (q.shape[0], k.shape[0]):
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias)
-        return self._by_rounds(q, k, v, blockwise.Rule(mask, i, j), i, j, bias)
+        return self._by_rounds(q, k, v, blockwise.Rule(mask, i, j), i, j, bias, self.block)
 
     def sequence(self, q, k, v, block, *, bias=None):
         """All pairs, or round by round."""
         if self.block is None:
             return super().sequence(q, k, v, block, bias=bias)
         order = np.arange(q.shape[0], dtype=np.int32)
-        return self._by_rounds(q, k, v, blockwise.Rule(block.mask, order, order), block.i, block.i, bias)
+        rule = blockwise.Rule(block.mask, order, order)
+        return self._by_rounds(q, k, v, rule, block.i, block.i, bias, self.block)
 
     def cost(self, T, S, K, V, block=None):
         """Every round's hash, and the pairs of the blocks that meet."""
@@ -78,35 +79,26 @@ class Reformer(Mechanism):
         turned = turned.reshape(x.shape[0], self.rounds, self.buckets // 2)
         return jnp.argmax(jnp.concatenate([turned, -turned], axis=2), axis=2).astype(jnp.int32)
 
-    def _by_rounds(self, q, k, v, rule, i, j, bias):
+    def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
         q, k = _ready(q, k)
         hashes = self._hash(q), self._hash(k)
         scores = Scores(scaled_dot, {}, Rarely(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
-        rounds = [self._round(n, q, k, v, rule, scores, *hashes) for n in range(self.rounds)]
+        rounds = [_round(q, k, v, rule, scores, hashes[0][:, n], hashes[1][:, n], block) for n in range(self.rounds)]
         return blockwise.together(rounds).astype(v.dtype)
 
-    def _round(self, n, q, k, v, rule, scores, of_q, of_k):
-        """One round: sorted by bucket, through the blocks that meet, and back in order."""
-        order_q, order_k = jnp.argsort(of_q[:, n], stable=True), jnp.argsort(of_k[:, n], stable=True)
-        one, other = of_q[order_q, n], of_k[order_k, n]
-        places = np.arange(q.shape[0], dtype=np.int32), np.arange(k.shape[0], dtype=np.int32)
-        rules = [
-            blockwise.Rule(rule.mask, jnp.asarray(rule.i)[order_q], jnp.asarray(rule.j)[order_k]),
-            blockwise.Rule(Segments(one, other), *places),
-        ]
-        y, norm = blockwise.attend(
-            q[order_q],
-            k[order_k],
-            v[order_k],
-            scores,
-            rules,
-            i=order_q.astype(jnp.int32),
-            j=order_k.astype(jnp.int32),
-            block=self.block,
-            ways=meetings(one, other, self.block),
-        )
-        back = jnp.argsort(order_q)
-        return y[back], norm[back]
+
+def _round(q, k, v, rule, scores, of_q, of_k, block: int):
+    """One round: sorted by bucket, through the blocks that meet, and back in order."""
+    order, keys = (jnp.argsort(x, stable=True).astype(jnp.int32) for x in (of_q, of_k))
+    places = np.arange(q.shape[0], dtype=np.int32), np.arange(k.shape[0], dtype=np.int32)
+    rules = [
+        blockwise.Rule(rule.mask, jnp.asarray(rule.i)[order], jnp.asarray(rule.j)[keys]),
+        blockwise.Rule(Segments(of_q[order], of_k[keys]), *places),
+    ]
+    ways = meetings(of_q[order], of_k[keys], block)
+    y, norm = blockwise.attend(q[order], k[keys], v[keys], scores, rules, i=order, j=keys, block=block, ways=ways)
+    back = jnp.argsort(order)
+    return y[back], norm[back]
 
 
 def _ready(q, k):
@@ -116,8 +108,10 @@ def _ready(q, k):
 
 def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> Int[Array, "T S"]:
     """In how many rounds each pair falls into one bucket."""
-    columns = zip(one.T, other.T, strict=True)
-    return sum((a[:, None] == b[None, :]).astype(jnp.int32) for a, b in columns)
+    count = jnp.zeros((one.shape[0], other.shape[0]), jnp.int32)
+    for n in range(one.shape[1]):
+        count = count + (one[:, n][:, None] == other[:, n][None, :]).astype(jnp.int32)
+    return count
 
 
 def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int) -> blockwise.Loops:

@@ -69,8 +69,8 @@ class Softmax(Mechanism):
         self._room(k)
         if self.block is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
-        scores = Scores(self.score, learned, bias)
-        return self._by_blocks(q, k, v, scores, blockwise.Rule(mask, i, j), i, j).astype(v.dtype)
+        scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
+        return self._by_blocks(q, k, v, scores, rule, i, j, self.block).astype(v.dtype)
 
     def sequence(self, q, k, v, block, *, bias=None, **learned):
         """All pairs at once, or by blocks."""
@@ -79,7 +79,7 @@ class Softmax(Mechanism):
             return super().sequence(q, k, v, block, bias=bias, **learned)
         order = np.arange(q.shape[0], dtype=np.int32)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
-        return self._by_blocks(q, k, v, scores, rule, block.i, block.i).astype(v.dtype)
+        return self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
         """Two products of the pairs that meet, and five operations a pair for the softmax."""
@@ -93,9 +93,9 @@ class Softmax(Mechanism):
         """How many pairs are computed."""
         return T * S
 
-    def _by_blocks(self, q, k, v, scores, rule, i, j):
+    def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
         rules = [rule, blockwise.Rule(self.pattern, i, j)]
-        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=self.block)[0]
+        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)[0]
 
     def _room(self, k):
         if bound(self.score) and k.shape[0] > self.length:
@@ -103,9 +103,7 @@ class Softmax(Mechanism):
 
     def _reach(self, j):
         """Positions that are known raise here; for those of a trace the score answers NaN."""
-        if (
-            bound(self.score)
-            and not isinstance(j, Tracer)
-            and (last := np.max(np.asarray(j), initial=0)) >= self.length
-        ):
+        if not bound(self.score) or isinstance(j, Tracer):
+            return
+        if (last := np.max(np.asarray(j), initial=0)) >= self.length:
             raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")

@@ -26,9 +26,9 @@ class Strided(Softmax):
         """The window, and the column."""
         return Window(self.stride, self.stride) | Dilated(self.stride)
 
-    def _by_blocks(self, q, k, v, scores, rule, i, j):
+    def _by_blocks(self, q, k, v, scores, rule, i, j, block):
         if not (isinstance(i, np.ndarray) and isinstance(j, np.ndarray)):
-            return super()._by_blocks(q, k, v, scores, rule, i, j)
+            return super()._by_blocks(q, k, v, scores, rule, i, j, block)
         Rule, itself = blockwise.Rule, Window(1, 1)
         near = [rule, Rule(Window(self.stride, self.stride), i, j)]
         row, column = (np.argsort(x % self.stride, kind="stable") for x in (i, j))
@@ -38,9 +38,9 @@ class Strided(Softmax):
             Rule(itself, i[row] % self.stride, j[column] % self.stride),
             Rule(~itself, i[row], j[column]),
         ]
-        y, norm = blockwise.attend(q[row], k[column], v[column], scores, far, i=i[row], j=j[column], block=self.block)
+        y, norm = blockwise.attend(q[row], k[column], v[column], scores, far, i=i[row], j=j[column], block=block)
         back = np.argsort(row)
-        window = blockwise.attend(q, k, v, scores, near, i=i, j=j, block=self.block)
+        window = blockwise.attend(q, k, v, scores, near, i=i, j=j, block=block)
         return blockwise.together([window, (y[back], norm[back])])
 
     def _pairs(self, T, S):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.ops import chunks
-from attnlab.ops.fading import Sums, weights
+from attnlab.ops.fading import Sums, double, weights, whole
 from attnlab.ops.linear import Reach
 
 
@@ -32,8 +32,8 @@ def causal(
     T, size = q.shape[0], chunks.fit(size, q.shape[0])
     log_gates = jnp.where(block.keep[:, None], log_gates, 0)
     q, k, v, log_gates = (chunks.cut(x.astype(state.dtype), size) for x in (q, k, v, log_gates))
-    reach, sums = chunks.reaches(block, size), Sums.of(log_gates)
-    (near,) = weights((q,), k, sums, reach.pairs)
+    reach, parts = chunks.reaches(block, size), double(log_gates)
+    (near,), sums = weights((q,), k, parts, reach.pairs), whole(parts, size)
     new = jnp.swapaxes(writes(k, sums, reach), 1, 2) @ v
 
     def advance(state, here):
@@ -46,21 +46,22 @@ def causal(
 
 def reads(q: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
     """What a query makes of the state before its chunk: q_t by the gates up to t."""
-    return jnp.where(reach.sees[:, :, None], q * sums.product(), 0)
+    return jnp.where(reach.sees[:, :, None], q * jnp.exp(sums.since), 0)
 
 
 def writes(k: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
     """What a key makes of the state after its chunk: k_t by the gates after t."""
-    return jnp.where(reach.stays[:, :, None], k * sums.last.since(sums), 0)
+    return jnp.where(reach.stays[:, :, None], k * jnp.exp(sums.until), 0)
 
 
 def keeps(sums: Sums, reach: Reach) -> Float[Array, "N G 1"]:
     """What a chunk leaves of the state: the product of its gates."""
-    return jnp.where(reach.carries[:, None, None], jnp.swapaxes(sums.last.product(), 1, 2), 0)
+    return jnp.where(reach.carries[:, None, None], jnp.exp(jnp.swapaxes(sums.since[:, -1:], 1, 2)), 0)
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
-    """Of T tokens in chunks of `size`: what is multiplied, and some more operations for every gate."""
+    """Of T tokens in chunks of `size`: products, and the sums of gates and what they multiply."""
     size = chunks.fit(size, T)
-    pairs = 2 * size * K if G == 1 else size * K + 12 * K * (size - 1).bit_length()
-    return T * (pairs + 2 * size * V + 4 * K * V + 4 * size * G + 6 * K)
+    levels = (size - 1).bit_length()
+    pairs = 2 * size * K + 4 * size if G == 1 else size * K + 6 * K * levels
+    return T * (pairs + 2 * size * V + 4 * K * V + 4 * K)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from attnlab.ops import chunks, decay
 from attnlab.ops.decay import keeps, reads, writes
-from attnlab.ops.fading import Sums, weights
+from attnlab.ops.fading import double, weights, whole
 from attnlab.ops.triangle import inverse
 
 
@@ -41,8 +41,8 @@ def causal(
     log_gates = jnp.where(block.keep[:, None], log_gates, 0)
     beta = jnp.where(block.keep, beta, 0)[:, None]
     q, k, v, log_gates, beta = (chunks.cut(x.astype(state.dtype), size) for x in (q, k, v, log_gates, beta))
-    reach, sums = chunks.reaches(block, size), Sums.of(log_gates)
-    near, own = weights((q, k), k, sums, reach.pairs)
+    reach, parts = chunks.reaches(block, size), double(log_gates)
+    (near, own), sums = weights((q, k), k, parts, reach.pairs), whole(parts, size)
     # u = (I + β tril(own))⁻¹ β (v − reads(k) S): linear in the state, so that only the last product waits for it.
     solve = inverse(beta * own) * jnp.swapaxes(beta, 1, 2)
     steps = solve @ v, solve @ reads(k, sums, reach), jnp.swapaxes(writes(k, sums, reach), 1, 2), keeps(sums, reach)

@@ -6,13 +6,13 @@ says what each learns, one set a head: shape ("K" the width, "length" a position
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
 from attnlab.ops.mask import Places
@@ -96,7 +96,7 @@ def cosine(q: Float[Array, "T K"], k: Float[Array, "S K"], heat: Float[Array, ""
 
 def _directions(q, k, heat):
     q, k, heat = _wide(q, k, heat)
-    return unit(q) * jnp.exp(jnp.minimum(heat, np.log(100.0))), unit(k)
+    return unit(q) * jnp.exp(jnp.minimum(heat, math.log(100.0))), unit(k)
 
 
 SCORES: dict[str, Callable] = {
@@ -111,9 +111,9 @@ PRODUCTS = (dot, scaled_dot, cosine)
 
 
 def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
-    """x / ‖x‖ for every row; zero, with finite gradients, where the norm is below 1e-15."""
-    # The floor is on the square, where a root of zero would have an infinite slope.
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-30))
+    """x / ‖x‖ for every row; smaller, with finite gradients, where the norm is below 1e-10."""
+    # A floor under the square, high enough that the slope of its root stays within single precision.
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-20))
 
 
 def _wide(*arrays: Array) -> tuple[Array, ...]:
@@ -146,7 +146,7 @@ def _identity(key: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _ten(key: Array, shape: tuple[int, ...]) -> Array:
-    return jnp.full(shape, np.log(10.0), jnp.float32)
+    return jnp.full(shape, math.log(10.0), jnp.float32)
 
 
 LEARNED: dict[Callable, dict[str, tuple[tuple, Callable]]] = {

@@ -27,7 +27,7 @@ def test_what_differs_is_marked(toy):
     assert sum(line.startswith("≠") for line in lines) == 4
     below = lines[lines.index(next(line for line in lines if "mechanism.block" in line)) + 1]
     assert below.split() == ["linear:", "32"]
-    assert lines[-1].split() == ["train.save_every", "500"]
+    assert lines[-1].split() == ["train.target", "none"]
 
 
 def test_one_variant_has_nothing_to_mark(toy):

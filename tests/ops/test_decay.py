@@ -8,7 +8,7 @@ from jax.test_util import check_grads
 
 from attnlab.mechanisms.clock import Clock, place
 from attnlab.ops import decay
-from attnlab.ops.fading import Sums, by_channels, stack
+from attnlab.ops.fading import by_channels, by_tokens, double, stack, whole
 
 K, V = 4, 3
 
@@ -87,10 +87,21 @@ def test_halves_give_what_every_pair_and_channel_gives(C):
     log_gates = -jnp.exp(3 * raw)
     sums = np.cumsum(log_gates, axis=1)
     gates = np.exp(np.minimum(sums[:, :, None] - sums[:, None], 0))
-    both = by_channels((q, k), k, Sums.of(log_gates))
+    both = by_channels((q, k), k, double(log_gates))
     for rows, found in zip((q, k), both, strict=True):
         expected = np.tril(np.einsum("ntk,nsk,ntsk->nts", rows, k, gates))
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(found[:, :C, :C], expected, atol=1e-12)
+    found = np.exp(by_tokens(double(log_gates[:, :, :1]))[:, :C, :C])
+    np.testing.assert_allclose(np.tril(found), np.tril(gates[..., 0]), atol=1e-12)
+
+
+def test_sums_double():
+    gates = -jnp.arange(1.0, 6.0).reshape(1, 5, 1)
+    sums = double(gates)
+    assert [x.since.shape for x in sums] == [(8, 1, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1)]
+    np.testing.assert_array_equal(whole(sums, 5).since[0, :, 0], [-1, -3, -6, -10, -15])
+    np.testing.assert_array_equal(whole(sums, 5).until[0, :, 0], [-14, -12, -9, -5, 0])
+    np.testing.assert_array_equal(sums[1].since[:, :, 0], [[-1, -3], [-3, -7], [-5, -5], [0, 0]])
 
 
 def test_squares_are_stacked_in_pairs():

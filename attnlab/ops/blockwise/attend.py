@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -43,10 +44,10 @@ def attend(
     if T == 0 or S == 0:
         return jnp.zeros((T, v.shape[1]), wide(v.dtype)), jnp.full(T, -jnp.inf, wide(v.dtype))
     rows, columns = even(T, block), even(S, block)
-    ways = route(rules, T, S, rows, columns) if ways is None else ways
     q, k, scores = scores.plain(q, k)
     asked = tuple(Rule(rule.mask, filled(rule.i, rows, "edge"), filled(rule.j, columns, "edge")) for rule in rules)
-    plan = Plan(scores, filled(i, rows, "edge"), filled(j, columns, "edge"), asked, ways, rows, S)
+    way = route(rules, T, S, rows, columns) if ways is None else ways
+    plan = Plan(scores, filled(i, rows, "edge"), filled(j, columns, "edge"), asked, way, rows, S)
     y, norm = _call(filled(q, rows), filled(k, columns), filled(v, columns), plan)
     return y[:T], norm[:T]
 
@@ -65,10 +66,12 @@ def even(length: int, block: int) -> int:
     return min(block, -(-size // 8) * 8) if count > 1 else size
 
 
-def filled(x, size: int, mode: str = "constant"):
+def filled(x, size: int, mode: Any = "constant"):
     """X [T ...] with rows behind it, up to a multiple of `size`."""
     width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
-    return x if width[0][1] == 0 else (np.pad if isinstance(x, np.ndarray) else jnp.pad)(x, width, mode)
+    if width[0][1] == 0:
+        return x
+    return np.pad(x, width, mode) if isinstance(x, np.ndarray) else jnp.pad(x, width, mode)
 
 
 def _call(q, k, v, plan: Plan):
@@ -82,7 +85,7 @@ def _call(q, k, v, plan: Plan):
         held = {"learned": iter(learned), "given": iter(given), "known": iter(of("known"))}
         return jax.tree.unflatten(tree, [next(held[kind]) for kind in kinds])
 
-    room = PANEL // (plan.rows * k.shape[0])
+    room = PANEL // (plan.rows * max(1, plan.ways.width))
     ahead = lifted(lambda q, k, v, learned, given: forward(q, k, v, planned(learned, given)), room)
 
     def behind(q, k, v, learned, given, *rest):

@@ -52,6 +52,11 @@ class Runs:
     starts: Int[Places, "A N"]
     kinds: tuple[tuple[tuple[int, bool], ...], ...] = field(metadata={"static": True})
 
+    @property
+    def width(self) -> int:
+        """Keys that a block of queries meets at most."""
+        return max(sum(width for width, _ in kind) for kind in self.kinds)
+
     def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
         """`step(carry, start, width, asked)` for every panel that query block `a` meets."""
         starts = jnp.asarray(self.starts)[a]
@@ -89,6 +94,11 @@ class Loops:
     part: Visits
     size: int = field(metadata={"static": True})
 
+    @property
+    def width(self) -> int:
+        """Keys that a block of queries meets at a time."""
+        return self.size
+
     def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
         """`step(carry, start, width, asked)` for every block that query block `a` meets."""
         for visits, asked in ((self.whole, False), (self.part, True)):
@@ -109,7 +119,7 @@ def route(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> Run
     rowwise = [tuple((count * columns, asked) for _, count, asked in row) for row in panels]
     kinds = tuple(dict.fromkeys(rowwise))
     if sum(map(len, kinds)) > MOST:
-        return Loops(*(_visits(met, asked) for asked in (False, True)), columns)
+        return Loops(_visits(met, False), _visits(met, True), columns)
     which = np.array([kinds.index(kind) for kind in rowwise], np.int32)
     return Runs(which, _table([[b * columns for b, _, _ in row] for row in panels]), kinds)
 

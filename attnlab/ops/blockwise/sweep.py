@@ -56,8 +56,7 @@ class Plan:
         count = columns[0].shape[0] // self.rows
         cut = [x.reshape(count, self.rows, *x.shape[1:]) for x in columns]
         if count == 1:
-            carry, out = body(carry, (jnp.int32(0), *(x[0] for x in cut)))
-            return carry, out
+            return body(carry, (jnp.int32(0), *(x[0] for x in cut)))
         carry, out = jax.lax.scan(body, carry, (jnp.arange(count, dtype=jnp.int32), *cut))
         return carry, jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), out)
 
@@ -69,7 +68,8 @@ def forward(
     if plan.scores.product and jnp.finfo(v.dtype).bits >= 32:
         # Norms bound the scores: where they are small, the pass over all pairs that finds the peaks is saved.
         small = agreed(_longest(q) * _longest(k) <= SAFE)
-        return jax.lax.cond(small, lambda *x: _forward(*x, plan, False), lambda *x: _forward(*x, plan, True), q, k, v)
+        form = lambda peaks: lambda q, k, v: _forward(q, k, v, plan, peaks)
+        return jax.lax.cond(small, form(False), form(True), q, k, v)
     return _forward(q, k, v, plan, True)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
@@ -16,8 +17,9 @@ def _whole(least: int, mask: str, **sizes: int) -> None:
 
 
 def _pairs(i, j, seen):
-    """A row or column of answers as one for every pair; numpy's where all are."""
-    return seen & np.ones((i.shape[0], j.shape[0]), bool)
+    """A row of answers as one for every pair: numpy's where positions are, else an array that a trace need not hold."""
+    known = all(isinstance(x, np.ndarray | np.bool_) for x in (i, j, seen))
+    return (np if known else jnp).broadcast_to(seen, (i.shape[0], j.shape[0]))
 
 
 @jax.tree_util.register_dataclass
@@ -29,7 +31,7 @@ class Full(Mask):
 
     def __call__(self, i, j):
         """True everywhere."""
-        return np.ones((i.shape[0], j.shape[0]), bool)
+        return _pairs(i, j, np.bool_(True))
 
     def over(self, i0, i1, j0, j1):
         """All."""

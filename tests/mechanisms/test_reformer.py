@@ -1,0 +1,91 @@
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms.reformer import Reformer, meetings
+from attnlab.ops.mask import Causal, Full, Window
+from tests.mechanisms.contract import attend, causal, inputs, near
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def by_hand(mechanism, q, k, v, sees):
+    """Straight from the definition, in loops."""
+    q, k, v = (np.asarray(x) for x in (q, k, v))
+    half = mechanism.buckets // 2
+    shape = (q.shape[1], mechanism.rounds * half)
+    turns = np.asarray(jax.random.normal(jax.random.key(mechanism.seed), shape, jnp.float32), np.float64)
+    y = np.zeros((len(q), v.shape[1]))
+    for t in range(len(q)):
+        shares = {}
+        for j in range(len(k)):
+            met = False
+            for n in range(mechanism.rounds):
+                R = turns[:, n * half : (n + 1) * half]
+                one, other = (np.argmax(np.concatenate([x @ R, -x @ R])) for x in (q[t], k[j]))
+                met |= one == other
+            if met and sees(t, j):
+                shares[j] = np.exp(q[t] @ k[j] / np.linalg.norm(k[j]) / np.sqrt(q.shape[1]))
+        for j, share in shares.items():
+            y[t] += share / sum(shares.values()) * v[j]
+    return y
+
+
+def test_it_is_its_definition():
+    mechanism = Reformer(buckets=6, rounds=2, seed=3, block=None)
+    q, k, v, _ = inputs(mechanism, 8, 8)
+    near(attend(mechanism, q, k, v, Causal()), by_hand(mechanism, q, k, v, lambda t, j: j <= t))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "T", "S", "mask"),
+    [(1, 13, 13, Causal()), (3, 19, 13, Full()), (3, 5, 18, Window(4, 9))],
+    ids=["causal", "full", "window"],
+)
+def test_rounds_of_sorted_buckets_give_what_all_pairs_give(rounds, T, S, mask):
+    mechanism = Reformer(buckets=4, rounds=rounds, block=4)
+    q, k, v, _ = inputs(mechanism, T, S)
+    target = jax.random.normal(jax.random.key(1), (T, v.shape[1]))
+
+    def total(mechanism):
+        return jax.value_and_grad(lambda *x: jnp.sum(mechanism.attend(*x, mask) * target), (0, 1, 2))
+
+    run = jax.jit(lambda *x: (total(mechanism)(*x), total(replace(mechanism, block=None))(*x)))
+    near(*run(q, k, v))
+
+
+def test_packed_and_padded_tokens():
+    mechanism = Reformer(buckets=4, rounds=3, block=4)
+    q, k, v, _ = inputs(mechanism, 14)
+    keep, segment = jnp.arange(14) % 5 > 0, jnp.arange(14) // 8
+    packed = causal(mechanism, q, k, v, keep=keep, segment=segment)
+    near(packed, causal(replace(mechanism, block=None), q, k, v, keep=keep, segment=segment))
+
+
+def test_a_query_that_shares_no_bucket_answers_zero():
+    mechanism = Reformer(buckets=2, rounds=1, block=2)
+    q, v = jnp.array([[1.0, 2, 3], [-1, -2, -3]]), jnp.ones((2, 2))
+    np.testing.assert_allclose(attend(mechanism, q, q[:1], v[:1]), [[1, 1], [0, 0]])
+
+
+def test_only_blocks_whose_buckets_meet_are_visited():
+    one, other = jnp.array([0, 0, 1, 2, 5, 5, 7]), jnp.array([0, 1, 1, 1, 2, 3, 3, 6, 6])
+    ways = meetings(one, other, 2)
+    visits = [ways.part.blocks[a, : ways.part.counts[a]].tolist() for a in range(len(ways.part.counts))]
+    assert len(visits) == 4
+    size = ways.size
+    for a, blocks in enumerate(visits):
+        for b in range(-(-9 // size)):
+            # The range of a block of queries, from its first bucket to its last.
+            rows, columns = one[a * 2 : a * 2 + 2], other[b * size : b * size + size]
+            meets = bool(((columns >= rows.min()) & (columns <= rows.max())).any())
+            assert (b in blocks) == meets
+
+
+@pytest.mark.parametrize(("field", "value"), [("buckets", 3), ("buckets", 0), ("rounds", 0), ("block", 0)])
+def test_sizes_that_cannot_be_are_refused(field, value):
+    with pytest.raises(ValueError, match=f"{field}={value}"):
+        Reformer(**{field: value})

@@ -1,0 +1,145 @@
+"""Window, strided, longformer and bigbird: softmax over a pattern, of a cost that grows with the pattern."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms.bigbird import BigBird
+from attnlab.mechanisms.longformer import Longformer
+from attnlab.mechanisms.softmax import Softmax
+from attnlab.mechanisms.strided import Strided
+from attnlab.mechanisms.window import Local, LocalP
+from attnlab.ops import blockwise
+from attnlab.ops.blockwise import Rule
+from attnlab.ops.blockwise.route import Runs, route
+from attnlab.ops.mask import Causal, Full, Keys, Scattered
+from tests.mechanisms.contract import attend, causal, inputs, near, weights
+
+pytestmark = pytest.mark.usefixtures("x64")
+picked = Scattered(1, 2, 3)
+# Which keys j a query t may see, straight from the equations.
+PATTERNS = {
+    "window": (Local(3, 2), lambda t, j: -2 < t - j < 3),
+    "strided": (Strided(4), lambda t, j: abs(t - j) < 4 or (t - j) % 4 == 0),
+    "longformer": (Longformer(2, 2, 1), lambda t, j: abs(t - j) < 2 or t < 1 or j < 1),
+    "bigbird": (
+        BigBird(2, 2, 1, 1, 2, 3),
+        lambda t, j: abs(t - j) < 2 or t < 1 or j < 1 or bool(picked(np.array([t]), np.array([j]))[0, 0]),
+    ),
+}
+patterns = pytest.mark.parametrize("name", PATTERNS)
+
+
+@patterns
+def test_it_is_softmax_over_its_pattern(name):
+    mechanism, sees = replace(PATTERNS[name][0], block=4), PATTERNS[name][1]
+    T = 13
+    q, k, v, _ = inputs(mechanism, T)
+    allowed = np.array([[sees(t, j) for j in range(T)] for t in range(T)])
+    for mask, also in ((Full(), 1), (Causal(), np.tri(T))):
+        scores = np.where(allowed * also, np.asarray(q @ k.T) / 2, -np.inf)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        near(attend(mechanism, q, k, v, mask), shares / shares.sum(axis=1, keepdims=True) @ np.asarray(v))
+
+
+@patterns
+def test_the_efficient_form_is_the_definition_for_other_lengths_too(name):
+    mechanism, _ = PATTERNS[name]
+    q, k, v, _ = inputs(mechanism, 5, 14)
+    target = jnp.ones((5, v.shape[1]))
+
+    def total(mechanism):
+        return jax.value_and_grad(lambda *x: jnp.sum(mechanism.attend(*x, Causal() & Keys(11)) * target), (0, 1, 2))
+
+    near(jax.jit(total(replace(mechanism, block=4)))(q, k, v), jax.jit(total(replace(mechanism, block=None)))(q, k, v))
+
+
+@patterns
+def test_packed_and_padded_tokens_keep_their_own_pattern(name):
+    mechanism, _ = PATTERNS[name]
+    q, k, v, _ = inputs(mechanism, 12)
+    keep, segment = jnp.arange(12) % 5 > 0, jnp.arange(12) // 7
+    packed = causal(replace(mechanism, block=4), q, k, v, keep=keep, segment=segment)
+    for run in (0, 1):
+        rows = np.where(keep & (segment == run))[0]
+        near(packed[rows], causal(replace(mechanism, block=None), q[rows], k[rows], v[rows]))
+
+
+@patterns
+def test_sizes_that_cannot_be_are_refused(name):
+    kind = type(PATTERNS[name][0])
+    with pytest.raises(ValueError, match="=0"):
+        kind(0)
+
+
+def visited(mechanism, T, block):
+    """Pairs of blocks met under a causal mask."""
+    place = np.arange(T, dtype=np.int32)
+    ways = route([Rule(Causal(), place, place), Rule(mechanism.pattern, place, place)], T, T, block, block)
+    if isinstance(ways, Runs):
+        return sum(width // block for n in ways.which for width, _ in ways.kinds[n])
+    return int(ways.whole.counts.sum() + ways.part.counts.sum())
+
+
+@pytest.mark.parametrize("mechanism", [Local(), Longformer(), BigBird()], ids=["window", "longformer", "bigbird"])
+def test_blocks_met_grow_with_the_length_and_not_its_square(mechanism):
+    few, many = (visited(mechanism, T, 64) for T in (2048, 4096))
+    assert many < 2.2 * few
+    assert many < 0.3 * visited(Softmax(), 4096, 64)
+
+
+def test_strided_sorts_its_columns_together():
+    met = []
+    original = blockwise.attend
+    mechanism = Strided(16, block=16)
+
+    def watched(q, k, v, scores, rules, **places):
+        ways = route(rules, 256, 256, 16, 16)
+        met.append(sum(w // 16 for n in ways.which for w, _ in ways.kinds[n]))
+        return original(q, k, v, scores, rules, **places)
+
+    q, k, v, _ = inputs(mechanism, 256)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blockwise, "attend", watched)
+        jax.eval_shape(lambda *x: mechanism.attend(*x, Causal()), q, k, v)
+    # Two blocks a window, one a column, of sixteen blocks.
+    assert met == [16, 31]
+
+
+def test_what_is_scattered_is_symmetric_drawn_by_block_and_the_same_when_traced():
+    mask = Scattered(2, 4, 7)
+    place = np.arange(60, dtype=np.int32)
+    known = mask(place, place)
+    assert isinstance(known, np.ndarray)
+    np.testing.assert_array_equal(known, known.T)
+    np.testing.assert_array_equal(known, jax.jit(mask)(jnp.asarray(place), jnp.asarray(place)))
+    np.testing.assert_array_equal(known, np.kron(known[::4, ::4], np.ones((4, 4), bool)))
+    np.testing.assert_array_equal(known[:32, :32], mask(place[:32], place[:32]))
+    blocks = known[::4, ::4]
+    # Every block but the first picks one or two of those before it.
+    assert [row[:n].sum() >= 1 for n, row in enumerate(blocks)][1:] == [True] * 14
+    assert not np.array_equal(known, Scattered(2, 4, 8)(place, place))
+    assert not mask(place - 60, place).any()
+    for i0, i1, j0, j1 in ((0, 60, 0, 60), (8, 12, 0, 4), (4, 8, 0, 4), (9, 30, 3, 17), (40, 41, 12, 13)):
+        here = known[i0:i1, j0:j1]
+        assert mask.over(i0, i1, j0, j1) is (True if here.all() else None if here.any() else False)
+
+
+def test_local_p_weighs_by_a_gaussian_around_its_centre():
+    mechanism = LocalP(4)
+    q, k, v, learned = inputs(mechanism, 5, 9)
+    w_p, v_p = (np.asarray(learned[n]) for n in ("w_p", "v_p"))
+    y = np.zeros((5, v.shape[1]))
+    for t, one in enumerate(np.asarray(q)):
+        centre = 9 / (1 + np.exp(-np.tanh(one @ w_p) @ v_p))
+        near_by = [j for j in range(9) if abs(j - centre) <= 4]
+        shares = np.exp([one @ np.asarray(k)[j] / 2 for j in near_by])
+        for j, share in zip(near_by, shares / shares.sum(), strict=True):
+            y[t] += share * np.exp(-((j - centre) ** 2) / (2 * 2**2)) * np.asarray(v)[j]
+    near(attend(mechanism, q, k, v, Full(), **learned), y)
+    # Padding is not counted.
+    near(attend(mechanism, q, jnp.pad(k, ((0, 3), (0, 0))), jnp.pad(v, ((0, 3), (0, 0))), Keys(9), **learned), y)
+    assert (weights(mechanism, q, k, Full(), **learned).sum(axis=1) < 1).all()
