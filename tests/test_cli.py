@@ -273,13 +273,13 @@ def test_show(here, capsys, fake):
         "attnlab.lab.describe",
         describe=lambda study: [{"variant": name, "parameters": 1234} for name in study.variants()],
     )
-    assert main(["show", FILE, "model.width=32", "model.mechanism.block=8"]) == 0
+    assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "small: which?"
     words = [line.split() for line in lines]
     assert ["model.width", "32"] in words
     assert ["≠", "model.mechanism", "softmax:", "softmax"] in words
-    assert ["≠", "model.mechanism.block", "linear:", "8"] in words
+    assert ["≠", "model.mechanism.normalise", "linear:", "false"] in words
     assert words[-3:] == [["variant", "parameters"], ["softmax", "1,234"], ["linear", "1,234"]]
     assert tree(here) == ["experiments", FILE]
 

@@ -23,7 +23,7 @@ class GatedLinear(Mechanism):
     """
 
     temperature: float = 16.0
-    chunk: int = 64
+    chunk: int = 32
 
     def __post_init__(self):
         if self.chunk < 1:

@@ -23,7 +23,7 @@ class Kda(Mechanism):
     Raises ValueError for a chunk below 1.
     """
 
-    chunk: int = 64
+    chunk: int = 32
 
     def __post_init__(self):
         if self.chunk < 1:

@@ -1,12 +1,17 @@
-"""A sequence as chunks along one axis N: what needs no state is done for all chunks at once."""
+"""A sequence as chunks along one axis N: what needs no state is done for several chunks at once."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Shaped
+from jaxtyping import Array, Float, Shaped
 
 from attnlab.ops.linear import Reach
+
+# Chunks at once: more would not stay near the processor.
+TOGETHER = 4
 
 
 def fit(size: int, T: int) -> int:
@@ -25,6 +30,26 @@ def reaches(block: Any, size: int) -> Reach:
     return jax.vmap(lambda chunk: Reach(chunk.pairs, chunk.sees, chunk.stays, chunk.carries))(block.cut(size))
 
 
-def join(y: Shaped[Array, "N C W"], T: int) -> Shaped[Array, "T W"]:
-    """The first T tokens of the chunks, as one sequence."""
-    return y.reshape(-1, y.shape[-1])[:T]
+def sweep(
+    absorb: Callable, state: Float[Array, "K V"], columns: tuple[Float[Array, "T _"], ...], block: Any, size: int
+) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
+    """`absorb(state, chunks of the columns, reach) -> (chunks of y, state)`, a few chunks of `size` tokens at a time.
+
+    `block` is the tokens' place in time, a block of the clock. A gradient keeps the states between calls, and
+    computes the rest again: on a CPU that is faster than fetching it.
+    """
+    T = block.keep.shape[0]
+    size = fit(size, T)
+    columns = tuple(x.astype(state.dtype) for x in columns)
+
+    def some(state, here):
+        columns, block = here
+        y, state = absorb(state, tuple(cut(x, size) for x in columns), reaches(block, size))
+        return state, y.reshape(-1, y.shape[2])
+
+    if size * TOGETHER >= T:
+        state, y = some(state, (columns, block))
+        return y[:T], state
+    group = tuple(cut(x, size * TOGETHER) for x in columns), block.cut(size * TOGETHER)
+    state, y = jax.lax.scan(partial(jax.checkpoint, prevent_cse=False)(some), state, group)
+    return y.reshape(-1, y.shape[2])[:T], state

@@ -27,13 +27,16 @@ def causal(
     """T tokens after a state, in chunks of `size`, and the state after them; in the precision of the state.
 
     log_gates ≤ 0, one a token (G = 1) or one a channel (G = K). `block` is the tokens' place in time, a block of the
-    clock: padding neither writes nor fades, and no run of tokens reaches another.
+    clock: padding, where k is zero, does not fade either, and no run of tokens reaches another.
     """
-    T, size = q.shape[0], chunks.fit(size, q.shape[0])
-    log_gates = jnp.where(block.keep[:, None], log_gates, 0)
-    q, k, v, log_gates = (chunks.cut(x.astype(state.dtype), size) for x in (q, k, v, log_gates))
-    reach, parts = chunks.reaches(block, size), double(log_gates)
-    (near,), sums = weights((q,), k, parts, reach.pairs), whole(parts, size)
+    fade = jnp.where(block.keep[:, None], log_gates, 0)
+    return chunks.sweep(_absorb, state, (q, k, v, fade), block, size)
+
+
+def _absorb(state, columns, reach: Reach):
+    q, k, v, log_gates = columns
+    parts = double(log_gates)
+    (near,), sums = weights((q,), k, parts, reach.pairs), whole(parts, q.shape[1])
     new = jnp.swapaxes(writes(k, sums, reach), 1, 2) @ v
 
     def advance(state, here):
@@ -41,7 +44,7 @@ def causal(
         return keep * state + new, state
 
     state, before = jax.lax.scan(advance, state, (keeps(sums, reach), new))
-    return chunks.join(near @ v + reads(q, sums, reach) @ before, T), state
+    return near @ v + reads(q, sums, reach) @ before, state
 
 
 def reads(q: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks, decay
 from attnlab.ops.decay import keeps, reads, writes
 from attnlab.ops.fading import double, weights, whole
+from attnlab.ops.linear import Reach
 from attnlab.ops.triangle import inverse
 
 
@@ -37,12 +38,14 @@ def causal(
 
     As `decay.causal`, with `beta` from 0 (nothing erased, nothing written) to 1. Stable for keys of norm at most 1.
     """
-    T, size = q.shape[0], chunks.fit(size, q.shape[0])
-    log_gates = jnp.where(block.keep[:, None], log_gates, 0)
-    beta = jnp.where(block.keep, beta, 0)[:, None]
-    q, k, v, log_gates, beta = (chunks.cut(x.astype(state.dtype), size) for x in (q, k, v, log_gates, beta))
-    reach, parts = chunks.reaches(block, size), double(log_gates)
-    (near, own), sums = weights((q, k), k, parts, reach.pairs), whole(parts, size)
+    fade, beta = (jnp.where(block.keep[:, None], x, 0) for x in (log_gates, beta[:, None]))
+    return chunks.sweep(_absorb, state, (q, k, v, fade, beta), block, size)
+
+
+def _absorb(state, columns, reach: Reach):
+    q, k, v, log_gates, beta = columns
+    parts = double(log_gates)
+    (near, own), sums = weights((q, k), k, parts, reach.pairs), whole(parts, q.shape[1])
     # u = (I + β tril(own))⁻¹ β (v − reads(k) S): linear in the state, so that only the last product waits for it.
     solve = inverse(beta * own) * jnp.swapaxes(beta, 1, 2)
     steps = solve @ v, solve @ reads(k, sums, reach), jnp.swapaxes(writes(k, sums, reach), 1, 2), keeps(sums, reach)
@@ -53,7 +56,7 @@ def causal(
         return keep * state + write @ u, (state, u)
 
     state, (before, u) = jax.lax.scan(advance, state, steps)
-    return chunks.join(near @ u + reads(q, sums, reach) @ before, T), state
+    return near @ u + reads(q, sums, reach) @ before, state
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
