@@ -44,4 +44,7 @@ class Strided(Softmax):
         return blockwise.together([window, (y[back], norm[back])])
 
     def _pairs(self, T, S):
-        return T * min(S, 2 * self.stride + S // self.stride)
+        if self.block is None:
+            return T * S
+        # A window and a column, of whole blocks.
+        return T * (min(S, 2 * self.stride) + min(S, S // self.stride + self.block))
