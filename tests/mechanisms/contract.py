@@ -46,9 +46,14 @@ def small(mechanism):
 SMALL = {name: small(mechanism) for name, mechanism in MECHANISMS.items()}
 
 
+# Each is another's code with another formula or number in it, which its own tests are about.
+KIN = {"strided", "longformer", "bigbird", "taylor", "rebased", "hedgehog", "dpfp", "lightning", "gated-delta"}
+
+
 def group(names):
-    """Parametrise over mechanisms by name, each in a group of its own."""
-    return pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in names])
+    """Parametrise over mechanisms by name, each in a group of its own; kin of others are for the long run."""
+    marks = lambda name: [pytest.mark.xdist_group(name), *([pytest.mark.slow] if name in KIN else [])]
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names])
 
 
 every = group(MECHANISMS)

@@ -53,7 +53,7 @@ def leaves(state):
     ]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", ["softmax", "linear"])
 def test_interrupted_and_resumed_gives_the_same_bits_and_the_same_record(tmp_path, name):
     model = replace(MODEL, mechanism=MECHANISMS[name], dropout=0.1)
     rows, other = [], []
