@@ -6,7 +6,7 @@ from attnlab.mechanisms import Softmax
 from tests.analysis.examples import Mean, Mute, Narrow, Sum
 
 
-@pytest.mark.parametrize("mechanism", [Softmax(), Sum(), Mean()], ids=repr)
+@pytest.mark.parametrize("mechanism", [Softmax(), Sum(), Mean()], ids=lambda mechanism: type(mechanism).__name__)
 def test_each_precision_loses_what_its_digits_say(mechanism):
     found = rounding.errors(mechanism, 64, 8, 8)
     for dtype, digits in {"float32": 2**-24, "bfloat16": 2**-9, "float16": 2**-12}.items():
