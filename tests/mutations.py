@@ -163,7 +163,7 @@ BUGS = [
     ),
     Bug(
         "state of a decay kept in half precision",
-        "mechanisms/retention.py",
+        "mechanisms/base.py",
         "return jnp.zeros((K, V), wide(dtype))",
         "return jnp.zeros((K, V), dtype)",
         contract("retention", "numbers"),

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.clock import Block, Clock, blocks, pairs, place
 from attnlab.ops.mask import Causal, Full, Mask, Places
-from attnlab.ops.precision import blend
+from attnlab.ops.precision import blend, wide
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,12 @@ class Mechanism:
         raise NotImplementedError
 
     def memory(self, length: int, K: int, V: int, dtype) -> Any:
-        """Stateful: what is remembered before the first token. Pairwise mechanisms remember all keys and values."""
+        """Stateful: what is remembered before the first token: an empty sum [K V], or for pairwise ones all tokens.
+
+        Sums are kept in float32 at least: bfloat16 loses most of a long sequence.
+        """
+        if self.remembers:
+            return jnp.zeros((K, V), wide(dtype))
         shapes = {name: shape_of(shape, K, V) for name, shape in self.tokens.items()}
         return Cache.start(length, K, V, dtype, shapes)
 

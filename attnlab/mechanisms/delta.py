@@ -9,7 +9,6 @@ import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import delta
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,6 @@ class Delta(Mechanism):
     def tokens(self):
         """The raw strength of the write."""
         return {"beta": ()}
-
-    def memory(self, length, K, V, dtype):
-        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
-        return jnp.zeros((K, V), wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, beta):
         """Tokens after a state, by chunks."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
-
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import decay
 from attnlab.ops.gate import sigmoid
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,6 @@ class GatedLinear(Mechanism):
     def tokens(self):
         """The raw gate of every key channel."""
         return {"gate": ("K",)}
-
-    def memory(self, length, K, V, dtype):
-        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
-        return jnp.zeros((K, V), wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, gate):
         """Tokens after a state, by chunks."""

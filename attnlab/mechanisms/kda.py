@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import delta, gate
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,6 @@ class Kda(Mechanism):
         """As Mamba-2's."""
         one, other = jax.random.split(key)
         return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, (K,))}
-
-    def memory(self, length, K, V, dtype):
-        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
-        return jnp.zeros((K, V), wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Tokens after a state, by chunks."""

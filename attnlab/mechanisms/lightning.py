@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import decay
 from attnlab.ops.position import alibi_slopes
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,6 @@ class Lightning(Mechanism):
     def heads(self, H):
         """The slope of every head."""
         return {"rate": alibi_slopes(H)}
-
-    def memory(self, length, K, V, dtype):
-        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
-        return jnp.zeros((K, V), wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, rate):
         """Tokens after a state, by chunks."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import decay
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,6 @@ class Retention(Mechanism):
         """−log γ of every head."""
         # In double precision, where 1 − 2^−30 is not yet 1.
         return {"rate": jnp.asarray(-np.log1p(-(2.0 ** (-5.0 - np.arange(H)))), jnp.result_type(float))}
-
-    def memory(self, length, K, V, dtype):
-        """The empty sum [K V], in float32 at least: bfloat16 loses most of a long sequence."""
-        return jnp.zeros((K, V), wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, rate):
         """Tokens after a state, by chunks."""

@@ -14,14 +14,9 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks, decay
 from attnlab.ops.decay import keeps, reads, writes
 from attnlab.ops.fading import double, weights, whole
+from attnlab.ops.layer import unit as unit
 from attnlab.ops.linear import Reach
 from attnlab.ops.triangle import inverse
-
-
-def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
-    """x / ‖x‖ for every row, and x · 1e12 where the norm is below 1e-12: zero stays zero, with a finite gradient."""
-    # The floor is on the square, and no lower: the slope of its root is 5e35 there, and has to fit into float32.
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-24))
 
 
 def causal(

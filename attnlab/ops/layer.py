@@ -29,6 +29,12 @@ def _scaled(x, scale, dtype):
     return (x * _like(scale, x)).astype(dtype)
 
 
+def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
+    """x / ‖x‖ for every row, and x · 1e12 where the norm is below 1e-12: zero stays zero, with a finite gradient."""
+    # The floor is on the square, and no lower: the slope of its root is 5e35 there, and has to fit into float32.
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-24))
+
+
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """max(x, 0)."""
     return jax.nn.relu(x)

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from attnlab.ops.layer import unit as unit
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import product, wide
 
@@ -108,12 +109,6 @@ PLAIN: dict[Callable, Callable] = {scaled_dot: _scaled, general: _turned, cosine
 
 # Scores that are products of a query and a key, in which rotary positions keep their meaning.
 PRODUCTS = (dot, scaled_dot, cosine)
-
-
-def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
-    """x / ‖x‖ for every row; smaller, with finite gradients, where the norm is below 1e-10."""
-    # A floor under the square, high enough that the slope of its root stays within single precision.
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-20))
 
 
 def _wide(*arrays: Array) -> tuple[Array, ...]:
