@@ -1,6 +1,5 @@
 """What every test runs under: strict promotion, no reused keys, shapes checked, one compile cache."""
 
-import itertools
 import os
 import tempfile
 import urllib.error
@@ -15,6 +14,7 @@ os.environ.setdefault(
 
 import jax
 import pytest
+from hypothesis import Phase, settings
 from jaxtyping import install_import_hook
 
 # Shapes and dtypes in signatures are checked here, and only here. Left out: states, which as pytrees also hold
@@ -29,6 +29,10 @@ for name in ("ops", "mechanisms", "modules", "models"):
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_compilation_cache_dir", str(Path(tempfile.gettempdir()) / "attnlab-test-cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+# Examples are a few small numbers: a failing one is plain enough without a search for a smaller.
+settings.register_profile("attnlab", deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+settings.load_profile("attnlab")
 
 
 def room(request):
@@ -61,16 +65,21 @@ def published():
     return find
 
 
-ASKED = itertools.count(1)
-
-
 @pytest.fixture(autouse=True)
-def few_programs():
-    """Compiled programs are let go before they are so many that the system has no more memory maps for them."""
+def few_programs(request, seen={"group": None, "tests": 0}):  # noqa: B006
+    """Compiled programs are let go before they are so many that the system has no more memory maps for them.
+
+    Best between groups of tests, which share none; within one it is looked at now and then.
+    """
     yield
-    maps = Path("/proc/self/maps")
-    if next(ASKED) % 10 == 0 and maps.exists() and len(maps.read_bytes().splitlines()) > 20_000:
-        jax.clear_caches()
+    mark = request.node.get_closest_marker("xdist_group")
+    group, before = mark.args[0] if mark else request.path, seen["group"]
+    seen.update(group=group, tests=seen["tests"] + 1)
+    if group != before or seen["tests"] % 10 == 0:
+        maps = Path("/proc/self/maps")
+        most = 15_000 if group != before else 45_000
+        if maps.exists() and maps.read_bytes().count(b"\n") > most:
+            jax.clear_caches()
 
 
 STRICT = ("ops", "mechanisms", "modules", "models", "decoding", "analysis")

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.analysis.inputs import Inputs, draw, rows, spoil
-from attnlab.mechanisms.base import Mechanism, causal
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.causal import causal
 from attnlab.ops.mask import Causal, Full, Kept, Mask, Rows
 
 Found = dict[str, float | None]

@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.mechanisms.base import Mechanism, shape_of
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.given import shape_of
 
 Inputs = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
 

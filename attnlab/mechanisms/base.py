@@ -10,17 +10,18 @@ A mechanism writes one of three things, and the base does the rest (positions, p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.clock import Block, Clock, blocks, pairs, place
-from attnlab.ops.mask import Causal, Full, Mask, Places
+from attnlab.mechanisms.given import arrays, check_shapes, select, shape_of, split
+from attnlab.ops.mask import Causal, Full, Mask
 from attnlab.ops.precision import blend, wide
 
 
@@ -57,6 +58,12 @@ class Mechanism:
     biases = False
     rowwise = True
     block = None
+
+    def __str__(self):
+        """As it is constructed, with functions by their names."""
+        held = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        told = ", ".join(f"{name}={getattr(x, '__name__', x)}" for name, x in held)
+        return f"{type(self).__name__}({told})"
 
     @property
     def tokens(self) -> dict[str, tuple]:
@@ -179,16 +186,17 @@ class Mechanism:
 
         q [T K], k [S K], v [S V] -> y [T V]. Keys stand at j = 0…S−1 and queries at i = S−T…S−1, ends aligned,
         unless given. A query that sees no key answers zero. What no query sees reaches neither the result nor a
-        gradient. Raises ValueError where the mask looks up rows, T ≠ S, and `i` is missing; NotImplementedError for
-        a bias or a mask that this mechanism cannot honour.
+        gradient. Raises ValueError where shapes do not fit, or the mask looks up rows, T ≠ S, and `i` is missing;
+        NotImplementedError for a bias or a mask that this mechanism cannot honour.
         """
-        q, k, v = _arrays(q, k, v)
+        q, k, v = arrays(q, k, v)
         T, S = q.shape[0], k.shape[0]
         if i is None and mask.indexed and T != S:
             raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
         if i is None and j is None:
             mask.fit(S, S)
         extra = self._complete(extra, bias)
+        check_shapes(self, q, k, v, extra)
         j = np.arange(S, dtype=np.int32) if j is None else jnp.asarray(j, jnp.int32)
         i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
         if isinstance(mask, Full):
@@ -214,7 +222,8 @@ class Mechanism:
         a trace such an output is NaN and no slot is touched.
         """
         extra = self._complete(extra, bias)
-        q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
+        q, k, v, i, keep, segment = arrays(q, k, v, i, keep, segment)
+        check_shapes(self, q, k, v, extra, new=True)
         if isinstance(state.memory, Cache):
             state.memory.check(q.shape[0] if keep is None else keep)
         block, clock = place(state.clock, q.shape[0], i, keep, segment)
@@ -228,13 +237,14 @@ class Mechanism:
         Positions that follow from the shapes, or are given as numpy's, reach `sequence` as numpy's: they are known
         while tracing.
         """
-        q, k, v, keep, segment = _arrays(q, k, v, keep, segment)
+        q, k, v, keep, segment = arrays(q, k, v, keep, segment)
         if i is None and keep is None and segment is None:
             i = np.arange(q.shape[0], dtype=np.int32)
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
             state = self.start(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
         extra = self._complete(extra, bias)
+        check_shapes(self, q, k, v, extra, new=True)
         block, _ = place(Clock.start(), q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.sequence(q, k, v, block, bias=bias, **extra)
@@ -258,63 +268,3 @@ class Mechanism:
         if missing := wanted - set(extra) - set(defaults):
             raise TypeError(f"{self} needs {sorted(missing)}")
         return defaults | {name: jnp.asarray(value) for name, value in extra.items()}
-
-
-def _arrays(*given: Any) -> tuple[Any, ...]:
-    """What was given as jax arrays: numpy's cannot be looked up by traced positions."""
-    return tuple(x if x is None else jnp.asarray(x) for x in given)
-
-
-def select(keep: Bool[Places, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
-    """X where kept, zero elsewhere."""
-    return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
-
-
-def split(extra: dict, names) -> tuple[dict, dict]:
-    """The extras of those names, and the others."""
-    return {n: v for n, v in extra.items() if n in names}, {n: v for n, v in extra.items() if n not in names}
-
-
-def shape_of(shape: tuple, K: int, V: int) -> tuple[int, ...]:
-    """A declared shape with "K" and "V" replaced by the widths."""
-    return tuple(K if size == "K" else V if size == "V" else size for size in shape)
-
-
-def causal(
-    mechanism: Mechanism,
-    q: Float[Array, "T K"],
-    k: Float[Array, "T K"],
-    v: Float[Array, "T V"],
-    *,
-    block: int | None = None,
-    keep: Bool[Array, " T"] | None = None,
-    i: Int[Array, " T"] | None = None,
-    segment: Int[Array, " T"] | None = None,
-    bias: Any = None,
-    **extra: Array,
-) -> Float[Array, "T V"]:
-    """A whole sequence, causally: `extend` scanned over blocks of `block` tokens, for any T and block.
-
-    None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
-    `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
-    """
-    T = q.shape[0]
-    if T == 0:
-        return jnp.zeros_like(v)
-    if block is None:
-        return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
-    q, k, v, i, keep, segment = _arrays(q, k, v, i, keep, segment)
-    if block < 1:
-        raise ValueError(f"{block=} must be at least 1")
-    state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
-    tokens, rest = split(extra, mechanism.tokens)
-    keep = jnp.ones(T, bool) if keep is None else keep
-    columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
-    columns = {name: blocks(x, block) for name, x in columns.items() if x is not None}
-
-    def advance(state, columns):
-        y, state = mechanism.extend(state, **columns, bias=bias, **rest)
-        return state, y
-
-    _, y = jax.lax.scan(advance, state, columns)
-    return y.reshape(-1, v.shape[1])[:T]

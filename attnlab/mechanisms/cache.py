@@ -58,7 +58,7 @@ class Cache:
         target = jnp.where(block.keep, slot, N)
 
         def put(old, new):
-            return old.at[target].set(new.astype(old.dtype), mode="drop")
+            return jnp.asarray(old).at[target].set(new.astype(old.dtype), mode="drop")
 
         cache = Cache(
             k=put(self.k, k),

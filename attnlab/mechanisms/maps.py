@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.mechanisms.base import Mechanism, causal
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.causal import causal
 from attnlab.ops.mask import Causal, Full, Mask
 
 

@@ -13,7 +13,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.mechanisms.base import shape_of
+from attnlab.mechanisms.given import shape_of
 from attnlab.modules.dense import child
 
 

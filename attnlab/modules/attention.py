@@ -12,7 +12,9 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.mechanisms.base import Mechanism, causal, select, shape_of
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.causal import causal
+from attnlab.mechanisms.given import select, shape_of
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.position import Hooks, Position
 from attnlab.ops.mask import Causal, Full, Kept, Mask, Places, Rows

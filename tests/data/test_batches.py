@@ -24,7 +24,7 @@ def epochs(buckets: Buckets, seed: int, size: int, steps: int) -> dict[int, list
     return drawn
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(lengths, st.integers(1, 5), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_every_example_exactly_once_an_epoch(lengths, count, size, seed):
     buckets = Buckets(lengths, count, run=2)
@@ -38,7 +38,7 @@ def test_every_example_exactly_once_an_epoch(lengths, count, size, seed):
         assert len(set(rows[whole * n :])) == len(rows) - whole * n
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(lengths, st.integers(1, 5))
 def test_every_example_is_in_one_bucket_and_fits_it(lengths, count):
     buckets = Buckets(lengths, count)

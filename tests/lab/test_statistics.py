@@ -24,7 +24,7 @@ def test_interval_by_hand():
 
 
 @given(values)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_interval_is_scipys(numbers):
     from scipy import stats
 
@@ -36,7 +36,7 @@ def test_interval_is_scipys(numbers):
 
 
 @given(values, st.floats(-5, 5), st.floats(0.1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_interval_moves_and_stretches_with_the_values(numbers, shift, scale):
     low, high = interval(numbers)
     moved = interval([scale * x + shift for x in numbers])
@@ -105,7 +105,7 @@ def test_equivalence_uses_the_narrower_interval():
 
 
 @given(pairs, st.floats(0.01, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_verdict_turns_with_its_sides(both, margin):
     a, b = zip(*both, strict=True)
     there, back = compare(a, b, margin), compare(b, a, margin)

@@ -1,11 +1,13 @@
 """What the contract suite feeds to any mechanism, whatever extras it declares, and how it calls it.
 
-Calls are compiled whole and their masks are arrays of data: one program serves many cases. Tests of one mechanism run
-in one process (`group`), so that they share those programs.
+Calls are compiled whole, over a few shapes, and their masks are arrays of data: one program serves many cases. What
+goes in and comes out is numpy's, so that cutting and comparing compile nothing. Tests of one mechanism run in one
+process (`group`), so that they share its programs.
 """
 
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, wraps
+from inspect import signature
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +16,11 @@ import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS
-from attnlab.mechanisms.base import shape_of
+from attnlab.mechanisms.given import shape_of
 from attnlab.ops.mask import Full
 
-K, V = 4, 6
+K, V, N = 4, 6, 9  # width of keys and of values, and tokens of most sequences
+BLOCKS = (None, 2)  # of a sequence so short: the mechanism's own, and several of them with a rest
 EXACT = 1e-10  # float64: forms are the same sums in another order
 
 # Windows, blocks and ranks for sequences of a few tokens: with those it comes with, a mechanism would see all of them.
@@ -46,14 +49,9 @@ def small(mechanism):
 SMALL = {name: small(mechanism) for name, mechanism in MECHANISMS.items()}
 
 
-# Each is another's code with another formula or number in it, which its own tests are about.
-KIN = {"strided", "longformer", "bigbird", "taylor", "rebased", "hedgehog", "dpfp", "lightning", "gated-delta"}
-
-
 def group(names):
-    """Parametrise over mechanisms by name, each in a group of its own; kin of others are for the long run."""
-    marks = lambda name: [pytest.mark.xdist_group(name), *([pytest.mark.slow] if name in KIN else [])]
-    return pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in names])
+    """Parametrise over mechanisms by name, each in a group of its own."""
+    return pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names])
 
 
 every = group(MECHANISMS)
@@ -70,17 +68,18 @@ def inputs(mechanism, T, S=None, seed=0, dtype=None):
     """(q, k, v, extras) of standard normal numbers: T queries, S keys (T if not given)."""
     S = T if S is None else S
     dtype = jnp.result_type(float) if dtype is None else dtype
-    keys = jax.random.split(jax.random.key(seed), 5)
+    rng = np.random.default_rng(seed)
     # Drawn in float32 and cast, so that every precision sees the same numbers.
-    draw = lambda key, shape: jax.random.normal(key, shape, jnp.float32).astype(dtype)
-    q, k, v = draw(keys[0], (T, K)), draw(keys[1], (S, K)), draw(keys[2], (S, V))
-    names = sorted(mechanism.tokens)
-    tokens = {
-        n: draw(key, (S, *shape_of(mechanism.tokens[n], K, V)))
-        for n, key in zip(names, jax.random.split(keys[3], max(1, len(names))), strict=False)
-    }
-    learned = {n: x.astype(dtype) for n, x in mechanism.initial(keys[4], K, V).items()}
-    return q, k, v, {**tokens, **learned}
+    draw = lambda *shape: rng.standard_normal(shape, np.float32).astype(dtype)
+    q, k, v = draw(T, K), draw(S, K), draw(S, V)
+    tokens = {n: draw(S, *shape_of(mechanism.tokens[n], K, V)) for n in sorted(mechanism.tokens)}
+    return q, k, v, {**tokens, **{n: x.astype(dtype) for n, x in _learned(mechanism, seed).items()}}
+
+
+@cache
+def _learned(mechanism, seed):
+    with jax.enable_x64(False):
+        return jax.device_get(mechanism.initial(jax.random.key(seed), K, V))
 
 
 def tokens_of(mechanism, extras):
@@ -95,7 +94,7 @@ def cut(mechanism, extras, rows):
 
 def spoil(x, keep, bad=jnp.nan):
     """X with what is not kept replaced by `bad`."""
-    return jnp.where(jnp.asarray(keep).reshape(-1, *[1] * (x.ndim - 1)), x, bad)
+    return np.where(np.reshape(keep, (-1, *[1] * (x.ndim - 1))), x, x.dtype.type(bad))
 
 
 def refusal(mechanism, mask, T=4, S=4):
@@ -114,27 +113,41 @@ def honoured(mechanism, mask, T=4, S=4):
         pytest.skip(why)
 
 
-@partial(jax.jit, static_argnums=0, static_argnames="block")
-def causal(mechanism, q, k, v, **given):
-    """`attnlab.mechanisms.causal`, jitted."""
-    return mechanisms.causal(mechanism, q, k, v, **given)
+def compiled(function):
+    """`function`, jitted; its first argument and its `block` are known while tracing, its answers are numpy's."""
+    run = jax.jit(
+        function, static_argnums=0, static_argnames=["block"] if "block" in signature(function).parameters else []
+    )
+
+    @wraps(function)
+    def call(*args, **given):
+        return jax.device_get(run(*args, **given))
+
+    call.lower = run.lower
+    return call
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled
+def causal(mechanism, q, k, v, *, block=None, **given):
+    """`attnlab.mechanisms.causal`, compiled."""
+    return mechanisms.causal(mechanism, q, k, v, block=block, **given)
+
+
+@compiled
 def attend(mechanism, q, k, v, mask=Full(), **given):
-    """`Mechanism.attend`, jitted."""
+    """`Mechanism.attend`, compiled."""
     return mechanism.attend(q, k, v, mask, **given)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled
 def weights(mechanism, q, k, mask=Full(), **given):
-    """`attnlab.mechanisms.weights`, jitted."""
+    """`attnlab.mechanisms.weights`, compiled."""
     return mechanisms.weights(mechanism, q, k, mask, **given)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled
 def extend(mechanism, state, q, k, v, **given):
-    """`Mechanism.extend`, jitted."""
+    """`Mechanism.extend`, compiled."""
     return mechanism.extend(state, q, k, v, **given)
 
 
@@ -149,14 +162,30 @@ def _back(run, target, *arguments):
     return y, gradients
 
 
-@partial(jax.jit, static_argnums=0, static_argnames="block")
+@compiled
 def causal_back(mechanism, target, q, k, v, extra, *, block=None, **given):
     """`causal`, and the gradients of its product with `target` for q, k, v and the extras."""
     run = lambda q, k, v, extra: mechanisms.causal(mechanism, q, k, v, block=block, **given, **extra)
     return _back(run, target, q, k, v, extra)
 
 
-@partial(jax.jit, static_argnums=0)
+@compiled
 def attend_back(mechanism, target, q, k, v, extra, mask=Full(), **given):
     """`attend`, and the gradients of its product with `target` for q, k, v and the extras."""
     return _back(lambda q, k, v, extra: mechanism.attend(q, k, v, mask, **given, **extra), target, q, k, v, extra)
+
+
+def packed(mechanism, target, *, block=None, keep=None, segment=None, bad=np.nan):
+    """A causal pass over N tokens, with garbage where they are not kept: (y, gradients)."""
+    q, k, v, extra = inputs(mechanism, N)
+    keep = np.ones(N, bool) if keep is None else np.asarray(keep)
+    segment = np.zeros(N, np.int32) if segment is None else np.asarray(segment, np.int32)
+    extra = {n: spoil(x, keep, bad) if n in mechanism.tokens else x for n, x in extra.items()}
+    q, k, v = (spoil(x, keep, bad) for x in (q, k, v))
+    return causal_back(mechanism, target, q, k, v, extra, block=block, keep=keep, segment=segment)
+
+
+def by_itself(mechanism, target, rows):
+    """A causal pass over some of those tokens alone."""
+    q, k, v, extra = inputs(mechanism, N)
+    return causal_back(mechanism, target[rows], q[rows], k[rows], v[rows], cut(mechanism, extra, rows))

@@ -6,21 +6,34 @@ import numpy as np
 import pytest
 
 from attnlab.ops.mask import Causal, Edges, Kept
-from tests.mechanisms.contract import SMALL, V, attend_back, causal_back, every, inputs, near, refusal, stateful
+from tests.mechanisms.contract import (
+    BLOCKS,
+    SMALL,
+    N,
+    V,
+    attend_back,
+    causal_back,
+    every,
+    inputs,
+    near,
+    packed,
+    refusal,
+    stateful,
+)
 
 pytestmark = pytest.mark.usefixtures("x64")
-TARGET = np.random.default_rng(9).normal(size=(7, V))
+TARGET = np.random.default_rng(9).normal(size=(N, V))
+ALL = {"keep": np.ones(N, bool), "segment": np.zeros(N, np.int32)}
 
 
 @stateful
-@pytest.mark.parametrize("block", [None, 3])
+@pytest.mark.parametrize("block", BLOCKS)
 def test_no_token_has_any_gradient_to_an_earlier_output(name, block):
     mechanism = SMALL[name]
-    q, k, v, extra = inputs(mechanism, 7)
     own = []
-    for t in range(7):
-        row = np.where(np.arange(7)[:, None] == t, TARGET, 0)
-        _, (dq, dk, dv, dextra) = causal_back(mechanism, row, q, k, v, extra, block=block)
+    for t in range(N):
+        row = np.where(np.arange(N)[:, None] == t, TARGET, 0)
+        _, (dq, dk, dv, dextra) = packed(mechanism, row, block=block)
         reached = [dk, dv, *(dextra[n] for n in mechanism.tokens)]
         assert not any(np.any(x[t + 1 :]) for x in reached), "a later token reached an earlier output"
         assert not np.any(np.delete(dq, t, axis=0)), "another query reached this output"
@@ -32,38 +45,37 @@ def test_no_token_has_any_gradient_to_an_earlier_output(name, block):
 @every
 def test_gradients_agree_with_finite_differences(name):
     mechanism = SMALL[name]
-    arguments = inputs(mechanism, 7)
+    arguments = inputs(mechanism, N)
     rng = np.random.default_rng(1)
-    adjacency = jnp.asarray(rng.random((7, 7)) < 0.6)
-    masks = [Kept(jnp.array([1, 1, 0, 1, 1, 0, 1], bool)), Causal(), Edges(adjacency)]
+    masks = [Kept(np.arange(N) % 3 < 2), Causal(), Edges(rng.random((N, N)) < 0.6)]
     runs = [
         lambda *x, mask=mask: attend_back(mechanism, TARGET, *x, mask)
         for mask in masks
-        if refusal(mechanism, mask, 7, 7) is None
+        if refusal(mechanism, mask, N, N) is None
     ]
     if mechanism.stateful:
-        runs.append(lambda *x: causal_back(mechanism, TARGET, *x, block=3))
+        runs.append(lambda *x: causal_back(mechanism, TARGET, *x, block=2, **ALL))
     assert runs
     for run in runs:
         _, gradients = run(*arguments)
         for _ in range(3):
-            way = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), arguments)
-            ahead, behind = (jax.tree.map(lambda x, d, h=h: x + h * d, arguments, way) for h in (1e-5, -1e-5))
-            slope = float(jnp.sum((run(*ahead)[0] - run(*behind)[0]) * TARGET)) / 2e-5
-            told = sum(float(jnp.sum(g * d)) for g, d in zip(*map(jax.tree.leaves, (gradients, way)), strict=True))
+            way = jax.tree.map(lambda x: rng.normal(size=x.shape), arguments)
+            ahead, behind = (jax.tree.map(lambda x, d, h=h: x + h * d, arguments, way) for h in (1e-6, -1e-6))
+            slope = np.sum((run(*ahead)[0] - run(*behind)[0]) * TARGET) / 2e-6
+            told = sum(np.sum(g * d) for g, d in zip(*map(jax.tree.leaves, (gradients, way)), strict=True))
             assert abs(slope - told) <= 1e-6 * max(1, abs(told))
 
 
 def _finite_with(mechanism, change):
     """Values and gradients stay finite for inputs changed so, in float32, forward and back."""
-    q, k, v, extra = inputs(mechanism, 7, dtype=jnp.float32)
+    q, k, v, extra = inputs(mechanism, N, dtype=jnp.float32)
     tokens = {n: change(x) if n in mechanism.tokens else x for n, x in extra.items()}
-    target = jnp.asarray(TARGET, jnp.float32)
+    target = TARGET.astype(np.float32)
     found = []
-    if refusal(mechanism, Kept(jnp.ones(7, bool)), 7, 7) is None:
+    if refusal(mechanism, Kept(np.ones(N, bool)), N, N) is None:
         found.append(attend_back(mechanism, target, change(q), change(k), v, tokens))
     if mechanism.stateful:
-        found += [causal_back(mechanism, target, change(q), change(k), v, tokens, block=b) for b in (None, 3)]
+        found += [causal_back(mechanism, target, change(q), change(k), v, tokens, block=b, **ALL) for b in BLOCKS]
     assert found
     for y, back in found:
         assert np.isfinite(y).all()
@@ -73,23 +85,22 @@ def _finite_with(mechanism, change):
 @every
 def test_extremes_stay_finite(name):
     for scale in (0.0, 1e-30, 1e-10, 1e3, 1e4, -1e4):
-        _finite_with(SMALL[name], lambda x, scale=scale: x * scale)
+        _finite_with(SMALL[name], lambda x, scale=scale: x * np.float32(scale))
 
 
 @every
 def test_faint_features_and_shut_gates_keep_finite_gradients(name):
     for shift in (-10.0, -23.0, -30.0, -60.0, -1e4, 1e4):
-        _finite_with(SMALL[name], lambda x, shift=shift: x + shift)
+        _finite_with(SMALL[name], lambda x, shift=shift: x + np.float32(shift))
 
 
 @every
 def test_gradients_in_two_forms_agree(name):
     mechanism = SMALL[name]
-    arguments = inputs(mechanism, 7)
     if not mechanism.stateful:
         pytest.skip("has one form")
-    _, one = causal_back(mechanism, TARGET, *arguments)
-    _, other = causal_back(mechanism, TARGET, *arguments, block=3)
+    _, one = packed(mechanism, TARGET)
+    _, other = packed(mechanism, TARGET, block=2)
     near(one, other)
-    if refusal(mechanism, Causal(), 7, 7) is None:
-        near(attend_back(mechanism, TARGET, *arguments, Causal())[1], one)
+    if refusal(mechanism, Causal(), N, N) is None:
+        near(attend_back(mechanism, TARGET, *inputs(mechanism, N), Causal())[1], one)

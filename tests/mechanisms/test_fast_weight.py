@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import causal
 from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.ops.feature import Dpfp, EluPlusOne, Favor
+from tests.mechanisms.contract import causal
 
 
 def dpfp(x):
@@ -35,7 +35,7 @@ def reference(q, k, v, beta):
 def test_it_is_the_published_recurrence(x64, chunk):
     draw = np.random.default_rng(0)
     q, k, v, beta = (draw.normal(size=shape) for shape in ((11, 4), (11, 4), (11, 3), (11,)))
-    y = causal(FastWeight(chunk=chunk), *map(jnp.asarray, (q, k, v)), beta=jnp.asarray(beta))
+    y = causal(FastWeight(chunk=chunk), q, k, v, beta=beta)
     np.testing.assert_allclose(y, reference(q, k, v, beta), atol=1e-12)
 
 

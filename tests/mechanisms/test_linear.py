@@ -11,17 +11,30 @@ from attnlab import registry
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Taylor
 from attnlab.ops.mask import Causal, Kept, Window
-from tests.mechanisms.contract import K, V, attend, attend_back, causal, causal_back, extend, inputs, near, weights
+from tests.mechanisms.contract import (
+    K,
+    V,
+    attend,
+    attend_back,
+    causal,
+    causal_back,
+    compiled,
+    extend,
+    inputs,
+    near,
+    weights,
+)
 
 every = pytest.mark.parametrize("name", FEATURES)
 # Softmax attention of T keys has rank T in exact arithmetic; singular values below this share of the largest are noise.
 NOISE = 1e-12
 
 
+@compiled
 def features_of(feature, q, k, extra):
-    """φ(q) and ψ(k), their scales taken in, as numpy's."""
+    """φ(q) and ψ(k), their scales taken in."""
     sides = feature.query(q, np.arange(len(q)), **extra), feature.key(k, np.arange(len(k)), **extra)
-    return [np.asarray(s.rows * (1 if s.scale is None else jnp.exp(s.scale)[:, None])) for s in sides]
+    return [s.rows * (1 if s.scale is None else jnp.exp(s.scale)[:, None]) for s in sides]
 
 
 def recurrence(q, k, v, normalise=True):
@@ -129,13 +142,13 @@ def test_a_later_key_however_large_changes_nothing_before_it(feature, block):
     mechanism = Linear(feature=feature, block=4)
     q, k, v, _ = inputs(mechanism, 9, dtype=jnp.float32)
     before = causal(mechanism, q, k, v, block=block)
-    after = causal(mechanism, q, k.at[6].set(jnp.full(K, 3e4)), v, block=block)
+    after = causal(mechanism, q, np.where(np.arange(len(k))[:, None] == 6, k.dtype.type(3e4), k), v, block=block)
     np.testing.assert_array_equal(before[:6], after[:6])
 
 
 # The others are in the contract.
 @pytest.mark.parametrize("name", [n for n, f in FEATURES.items() if Linear(feature=f) not in MECHANISMS.values()])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(
     scale=st.sampled_from([0.0, 1e-30, 1e-3, 1.0, 30.0, 1e4]),
     shift=st.sampled_from([0.0, -1e4, -100.0, -43.5, -43.0, -40.0, 88.0, 1e4]),
@@ -144,7 +157,7 @@ def test_a_later_key_however_large_changes_nothing_before_it(feature, block):
 def test_values_and_gradients_are_finite_at_the_extremes(name, scale, shift, seed):
     mechanism = Linear(feature=FEATURES[name], block=4)
     q, k, v, extra = inputs(mechanism, 7, seed=seed, dtype=jnp.float32)
-    q, k, target = q * scale + shift, k * scale + shift, jnp.ones((7, V), jnp.float32)
+    q, k, target = (*(x * np.float32(scale) + np.float32(shift) for x in (q, k)), np.ones((7, V), np.float32))
     found = causal_back(mechanism, target, q, k, v, extra), attend_back(mechanism, target, q, k, v, extra)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(found))
 
@@ -157,7 +170,7 @@ def test_features_that_underflow_answer_zero():
     assert not np.any(y)
     assert not any(np.any(g) for g in jax.tree.leaves(back))
     # One query with features and one key without: its sum over the others is as without that key.
-    y = causal(mechanism, q, k.at[0].set(-100), v)
+    y = causal(mechanism, q, np.where(np.arange(len(k))[:, None] == 0, k.dtype.type(-100), k), v)
     near(y[1:], causal(mechanism, q[1:], k[1:], v[1:]), 1e-6)
     assert not np.any(y[0])
 

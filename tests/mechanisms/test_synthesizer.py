@@ -3,10 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import MECHANISMS, Synthesizer
+from attnlab.mechanisms import Synthesizer
 from attnlab.ops.mask import Causal, Full, Window
 from tests.mechanisms import test_contract_absence, test_contract_gradients
-from tests.mechanisms.contract import K, V, attend, causal, extend, inputs, near, weights
+from tests.mechanisms.contract import SMALL, K, V, attend, causal, extend, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
 DENSE, RANDOM = Synthesizer(length=12), Synthesizer(length=12, fixed=True)
@@ -132,7 +132,7 @@ def test_a_bias_is_added_to_the_scores():
     ids=lambda promise: promise.__name__,
 )
 def test_the_table_keeps_the_contract_too(monkeypatch, promise):
-    monkeypatch.setitem(MECHANISMS, "synthesizer", Synthesizer(length=16, fixed=True))
+    monkeypatch.setitem(SMALL, "synthesizer", Synthesizer(length=16, fixed=True))
     promise(
         "synthesizer", **({"block": 4} if promise is test_contract_absence.test_packed_sequences_do_not_meet else {})
     )

@@ -115,7 +115,7 @@ def test_where_learned_maps_start():
 
 
 @every
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data(), power=st.sampled_from([-30, -5, 0, 2, 3, 4]))
 def test_values_and_gradients_are_finite_at_the_extremes(name, data, power):
     feature = FEATURES[name]

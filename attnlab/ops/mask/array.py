@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Int, Shaped
 from attnlab.ops.mask.base import Mask, Places
 
 
-def _lookup(array: Array, at: Places, missing: Any) -> Array:
+def _lookup(array: Places, at: Places, missing: Any) -> Array:
     """array[at], and `missing` for what is out of range: jax itself would clamp, or count from the end."""
     return jnp.asarray(array).at[jnp.where(at < 0, array.shape[0], at)].get(mode="fill", fill_value=missing)
 
@@ -26,7 +26,7 @@ def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
 class Kept(Mask):
     """The keys that a padding mask keeps, wherever they stand: keep[j]."""
 
-    keep: Bool[Array, " S"]
+    keep: Bool[Places, " S"]
     keys_only = True
 
     def __call__(self, i, j):
@@ -43,7 +43,7 @@ class Kept(Mask):
 class Rows(Mask):
     """The queries that a padding mask keeps: keep[i]. The others see nothing, and answer zero."""
 
-    keep: Bool[Array, " T"]
+    keep: Bool[Places, " T"]
     indexed = True
 
     def __call__(self, i, j):
@@ -64,8 +64,8 @@ class Rows(Mask):
 class Segments(Mask):
     """Packed sequences: a query sees the keys of its own segment, query[i] = key[j]."""
 
-    query: Int[Array, " T"]
-    key: Int[Array, " S"]
+    query: Int[Places, " T"]
+    key: Int[Places, " S"]
     indexed = True
 
     def __call__(self, i, j):
@@ -85,7 +85,7 @@ class Segments(Mask):
 class Edges(Mask):
     """A graph: query i sees key j where adjacency[i, j]."""
 
-    adjacency: Shaped[Array, "N M"]
+    adjacency: Shaped[Places, "N M"]
     indexed = True
 
     def __call__(self, i, j):

@@ -1,0 +1,53 @@
+"""A whole sequence, causally, in blocks of any size: the form that all others must agree with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.clock import blocks
+from attnlab.mechanisms.given import arrays, split
+
+
+def causal(
+    mechanism: Mechanism,
+    q: Float[Array, "T K"],
+    k: Float[Array, "T K"],
+    v: Float[Array, "T V"],
+    *,
+    block: int | None = None,
+    keep: Bool[Array, " T"] | None = None,
+    i: Int[Array, " T"] | None = None,
+    segment: Int[Array, " T"] | None = None,
+    bias: Any = None,
+    **extra: Array,
+) -> Float[Array, "T V"]:
+    """A whole sequence, causally: `extend` scanned over blocks of `block` tokens, for any T and block.
+
+    None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
+    `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
+    """
+    T = q.shape[0]
+    if T == 0:
+        return jnp.zeros_like(v)
+    if block is None:
+        return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
+    q, k, v, i, keep, segment = arrays(q, k, v, i, keep, segment)
+    if block < 1:
+        raise ValueError(f"{block=} must be at least 1")
+    state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
+    tokens, rest = split(extra, mechanism.tokens)
+    keep = jnp.ones(T, bool) if keep is None else keep
+    columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
+    columns = {name: blocks(x, block) for name, x in columns.items() if x is not None}
+
+    def advance(state, columns):
+        y, state = mechanism.extend(state, **columns, bias=bias, **rest)
+        return state, y
+
+    _, y = jax.lax.scan(advance, state, columns)
+    return y.reshape(-1, v.shape[1])[:T]

@@ -1,0 +1,239 @@
+"""Traps that attention and JAX set, one a row: which tests spring each; and those that no other file does."""
+
+import ast
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import MECHANISMS, Softmax
+from attnlab.ops.mask import Causal, Edges, Kept, Segments, Window
+from tests.mechanisms.contract import SMALL, attend, attend_back, every, inputs, refusal
+
+ROOT = Path(__file__).parent.parent
+FORMS, ABSENCE, GRADIENTS, NUMBERS = (
+    f"mechanisms/test_contract_{x}" for x in ("forms", "absence", "gradients", "numbers")
+)
+HERE = "test_pitfalls"
+
+ATTENTION = {
+    "a row with no allowed key": [
+        f"{ABSENCE}::test_a_query_without_any_key_answers_zero_with_zero_gradient_even_if_it_is_nan",
+        "ops/test_softmax::test_a_row_with_nothing_allowed_is_zero_with_zero_gradient",
+    ],
+    "NaN in masked keys and values": [
+        f"{ABSENCE}::test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient",
+        "modules/test_attention::test_padding_reaches_neither_an_answer_nor_a_gradient",
+    ],
+    "several masks at once": [f"{HERE}::test_masks_upon_masks_do_not_overflow_in_half_precision"],
+    "causal with fewer queries than keys": [f"{FORMS}::test_positions_given_are_those_used"],
+    "a one-sided window": [
+        "ops/test_mask::test_a_mask_says_what_its_words_say",
+        f"{GRADIENTS}::test_no_token_has_any_gradient_to_an_earlier_output",
+    ],
+    "the width of a window": [f"{HERE}::test_a_window_of_one_is_the_token_itself"],
+    "layout": [
+        f"{HERE}::test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one",
+        "modules/test_attention::test_widths_that_do_not_fit_are_refused_by_name",
+    ],
+    "a cache beyond its end": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
+    "forms that disagree": [
+        f"{FORMS}::test_every_block_gives_the_same_as_attending_causally",
+        f"{FORMS}::test_split_and_go_on_equals_the_whole",
+        f"{GRADIENTS}::test_gradients_in_two_forms_agree",
+        "analysis/test_forms::test_off_by_one_in_one_form_shows_in_that_form",
+    ],
+    "padding in linear attention": [f"{ABSENCE}::test_padding_changes_neither_values_nor_gradients"],
+    "left padding and packing": [
+        f"{ABSENCE}::test_padding_changes_neither_values_nor_gradients",
+        f"{ABSENCE}::test_packed_sequences_do_not_meet",
+    ],
+    "a state in half precision": [
+        "ops/test_precision::test_sums_are_taken_in_float32_at_least",
+        "analysis/test_rounding::test_a_state_in_the_precision_of_its_inputs_is_seen",
+    ],
+    "a denominator near zero": [
+        f"{GRADIENTS}::test_faint_features_and_shut_gates_keep_finite_gradients",
+        "mechanisms/test_linear::test_features_that_underflow_answer_zero",
+        "mechanisms/test_linear::test_faint_float16_features_are_not_lost",
+        "ops/test_linear::test_the_smallest_total_is_found_among_the_queries_that_see_a_key",
+    ],
+    "decay": ["ops/test_decay::test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_gradients"],
+    "the triangular solve of the delta rule": [
+        "ops/test_delta::test_the_inverse_takes_no_powers",
+        "ops/test_delta::test_keys_that_are_one_or_nearly_one_keep_their_precision",
+    ],
+    "the norm of zero": [
+        "ops/test_delta::test_unit_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient",
+        "ops/test_score::test_cosines_of_zero_and_of_faint_vectors_have_finite_gradients",
+    ],
+    "a tolerance that cannot fail": [
+        f"{NUMBERS}::test_errors_against_float64_stay_within_their_limits",
+        f"{GRADIENTS}::test_gradients_agree_with_finite_differences",
+        "lab/test_parity::test_a_number_beyond_its_limit_is_named_with_its_place",
+        "test_mutations::test_what_a_seeded_bug_replaces_still_stands_there_once",
+    ],
+    "maps of linear mechanisms": [f"{FORMS}::test_the_map_reproduces_the_output"],
+    "the gradient of a fused kernel under vmap": [
+        f"{HERE}::test_attention_is_our_own",
+        "ops/test_blockwise::test_heads_and_examples_are_taken_in_groups_and_give_the_same",
+    ],
+}
+
+JAX = {
+    "indexing past the end": [
+        "ops/test_mask::test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end",
+        "modules/test_position::test_a_learned_table_met_beyond_its_end_is_a_named_error_and_never_a_clamp",
+        "tasks/test_transduction::test_ids_are_below_the_vocabularies",
+        "tasks/test_transduction::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
+    ],
+    "writing past the end": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
+    "slices out of range": [f"{FORMS}::test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form"],
+    "32 bits": [
+        "tasks/test_checks::test_seeds_of_32_bits",
+        "training/test_config::test_what_cannot_work_is_refused_naming_the_field",
+    ],
+    "the gradient of where": ["ops/test_precision::test_a_quotient_by_zero_is_zero_with_zero_gradient"],
+    "broadcasting": [f"{HERE}::test_what_the_tests_run_under"],
+    "random numbers by precision": ["ops/test_feature::test_random_features_are_the_same_in_every_precision"],
+    "raising inside a trace": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
+    "operations counted by the compiler": [
+        f"{NUMBERS}::test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count",
+        "analysis/test_roofline::test_loops_count_with_their_rounds_and_branches_by_the_dearest",
+    ],
+    "silent promotion": [f"{HERE}::test_what_the_tests_run_under"],
+    "a key used twice": [
+        f"{HERE}::test_what_the_tests_run_under",
+        "models/test_transformer::test_dropout_differs_by_its_key_and_uses_no_key_twice",
+    ],
+    "what changes, what is trained and what is tied in a module": [
+        f"{HERE}::test_a_module_holds_parameters_and_nothing_else_that_changes",
+        "modules/test_block::test_tied_scores_are_products_with_the_vectors_read",
+    ],
+    "statistics of batches": [f"{HERE}::test_no_file_uses_what_goes_wrong_in_silence"],
+    "time taken before the answer is there": [
+        "analysis/test_measure::test_turns_alternate_after_a_round_that_does_not_count",
+        "training/test_loop::test_the_seconds_of_a_step_hold_no_compilation",
+    ],
+    "lanes against single runs": ["training/test_state::test_lanes_are_the_single_runs"],
+    "bits on other machines": [
+        "training/test_loop::test_interrupted_and_resumed_gives_the_same_bits_and_the_same_record"
+    ],
+    "keys of another kind": [f"{HERE}::test_keys_are_threefrys"],
+    "the fourth NaN": [
+        f"{HERE}::test_no_file_uses_what_goes_wrong_in_silence",
+        "training/test_state::test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on",
+    ],
+    "a mean over no tokens": ["tasks/test_transduction::test_no_tokens_give_zero_and_not_nan"],
+}
+
+
+@pytest.mark.parametrize(("row", "tests"), [*ATTENTION.items(), *JAX.items()], ids=[*ATTENTION, *JAX])
+def test_every_row_has_a_test(row, tests):
+    assert tests
+    for test in tests:
+        file, name = test.split("::")
+        tree = ast.parse((ROOT / "tests" / f"{file}.py").read_text())
+        assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+# The rows that no other file is about.
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+@pytest.mark.parametrize("block", [None, 4])
+def test_masks_upon_masks_do_not_overflow_in_half_precision(block, dtype):
+    # Each mask added as a large negative number would be twice or thrice that number, which is −∞; and −∞ + ∞ is NaN.
+    mechanism = Softmax(block=block)
+    q, k, v, _ = inputs(mechanism, 9, dtype=dtype)
+    ids = np.arange(9, dtype=np.int32) // 3
+    masks = Causal(), Window(4, 1), Kept(np.arange(9) % 4 > 0), Segments(ids, ids), Edges(np.tri(9, dtype=bool))
+    mask = masks[0]
+    for other in masks[1:]:
+        mask = mask & other
+    y, back = attend_back(mechanism, np.ones_like(v), q, k, v, {}, mask)
+    assert all(np.isfinite(x.astype(np.float32)).all() for x in jax.tree.leaves((y, back)))
+    assert not np.any(y[0]), "its one key is padding"
+    seen = np.stack([np.asarray(m(np.arange(9), np.arange(9))) for m in masks]).all(axis=0)
+    scores = np.where(seen, (q.astype(float) @ k.astype(float).T) / 2, -np.inf)[1:]
+    rows = seen[1:].any(axis=1)
+    shares = np.exp(scores[rows] - scores[rows].max(axis=1, keepdims=True))
+    expected = shares / shares.sum(axis=1, keepdims=True) @ v.astype(float)
+    np.testing.assert_allclose(y[1:][rows].astype(float), expected, atol=0.03)
+
+
+def test_a_window_of_one_is_the_token_itself():
+    q, k, v, _ = inputs(Softmax(), 6)
+    np.testing.assert_allclose(attend(Softmax(), q, k, v, Window(1, 1)), v, atol=1e-6)
+
+
+@every
+def test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one(name):
+    mechanism = SMALL[name]
+    q, k, v, extra = inputs(mechanism, 4)
+    mask = Causal() if refusal(mechanism, Kept(np.ones(4, bool))) else Kept(np.ones(4, bool))
+    # Four heads of four tokens and width four: every product would find what it looks for.
+    heads = np.ones((4, 4, 4), np.float32)
+    wrong = {
+        "one head": (heads, heads, heads, extra),
+        "do not fit": (q, k[:, :3], v, extra),
+        "do not fit: they must": (q, k[:3], v, extra),
+    }
+    for said, (a, b, c, more) in wrong.items():
+        with pytest.raises(ValueError, match=said):
+            mechanism.attend(a, b, c, mask, **more)
+    for extra_name in extra:
+        if extra_name not in mechanism.heads(1):
+            short = {**extra, extra_name: extra[extra_name][..., None]}
+            with pytest.raises(ValueError, match=f"{extra_name} .* must be"):
+                mechanism.attend(q, k, v, mask, **short)
+    if mechanism.stateful:
+        with pytest.raises(ValueError, match="do not fit"):
+            mechanism.extend(mechanism.start(4, 4, 6), q[:3], k, v, **extra)
+
+
+def sources(*folders):
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def test_attention_is_our_own():
+    """No fused kernel of another's stands below a mechanism; as a peer in benchmarks one may."""
+    rooms = [f"attnlab/{room}" for room in ("ops", "mechanisms", "modules", "models")]
+    assert not [path for path in sources(*rooms) if "dot_product_attention" in path.read_text()]
+
+
+def test_no_file_uses_what_goes_wrong_in_silence():
+    for path in sources("attnlab", "experiments", "benchmarks"):
+        text = path.read_text()
+        for word in ("BatchNorm", "apply_if_finite", "jnp.empty(", "import pickle", "allow_pickle=True"):
+            assert word not in text, f"{path.relative_to(ROOT)} holds {word}"
+
+
+def test_what_the_tests_run_under():
+    assert jax.config.jax_numpy_rank_promotion == "raise"
+    rooms = (ROOT / "tests" / "conftest.py").read_text()
+    assert 'jax.numpy_dtype_promotion("strict"' in rooms
+    assert "jax.debug_key_reuse(" in rooms
+    with pytest.raises(ValueError, match="rank"):
+        jnp.ones((3, 1)) - jnp.ones(3)
+
+
+def test_keys_are_threefrys():
+    assert jax.config.jax_default_prng_impl == "threefry2x32"
+
+
+@pytest.mark.parametrize("name", ["softmax", "hedgehog", "linformer", "gated-delta"])
+def test_a_module_holds_parameters_and_nothing_else_that_changes(name):
+    from flax import nnx
+
+    from attnlab.modules.attention import Attention
+
+    module = Attention(jax.random.key(0), 8, 2, MECHANISMS[name])
+    held = jax.tree.leaves(module, is_leaf=lambda x: isinstance(x, nnx.Variable))
+    assert held
+    assert all(type(x) is nnx.Param for x in held)
+    before = jax.tree.map(np.asarray, module)
+    (module.whole if MECHANISMS[name].stateful else module.attend)(jnp.ones((5, 8)))
+    jax.tree.map(np.testing.assert_array_equal, before, module)
