@@ -4,8 +4,8 @@
     >>> attnlab.__version__.count(".")
     2
 
-Imported on first use: the registries `MECHANISMS`, `POSITIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`
-(name → instance; one's own joins by `attnlab.MECHANISMS["mine"] = Mine()`), and the rooms `ops`,
+Imported on first use: the registries `MECHANISMS`, `POSITIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`,
+`UNITS`, `DECODERS` (name → instance; one's own joins by `attnlab.MECHANISMS["mine"] = Mine()`), and the rooms `ops`,
 `mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `lab`.
 """
 
@@ -23,7 +23,7 @@ _ROOMS = (
     "analysis",
     "lab",
 )
-_REGISTRIES = ("MECHANISMS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES")
+_REGISTRIES = ("MECHANISMS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES", "UNITS", "DECODERS")
 
 
 def __getattr__(name: str):

@@ -158,7 +158,14 @@ def _sample_options(parser: Parser) -> None:
 
 def _measured(parser: Parser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="mechanisms of `attnlab list` (all)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every number, into a file; - for standard output")
+    parser.add_argument(
+        "--json",
+        metavar="FILE.json",
+        type=Path,
+        nargs="?",
+        const=Path("-"),
+        help="every number, into a file; without one, on standard output alone",
+    )
     parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
 
 
@@ -210,13 +217,13 @@ VERBS = {
         "RUN --input TEXT", "decode with a trained model; shows its attention", verbs.sample, _sample_options
     ),
     "parity": Verb(
-        "[NAMES] [--length N] [--json FILE] [--device {cpu,gpu,tpu}]",
+        "[NAMES] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}]",
         "every form of every mechanism against the others, in float64, and the error of each precision",
         instruments.parity,
         _parity_options,
     ),
     "bench": Verb(
-        "[NAMES] [--lengths N,…] [--causal|--full] [--peers] [--json FILE] [--plot FILE.png] …",
+        "[NAMES] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] …",
         "time and memory and how they grow with length; beside peers; under this machine's roof",
         instruments.bench,
         _bench_options,

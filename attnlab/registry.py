@@ -15,6 +15,8 @@ PLACES = {
     "TASKS": "attnlab.tasks",
     "FEATURES": "attnlab.ops.feature",
     "SCORES": "attnlab.ops.score",
+    "UNITS": "attnlab.data.units",
+    "DECODERS": "attnlab.decoding",
 }
 
 

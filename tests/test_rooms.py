@@ -16,8 +16,8 @@ ROOMS = {
     "modules": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "models": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "decoding": ({"decoding"}, {"jax", "jaxtyping"}),
-    "data": ({"data"}, {"numpy", "babel"}),
-    "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax"}),
+    "data": ({"data"}, {"numpy", "babel", "tokenizers"}),
+    "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax", "sacrebleu"}),
     "training": ({"training"}, {"jax", "jaxtyping", "numpy", "optax", "orbax"}),
     "analysis": ({"ops", "mechanisms", "modules", "models", "analysis"}, {"jax", "jaxtyping", "numpy"}),
 }
@@ -65,7 +65,7 @@ def test_every_file_of_the_mechanisms_is_in_their_list():
     from attnlab.mechanisms import MECHANISMS
 
     used = {type(mechanism).__module__.rsplit(".", 1)[-1] for mechanism in MECHANISMS.values()}
-    framework = {"__init__", "base", "cache", "causal", "clock", "given", "maps"}
+    framework = {"__init__", "base", "cache", "causal", "chunked", "clock", "given", "maps"}
     assert {path.stem for path in (HOUSE / "mechanisms").glob("*.py")} == used | framework
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from attnlab.data import cmudict, sigmorphon
+from attnlab.data import cmudict, multi30k, scan, sigmorphon
 from attnlab.data.files import DataError, Source, fetch, locate, verified
 from attnlab.data.names import check
 
 SOURCES: dict[str, tuple[Source, ...]] = {
     "cmudict": cmudict.SOURCES,
+    "multi30k": tuple(multi30k.SOURCES.values()),
+    "scan": scan.SOURCES,
     "sigmorphon2020_g2p": sigmorphon.SOURCES,
 }
 

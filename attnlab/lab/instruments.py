@@ -81,6 +81,9 @@ def _check(option: str, file: Path | None) -> None:
     """Minutes of measuring are not to be lost to a name that cannot be written."""
     if file is not None and file.is_dir():
         raise ValueError(f"{option} {file} is a folder; name a file")
+    if option == "--json" and file is not None and str(file) != "-" and file.suffix != ".json":
+        # The name of a mechanism behind the option would be taken for that of a file.
+        raise ValueError(f"--json {file} must end in .json; mechanisms are named before the options")
 
 
 def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:

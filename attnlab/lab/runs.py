@@ -62,6 +62,9 @@ def run(
         for variant, experiment in study.variants(quick).items()
     ]
     _free(plans)
+    for problem in problems.values():
+        for note in problem.notes:
+            progress.note(note)
     for plan in plans:
         if plan.done:
             progress.note(f"{plan.variant}: done before, in {plan.folder.path}")

@@ -19,8 +19,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cache import Cache
-from attnlab.mechanisms.clock import Block, Clock, blocks, pairs, place
+from attnlab.mechanisms.clock import Block, Clock, pairs, place
 from attnlab.mechanisms.given import arrays, check_shapes, select, shape_of, split
+from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, Full, Mask
 from attnlab.ops.precision import blend, wide
 
@@ -123,7 +124,7 @@ class Mechanism:
         if size >= T:
             return self.absorb(memory, q, k, v, block, bias=bias, **extra)[0]
         tokens, rest = split(extra, self.tokens)
-        columns = jax.tree.map(lambda x: blocks(x, size), {"q": q, "k": k, "v": v, **tokens})
+        columns = jax.tree.map(lambda x: cut(x, size), {"q": q, "k": k, "v": v, **tokens})
 
         def advance(memory, here):
             columns, block = here

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.clock import blocks
 from attnlab.mechanisms.given import arrays, split
+from attnlab.ops.chunks import cut
 
 
 def causal(
@@ -43,7 +43,7 @@ def causal(
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
     columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
-    columns = {name: blocks(x, block) for name, x in columns.items() if x is not None}
+    columns = {name: cut(x, block) for name, x in columns.items() if x is not None}
 
     def advance(state, columns):
         y, state = mechanism.extend(state, **columns, bias=bias, **rest)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, Kept, Mask, Places, Rows, Segments
 
 
@@ -76,20 +77,14 @@ class Block:
 
     def cut(self, size: int) -> Block:
         """Blocks of `size` tokens one after the other, along a leading axis; the last is filled up with padding."""
-        run = blocks(self.run, size, mode="edge")
+        run = cut(self.run, size, mode="edge")
         before = jnp.concatenate([self.before[None], run[:-1, -1]])
-        return Block(blocks(self.keep, size), blocks(self.i, size), run, before, self.plain)
+        return Block(cut(self.keep, size), cut(self.i, size), run, before, self.plain)
 
 
 def pairs(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array, "T S"]:
     """The mask as an array of all pairs: computed when it is run, for a program is no place to keep one."""
     return jnp.asarray(mask(jnp.asarray(i), jnp.asarray(j)))
-
-
-def blocks(x, size: int, mode: str = "constant"):
-    """X [T ...] as [N size ...], the last block filled up: with zeros, or by `mode` of `jnp.pad`."""
-    padded = jnp.pad(x, [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1), mode=mode)
-    return padded.reshape(-1, size, *x.shape[1:])
 
 
 def place(

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta
 
 
 @dataclass(frozen=True)
-class Delta(Mechanism):
+class Delta(Chunked):
     """S_t = (I − β_t k_tᵀ k_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta) (Yang et al. 2024, eq. 3).
 
     q and k are of norm one, as in the paper (its SiLU before them is the module's business), so that β = 1 replaces
@@ -21,12 +22,7 @@ class Delta(Mechanism):
     Raises ValueError for a chunk below 1.
     """
 
-    chunk: int = 64
     turns = True
-
-    def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
 
     @property
     def tokens(self):
@@ -44,5 +40,5 @@ class Delta(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, the system that they form, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(delta.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 1)), 4 * K * V)

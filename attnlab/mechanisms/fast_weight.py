@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta
 from attnlab.ops.feature import Dpfp, Feature
 from attnlab.ops.precision import divide, wide
 
 
 @dataclass(frozen=True)
-class FastWeight(Mechanism):
+class FastWeight(Chunked):
     """S_t = S_{t-1} + β_t k'_tᵀ (v_t − k'_t S_{t-1}), y_t = q'_t S_t, x' = φ(x)/Σφ(x) (Schlag et al. 2021, section 4).
 
     Keys and queries of features that sum to one: dense ones have a norm far below one, and then even β = 1 erases only
@@ -26,11 +27,9 @@ class FastWeight(Mechanism):
     """
 
     feature: Feature = Dpfp()
-    chunk: int = 64
 
     def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
+        super().__post_init__()
         if self.feature.scaled:
             raise ValueError(f"feature={self.feature} is known up to a factor for each row: it has no sum")
 
@@ -71,6 +70,6 @@ class FastWeight(Mechanism):
     def cost(self, T, S, K, V, block=None):
         """As the delta rule over M features, and the features."""
         M = self.feature.dim(K)
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         flops = delta.flops(T, M, V, size) + 2 * T * (self.feature.flops(K) + 2 * M)
         return Cost(flops, 4 * (T * (2 * K + 2 * V + 1)), 4 * M * V)

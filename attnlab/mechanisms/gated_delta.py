@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import jax
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta, gate
 
 
 @dataclass(frozen=True)
-class GatedDelta(Mechanism):
+class GatedDelta(Chunked):
     """S_t = (I − β_t k_tᵀ k_t) α_t S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t (Yang, Kautz and Hatamizadeh 2024, eq. 10).
 
     β = sigmoid(beta) and α = e^(−A softplus(step + shift)) of raw numbers a token, A = e^rate and `shift` learned, one
@@ -20,12 +21,7 @@ class GatedDelta(Mechanism):
     Raises ValueError for a chunk below 1.
     """
 
-    chunk: int = 64
     turns = True
-
-    def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
 
     @property
     def tokens(self):
@@ -39,8 +35,7 @@ class GatedDelta(Mechanism):
 
     def initial(self, key, K, V):
         """As Mamba-2's."""
-        one, other = jax.random.split(key)
-        return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, ())}
+        return gate.initial(key)
 
     def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Tokens after a state, by chunks."""
@@ -52,5 +47,5 @@ class GatedDelta(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, the system that they form, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(delta.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 2)), 4 * K * V)

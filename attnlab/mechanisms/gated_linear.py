@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
 from attnlab.ops.gate import sigmoid
 
 
 @dataclass(frozen=True)
-class GatedLinear(Mechanism):
+class GatedLinear(Chunked):
     """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t, a = sigmoid(gate)^(1/τ) (GLA: Yang et al. 2023, 4.4).
 
     `gate` is a raw number for every channel of a key. By chunks of `chunk` tokens; its state is a [K V] matrix. Does
@@ -23,8 +24,7 @@ class GatedLinear(Mechanism):
     chunk: int = 32
 
     def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
+        super().__post_init__()
         if not self.temperature > 0:
             raise ValueError(f"temperature={self.temperature} must be positive")
 
@@ -41,5 +41,5 @@ class GatedLinear(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(decay.flops(T, K, V, size, K), 4 * (T * (3 * K + 2 * V)), 4 * K * V)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import jax
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta, gate
 
 
 @dataclass(frozen=True)
-class Kda(Mechanism):
+class Kda(Chunked):
     """S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t (Kimi Linear: Kimi Team 2025, eq. 1).
 
     β = sigmoid(beta) of a raw number a token, α = e^(−A softplus(step + shift)) of one a key channel; A = e^rate and
@@ -22,10 +23,6 @@ class Kda(Mechanism):
     """
 
     chunk: int = 32
-
-    def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
 
     @property
     def tokens(self):
@@ -39,8 +36,7 @@ class Kda(Mechanism):
 
     def initial(self, key, K, V):
         """As Mamba-2's."""
-        one, other = jax.random.split(key)
-        return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, (K,))}
+        return gate.initial(key, (K,))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Tokens after a state, by chunks."""
@@ -52,5 +48,5 @@ class Kda(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, the system that they form, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(delta.flops(T, K, V, size, K), 4 * (T * (3 * K + 2 * V + 1)), 4 * K * V)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
 from attnlab.ops.position import alibi_slopes
 
 
 @dataclass(frozen=True)
-class Lightning(Mechanism):
+class Lightning(Chunked):
     """y_t = Σ_{s≤t} e^(−r (t−s)) (q_t·k_s) v_s, r = 2^(−8h/H) for head h = 1 … H (Qin et al. 2024).
 
     Lightning Attention-2. The slopes are those of its code, of TransNormerLLM's and of MiniMax-01's, and of ALiBi;
@@ -22,12 +23,7 @@ class Lightning(Mechanism):
     Raises ValueError for a chunk below 1.
     """
 
-    chunk: int = 64
     turns = True
-
-    def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
 
     def heads(self, H):
         """The slope of every head."""
@@ -41,5 +37,5 @@ class Lightning(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V)), 4 * K * V)

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.clock import blocks
 from attnlab.ops import linear
+from attnlab.ops.chunks import cut
 from attnlab.ops.feature import EluPlusOne, Feature
 from attnlab.ops.precision import product, wide
 
@@ -104,7 +104,7 @@ class Linear(Mechanism):
             return self.absorb(memory, q, k, v, block, **learned)[0]
         if block.plain:
             self.feature.check(block.i)
-        columns = tuple(blocks(x, self.block) for x in (q, k, v))
+        columns = tuple(cut(x, self.block) for x in (q, k, v))
 
         @partial(jax.checkpoint, prevent_cse=False)
         def advance(memory, here):

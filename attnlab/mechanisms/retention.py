@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
 
 
 @dataclass(frozen=True)
-class Retention(Mechanism):
+class Retention(Chunked):
     """y_t = Σ_{s≤t} γ^(t−s) (q_t·k_s / √K) v_s, γ = 1 − 2^(−5−h) for head h = 0, 1, … (Sun et al. 2023, eq. 5 and 8).
 
     `rate` is −log γ. By chunks of `chunk` tokens; its state is a [K V] matrix. The group norm that follows in RetNet,
@@ -21,12 +22,7 @@ class Retention(Mechanism):
     Raises ValueError for a chunk below 1.
     """
 
-    chunk: int = 64
     turns = True
-
-    def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
 
     def heads(self, H):
         """−log γ of every head."""
@@ -42,5 +38,5 @@ class Retention(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V)), 4 * K * V)

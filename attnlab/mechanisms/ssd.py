@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
-
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay, gate
 
 
 @dataclass(frozen=True)
-class Ssd(Mechanism):
+class Ssd(Chunked):
     """S_t = e^(−A Δ_t) S_{t-1} + Δ_t k_tᵀ v_t, y_t = q_t S_t, Δ = softplus(step + shift) (Mamba-2: Dao and Gu 2024).
 
     `step` is a raw number a token; A = e^rate and `shift` are learned, one a head, and start as Mamba-2's do: A uniform
@@ -21,12 +20,7 @@ class Ssd(Mechanism):
     Raises ValueError for a chunk below 1.
     """
 
-    chunk: int = 64
     turns = True
-
-    def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
 
     @property
     def tokens(self):
@@ -40,8 +34,7 @@ class Ssd(Mechanism):
 
     def initial(self, key, K, V):
         """As Mamba-2's."""
-        one, other = jax.random.split(key)
-        return {"rate": gate.initial_rate(one, ()), "shift": gate.initial_shift(other, ())}
+        return gate.initial(key)
 
     def absorb(self, memory, q, k, v, block, *, bias=None, step, rate, shift):
         """Tokens after a state, by chunks."""
@@ -53,5 +46,5 @@ class Ssd(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Pairs within a chunk, and the state written and read."""
-        size = self.chunk if block is None else min(block, self.chunk)
+        size = self.at_once(block)
         return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 1)), 4 * K * V)

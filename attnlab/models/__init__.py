@@ -4,12 +4,16 @@ from typing import Any
 
 from attnlab.models.language import Language
 from attnlab.models.retriever import Retriever
+from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.transformer import Transformer
 
 MODELS: dict[str, Any] = {
     "transformer": Transformer(),
     "language": Language(),
     "retriever": Retriever(),
+    "seq2seq": Seq2Seq(),
+    "bahdanau": Seq2Seq(cell="gru", bidirectional=True, attention="bahdanau"),
+    "luong": Seq2Seq(bidirectional=True, attention="luong", input_feeding=True),
 }
 
-__all__ = ["MODELS", "Language", "Retriever", "Transformer"]
+__all__ = ["MODELS", "Language", "Retriever", "Seq2Seq", "Transformer"]

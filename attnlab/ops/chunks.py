@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
 from attnlab.ops.linear import Reach
+from attnlab.ops.mask import Places
 
 # Chunks at once: more would not stay near the processor.
 TOGETHER = 4
@@ -19,10 +20,10 @@ def fit(size: int, T: int) -> int:
     return max(1, min(size, T))
 
 
-def cut(x: Shaped[Array, "T W"], size: int) -> Shaped[Array, "N C W"]:
-    """Chunks of `size` tokens, the last filled up with zeros."""
-    T, W = x.shape
-    return jnp.pad(x, ((0, -T % size), (0, 0))).reshape(-(-T // size), size, W)
+def cut(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Array, "N C ..."]:
+    """Chunks of `size` rows, the last filled up: with zeros, or by `mode` of `jnp.pad`."""
+    padded = jnp.pad(x, [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1), mode=mode)
+    return padded.reshape(-1, size, *x.shape[1:])
 
 
 def reaches(block: Any, size: int) -> Reach:

@@ -21,13 +21,14 @@ def fade(step: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array, "T G
     return -jnp.exp(rate) * step
 
 
-def initial_shift(key: Array, shape: tuple[int, ...], shortest: float = 1e-3, longest: float = 0.1) -> Array:
-    """Shifts whose steps are log-uniform between the two, at a raw number of zero."""
-    low, high = np.log(shortest), np.log(longest)
-    steps = jnp.exp(jax.random.uniform(key, shape, jnp.float32, low, high))
-    return steps + jnp.log(-jnp.expm1(-steps))
+def initial(key: Array, shape: tuple[int, ...] = ()) -> dict[str, Array]:
+    """Where Mamba-2 starts: rates uniform in 1 … 16, and shifts [shape] whose steps are log-uniform in 0.001 … 0.1.
 
-
-def initial_rate(key: Array, shape: tuple[int, ...], least: float = 1.0, most: float = 16.0) -> Array:
-    """Logarithms of rates that are uniform between the two."""
-    return jnp.log(jax.random.uniform(key, shape, jnp.float32, least, most))
+    The latter at a raw number of zero; rates as their logarithms.
+    """
+    one, other = jax.random.split(key)
+    steps = jnp.exp(jax.random.uniform(other, shape, jnp.float32, np.log(1e-3), np.log(0.1)))
+    return {
+        "rate": jnp.log(jax.random.uniform(one, (), jnp.float32, 1, 16)),
+        "shift": steps + jnp.log(-jnp.expm1(-steps)),
+    }

@@ -6,9 +6,12 @@ from attnlab.tasks.dates import Dates
 from attnlab.tasks.g2p import CMUdict, Sigmorphon
 from attnlab.tasks.recall import Recall
 from attnlab.tasks.reverse import Reverse
+from attnlab.tasks.scan import Scan
+from attnlab.tasks.translation import Multi30k, Parallel
 
 __all__ = [
-    "TASKS", "Associations", "CMUdict", "Dates", "Pairs", "Problem", "Recall", "Reverse", "Sigmorphon", "Task", "Tokens"
+    "TASKS", "Associations", "CMUdict", "Dates", "Multi30k", "Pairs", "Parallel", "Problem", "Recall", "Reverse",
+    "Scan", "Sigmorphon", "Task", "Tokens",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = {
@@ -16,6 +19,9 @@ TASKS: dict[str, Task] = {
     "reverse": Reverse(),
     "cmudict": CMUdict(),
     "sigmorphon": Sigmorphon(),
+    "scan": Scan(),
+    "multi30k": Multi30k(),
+    "parallel": Parallel(),
     "associations": Associations(),
     "recall": Recall(),
 }

@@ -43,13 +43,15 @@ class Problem(ABC):
     """Data in batches, what a model is to learn from them, and how well it did.
 
     `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `fingerprint` the sha256 (hex) of the data;
-    `metric` the headline among those of `score`, and `higher` whether more of it is better.
+    `metric` the headline among those of `score`, and `higher` whether more of it is better; `notes` what a person
+    should know of how the data were read.
     """
 
     shape: Any
     fingerprint: str
     metric: str
     higher: bool
+    notes: tuple[str, ...] = ()
 
     @abstractmethod
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -64,7 +66,10 @@ class Problem(ABC):
 
     @abstractmethod
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """What the model answers to an examination's batch. Traceable."""
+        """What the model answers to an examination's batch. Traceable.
+
+        Where answers are decoded symbol by symbol it takes a `decoder` besides; None is the greedy one.
+        """
 
     @abstractmethod
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from attnlab.data.units import Units
+
 
 def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
     """Each of the fields must be a whole number in `least` … `most`."""
@@ -17,6 +19,15 @@ def seed(task: Any) -> None:
     counts(task, ["seed"], least=0, most=2**32 - 1)
 
 
+def text(task: Any) -> None:
+    """What tasks of text have in common: units, a share of smoothing, buckets."""
+    if not isinstance(task.units, Units):
+        raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
+    if isinstance(task.smoothing, bool) or not isinstance(task.smoothing, int | float) or not 0 <= task.smoothing < 1:
+        raise ValueError(f"task.smoothing={task.smoothing!r} must be at least 0 and below 1")
+    buckets(task)
+
+
 def buckets(task: Any) -> None:
     """How many lengths batches come in: each is a shape to compile for."""
-    counts(task, ["buckets"], most=8)
+    counts(task, ["buckets"], most=16)

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from attnlab.data import dates, names
 from attnlab.data.dates import LANGUAGES
+from attnlab.data.units import Characters
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import exact_match
-from attnlab.tasks.transduction import Text, Transduction
+from attnlab.tasks.transduction import Transduction
 
 
 @dataclass(frozen=True)
@@ -39,4 +40,5 @@ class Dates(Task):
         """Write the days out."""
         sizes = {part: getattr(self, f"{part}_examples") for part in dates.PARTS}
         parts = dates.read(self.seed, sizes, self.languages)
-        return Transduction(parts, Text(dates.plain), exact_match, "exact_match", True, self.buckets)
+        units = (Characters(), Characters())
+        return Transduction(parts, units, exact_match, "exact_match", True, self.buckets, dates.plain)

@@ -1,16 +1,16 @@
 """From the letters of a word to its phones (grapheme to phoneme)."""
 
-import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from attnlab.data import cmudict, names, sigmorphon
 from attnlab.data.example import Parts
+from attnlab.data.units import Characters, Words
 from attnlab.data.words import own
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import error_rates
-from attnlab.tasks.transduction import Text, Transduction
+from attnlab.tasks.transduction import Transduction
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class CMUdict(Task):
     def load(self) -> Transduction:
         """Read the dictionary, fetched where it is not at hand."""
         # The dictionary's words are in lower case.
-        text = Text(lambda word: word.strip().lower(), " ")
-        return _problem(self, cmudict.parts, cmudict.rows, text)
+        return _problem(self, cmudict.parts, cmudict.rows, lambda word: word.strip().lower())
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,19 @@ class Sigmorphon(Task):
 
     def load(self) -> Transduction:
         """Read the three parts, fetched where they are not at hand."""
-        text = Text(lambda word: unicodedata.normalize("NFC", word.strip()), " ")
-        return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows, text)
+        return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows, str.strip)
 
 
-def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable, text: Text) -> Transduction:
+def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable, read: Callable) -> Transduction:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}
     parts = parts | {part: own(path, rows) for part, path in given.items()}
-    return Transduction(parts, text, error_rates, "word_error_rate", False, task.buckets)
+    units = (Characters(), Words())
+    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, read)
+
+
+def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+    """The error rates of phones with spaces between them."""
+    split = [[reference.split() for reference in accepted] for accepted in references]
+    return error_rates([answer.split() for answer in answers], split)

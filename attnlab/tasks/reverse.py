@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from attnlab.data import reverse
+from attnlab.data.units import Words
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import exact_match
-from attnlab.tasks.transduction import Text, Transduction
+from attnlab.tasks.transduction import Transduction
 
 
 @dataclass(frozen=True)
@@ -38,4 +39,4 @@ class Reverse(Task):
         sizes = {part: getattr(self, f"{part}_examples") for part in reverse.PARTS}
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes, longest, self.symbols)
-        return Transduction(parts, Text(str.split, " "), exact_match, "exact_match", True, self.buckets)
+        return Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets)

@@ -1,41 +1,40 @@
-"""The problem of turning one sequence of symbols into another: dates, reversal, pronunciation."""
+"""The problem of turning one text into another: dates, reversal, pronunciation, translation."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import vocabulary
+from attnlab.data import codecs
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Example, Parts, Symbols
 from attnlab.data.files import DataError
-from attnlab.data.vocabulary import BEGIN, END, PAD, Vocabulary
+from attnlab.data.units import Codec, Units
+from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Batch, Pairs, Problem
-from attnlab.tasks.metrics import Answer, References
 
 EXAMINED = 256  # examples of an examination's batch
+Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Text:
-    """How symbols are read from text, `split(text)`, and written as text, `joint.join(symbols)`."""
-
-    split: Callable[[str], Symbols]
-    joint: str = ""
+def written(symbols: Symbols) -> str:
+    """A side of an example as text: as it is, or its symbols with a space between them."""
+    return symbols if isinstance(symbols, str) else " ".join(symbols)
 
 
 class Transduction(Problem):
-    """Pairs of sequences, learned by teacher forcing and answered greedily.
+    """Pairs of texts, learned by teacher forcing and answered by decoding.
 
-    `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair
-    of its own. Both vocabularies are of the training part alone: where an examination's source has a symbol
-    never seen, it is skipped. `measure(answers, references)` gives the metrics; where examples have groups,
-    the headline is given for each group too, as "metric.group".
+    `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
+    `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
+    learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped.
+    `measure(answers, references)` gives the metrics of texts; where examples have groups, the headline is given for
+    each group too, as "metric.group". `read` prepares what a person types. `smoothing` is the share of the target that
+    all symbols have alike (Szegedy et al. 2016, section 7).
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """
@@ -43,22 +42,25 @@ class Transduction(Problem):
     def __init__(
         self,
         parts: Parts,
-        text: Text,
-        measure: Callable[[Sequence[Answer], Sequence[References]], dict[str, float]],
+        units: tuple[Units, ...],
+        measure: Measure,
         metric: str,
         higher: bool,
         buckets: int = 3,
+        read: Callable[[str], str] = str.strip,
+        smoothing: float = 0.0,
     ):
         _refuse_empty(parts)
-        self.metric, self.higher = metric, higher
-        self._parts, self._text, self._measure = parts, text, measure
+        self.metric, self.higher, self.smoothing = metric, higher, smoothing
+        self._parts, self._read, self._measure = parts, read, measure
+        self.source, self.target = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
-        self.source = Vocabulary.of(source for source, _ in pairs)
-        self.target = Vocabulary.of(target for _, target in pairs)
-        self._sources = pad([self.source.encode(source) for source, _ in pairs])
-        self._targets = pad([[*self.target.encode(target), END] for _, target in pairs])
-        self.buckets = Buckets([(len(source), len(target) + 1) for source, target in pairs], buckets)
-        self.shape = _shape(parts, self.source, self.target)
+        sources = [self.source.encode(written(source)) for source, _ in pairs]
+        targets = [[*self.target.encode(written(target)), END] for _, target in pairs]
+        self._sources, self._targets = pad(sources), pad(targets)
+        self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
+        self._examples = {part: self._encoded(parts[part]) for part in ("valid", "test")}
+        self.shape = self._shape(sources, targets)
         self.fingerprint = _fingerprint(parts)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -67,7 +69,7 @@ class Transduction(Problem):
         return {"source": self._sources[rows, :S], "target": self._targets[rows, :T]}
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, the mean over the targets' tokens; and {"token_accuracy"}."""
+        """Cross-entropy in nats, smoothed, the mean over the targets' tokens; and {"token_accuracy"}."""
         import jax
         import jax.numpy as jnp
         import optax
@@ -84,37 +86,46 @@ class Transduction(Problem):
         # Sums of half-precision exponentials lose the tail.
         logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
         losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
+        if self.smoothing:
+            # The cross-entropy of a uniform target is the mean over symbols of that of each.
+            uniform = jax.nn.logsumexp(logits, axis=-1) - logits.mean(axis=-1)
+            losses = (1 - self.smoothing) * losses + self.smoothing * uniform
         right = (jnp.argmax(logits, axis=-1) == target).astype(losses.dtype)
         count = jnp.maximum(keep.sum(), 1).astype(losses.dtype)
         loss, accuracy = (jnp.where(keep, values, 0).sum() / count for values in (losses, right))
         return loss, {"token_accuracy": accuracy}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"tokens": [B T]} int32, greedily: the most probable token after those before it."""
+    def answer(self, model: Any, batch: Batch, decoder: Any = None) -> Batch:
+        """{"tokens": [B T]} int32: the best answer of a decoder of `attnlab.decoding`; greedily where None."""
+        return {"tokens": self.answers(model, batch, decoder)["tokens"][:, 0]}
+
+    def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
+        """{"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first."""
         import jax
         import jax.numpy as jnp
 
-        from attnlab.decoding.greedy import greedy
+        from attnlab.decoding import Greedy
 
-        length = self.shape.target_length
+        decode, length = decoder or Greedy(), self.shape.target_length
+        source = jnp.asarray(batch["source"])
+        keys = None if key is None else jax.random.split(key, len(source))
 
-        def one(source):
-            return greedy(model.step, model.start(source, source != PAD, length), BEGIN, END, length)
+        def one(source, key):
+            return decode(model.step, model.start(source, source != PAD, length), BEGIN, END, length, PAD, key)
 
-        return {"tokens": jax.vmap(one)(jnp.asarray(batch["source"]))}
+        return jax.vmap(one)(source, keys)._asdict()
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches like those of training, each target the first reference, padding rows all PAD."""
-        examples = self._examined(part, limit)
-        sources = [self.source.encode(self.source.known(example.source)) for example in examples]
-        targets = [[*self.target.encode(self.target.known(example.targets[0])), END] for example in examples]
-        size = min(EXAMINED, len(examples))
-        missing = -len(examples) % size
+        count = len(self._examined(part, limit))
+        sources, targets = (side[:count] for side in self._examples[part])
+        size = min(EXAMINED, count)
+        missing = -count % size
         array = {
             "source": pad(sources + [[]] * missing, self.shape.source_length),
             "target": pad(targets + [[]] * missing, self.shape.target_length),
         }
-        starts = range(0, len(examples), size)
+        starts = range(0, count, size)
         return [{name: whole[n : n + size] for name, whole in array.items()} for n in starts]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
@@ -131,41 +142,66 @@ class Transduction(Problem):
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 S], "target": [1 T]}, the target all PAD."""
-        symbols = self._text.split(text)
-        if not symbols:
+        ids = self.source.encode(self._read(text))
+        if not ids:
             raise DataError(f"the input {text!r} is empty")
-        ids = self.source.encode(symbols)
         width = max(self.shape.source_length, int(rounded(len(ids))))
         return {"source": pad([ids], width), "target": pad([[]], self.shape.target_length)}
 
     def tell(self, answer: Batch) -> str:
-        """The first answer's symbols, joined."""
-        return self._text.joint.join(self.target.decode(np.asarray(answer["tokens"])[0].tolist()))
+        """The first answer as text."""
+        return self.target.decode(np.asarray(answer["tokens"])[0].tolist())
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The symbols of row 0 without padding; the target's end mark is shown as "∎"."""
         target = np.asarray(batch["target"])[0].tolist()
         end = ["∎"] if END in target else []
         return {
-            "source": list(self.source.decode(np.asarray(batch["source"])[0].tolist())),
-            "target": [*self.target.decode(target), *end],
+            "source": list(self.source.vocabulary.decode(np.asarray(batch["source"])[0].tolist())),
+            "target": [*self.target.vocabulary.decode(target), *end],
         }
 
     def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"source": [symbols], "target": [symbols]}."""
-        vocabulary.save(Path(folder) / "vocabulary.json", {"source": self.source, "target": self.target})
+        """Write `vocabulary.json`: {"source": how it is read, "target": how it is written}, with their symbols."""
+        codecs.save(Path(folder) / "vocabulary.json", {"source": self.source, "target": self.target})
 
     def check(self, folder: Path) -> None:
         """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        vocabulary.check(Path(folder) / "vocabulary.json", {"source": self.source, "target": self.target})
+        codecs.check(Path(folder) / "vocabulary.json", {"source": self.source, "target": self.target})
 
-    def _score(self, pairs: list[tuple[Answer, Example]]) -> dict[str, float]:
-        return self._measure([answer for answer, _ in pairs], [example.targets for _, example in pairs])
+    def _score(self, pairs: list[tuple[str, Example]]) -> dict[str, float]:
+        references = [[self.target.plain(written(target)) for target in example.targets] for _, example in pairs]
+        return self._measure([answer for answer, _ in pairs], references)
+
+    def _encoded(self, examples: Iterable[Example]) -> tuple[list[list[int]], list[list[int]]]:
+        """The ids of sources and of first references, symbols never seen left out."""
+        sources = [self.source.encode(written(example.source), known=True) for example in examples]
+        targets = [[*self.target.encode(written(example.targets[0]), known=True), END] for example in examples]
+        return sources, targets
+
+    def _shape(self, sources: list[list[int]], targets: list[list[int]]) -> Pairs:
+        """Rounded as batches are, so that a table of positions covers their padding; room for any reference."""
+        examined = [example for part in ("valid", "test") for example in self._parts[part]]
+        references = [self.target.encode(written(target), known=True) for each in examined for target in each.targets]
+        longest = max(map(len, sources + [ids for sides in self._examples.values() for ids in sides[0]]))
+        answer = max(max(map(len, targets)), 1 + max(map(len, references)))
+        size = self.source.vocabulary.size, self.target.vocabulary.size
+        return Pairs(*size, int(rounded(longest)), int(rounded(answer)))
 
     def _examined(self, part: str, limit: int | None) -> list[Example]:
         if part not in ("valid", "test") or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
         return self._parts[part][:limit]
+
+
+def _codecs(parts: Parts, units: tuple[Units, ...]) -> tuple[Codec, Codec]:
+    """How both sides are read and written, learned from the training part alone."""
+    sources = [written(example.source) for example in parts["train"]]
+    targets = [written(target) for example in parts["train"] for target in example.targets]
+    if len(units) == 1:
+        both = units[0].fit([*sources, *targets])
+        return both, both
+    return units[0].fit(sources), units[1].fit(targets)
 
 
 def _refuse_empty(parts: Parts) -> None:
@@ -175,14 +211,6 @@ def _refuse_empty(parts: Parts) -> None:
     for n, (source, targets, _) in enumerate(parts["train"], start=1):
         if not source or not targets or not all(targets):
             raise DataError(f"example {n} of the part 'train' is empty: {source!r}, {targets!r}")
-
-
-def _shape(parts: Parts, source: Vocabulary, target: Vocabulary) -> Pairs:
-    examples = [example for part in parts.values() for example in part]
-    longest = max(len(example.source) for example in examples)
-    answer = max(len(target) + 1 for example in examples for target in example.targets)
-    # Rounded as batches are, so that a table of positions covers their padding.
-    return Pairs(source.size, target.size, int(rounded(longest)), int(rounded(answer)))
 
 
 def _fingerprint(parts: Parts) -> str:

@@ -125,6 +125,8 @@ def toy(monkeypatch):
         "TASKS": {"copy": Copy(), "sort": Sort()},
         "FEATURES": {"elu+1": Elu(), "taylor": Taylor()},
         "SCORES": {"dot": dot, "cosine": cosine},
+        "UNITS": {},
+        "DECODERS": {},
     }
     monkeypatch.setattr(registry, "table", tables.__getitem__)
     base = Experiment(Copy(), Net(), Train(steps=100, seeds=2))

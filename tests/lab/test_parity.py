@@ -143,7 +143,7 @@ def test_a_state_of_few_digits_leaves_with_5(small, capfd):
 
 def test_json_on_standard_output_is_alone_there(small, capfd):
     small(mean=Mean())
-    assert main(["parity", "--length", "8", "--json", "-"]) == 0
+    assert main(["parity", "--length", "8", "--json"]) == 0
     told = capfd.readouterr()
     assert json.loads(told.out)["mechanisms"]["mean"]["forms"]["causal"]["attend"] is None
     assert "lifted" in told.err
@@ -156,6 +156,7 @@ def test_json_on_standard_output_is_alone_there(small, capfd):
         (["--length", "0"], "--length '0' must be a whole number, at least 1"),
         (["--length", "1e3"], "--length '1e3' must be a whole number, at least 1"),
         (["--json", "."], "--json . is a folder; name a file"),
+        (["--json", "softmax"], "--json softmax must end in .json; mechanisms are named before the options"),
         (["--lenght", "8"], "attnlab parity takes no '--lenght'; nearest: '--length'"),
         (["--device", "gpuu"], "--device='gpuu' is not known; nearest: 'gpu'"),
     ],

@@ -62,8 +62,9 @@ def test_seen_is_told_by_blocks_where_pairs_are_many(mask):
 @each
 def test_what_it_says_of_a_block_is_true(name):
     mask, _ = MASKS[name]
+    whole = np.asarray(mask(np.arange(8), np.arange(8)))
     for i0, i1, j0, j1 in itertools.product((0, 2, 3), (4, 8), (0, 1, 5), (6, 8)):
-        block = np.asarray(mask(np.arange(i0, i1), np.arange(j0, j1)))
+        block = whole[i0:i1, j0:j1]
         said = mask.over(i0, i1, j0, j1)
         assert said is None or (block == said).all()
 

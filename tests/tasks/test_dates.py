@@ -13,7 +13,7 @@ def problem():
 
 
 def test_pairs_of_forty_languages(problem):
-    assert problem.target.symbols == tuple("-0123456789")
+    assert problem.target.vocabulary.symbols == tuple("-0123456789")
     assert problem.shape.target_vocabulary == 14
     assert problem.shape.target_length == 12  # ten characters, END, and one to make a multiple of four
     assert 450 < problem.shape.source_vocabulary < 550

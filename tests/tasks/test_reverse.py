@@ -23,7 +23,7 @@ def test_training_stops_at_25(problem):
 def test_asking_and_telling_are_integers_with_spaces(problem):
     batch = problem.ask(" 12 3  49 ")
     assert problem.tokens(batch)["source"] == ["12", "3", "49"]
-    ids = problem.target.encode(["49", "3", "12"])
+    ids = problem.target.encode("49 3 12")
     assert problem.tell({"tokens": np.array([[*ids, 2, 0]])}) == "49 3 12"
     with pytest.raises(DataError, match='"50"'):
         problem.ask("1 50")
@@ -32,7 +32,7 @@ def test_asking_and_telling_are_integers_with_spaces(problem):
 def test_the_answers_are_the_reversals(problem):
     (batch,) = problem.examination("valid")
     for source, target in zip(batch["source"], batch["target"], strict=True):
-        assert problem.target.decode(target.tolist()) == problem.source.decode(source.tolist())[::-1]
+        assert problem.target.decode(target.tolist()).split() == problem.source.decode(source.tolist()).split()[::-1]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
+from attnlab.data.units import Units
 from attnlab.tasks import TASKS, Task
 
 
 def test_the_registry():
-    assert list(TASKS) == ["dates", "reverse", "cmudict", "sigmorphon", "associations", "recall"]
+    assert list(TASKS) == [
+        "dates", "reverse", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "associations", "recall",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -18,4 +21,4 @@ def test_a_task_is_a_frozen_dataclass_of_plain_values(name):
     assert task == type(task)()
     assert type(task).__doc__
     for field in fields(task):
-        assert isinstance(getattr(task, field.name), int | str | tuple)
+        assert isinstance(getattr(task, field.name), int | float | str | tuple | Units)

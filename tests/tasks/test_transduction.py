@@ -8,13 +8,14 @@ import pytest
 
 from attnlab.data.example import Example
 from attnlab.data.files import DataError
+from attnlab.data.units import Bpe, Characters, Words
 from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.metrics import error_rates, exact_match
-from attnlab.tasks.transduction import EXAMINED, Text, Transduction
+from attnlab.tasks.transduction import EXAMINED, Transduction
 
 
-def problem(parts, text=None, measure=exact_match, metric="exact_match", higher=True, buckets=3):
-    return Transduction(parts, text or Text(list), measure, metric, higher, buckets)
+def problem(parts, unit=Characters(), measure=exact_match, metric="exact_match", higher=True, buckets=3, **more):
+    return Transduction(parts, (unit, unit), measure, metric, higher, buckets, **more)
 
 
 def copies(*words, group=""):
@@ -104,9 +105,9 @@ def test_batches_are_a_function_of_seed_and_step(copying):
 
 
 def test_ids_are_below_the_vocabularies(copying):
-    for array, size in ((copying._sources, copying.source.size), (copying._targets, copying.target.size)):
+    for array, codec in ((copying._sources, copying.source), (copying._targets, copying.target)):
         assert array.min() == PAD
-        assert array.max() == size - 1
+        assert array.max() == codec.vocabulary.size - 1
 
 
 def test_every_pronunciation_is_taught():
@@ -251,7 +252,7 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
     train, other = copies("ab", "b"), [Example("axb", ("ayb",))]
     skipping = problem({"train": train, "valid": other, "test": other})
     (batch,) = skipping.examination("test")
-    assert skipping.source.decode(batch["source"][0].tolist()) == ("a", "b")
+    assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # And what it cannot say, it cannot get right.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
 
@@ -260,7 +261,7 @@ def test_several_references_count_as_right():
     train = [Example("ab", ("x", "xyx")), Example("a", ("y",))]
     rated = problem(
         {"train": train, "valid": train, "test": train},
-        Text(list, " "),
+        Characters(),
         error_rates,
         "word_error_rate",
         False,
@@ -292,7 +293,7 @@ def test_asking_what_was_never_seen_names_it(copying):
 def test_asking_nothing(text):
     parts = copies("ab")
     with pytest.raises(DataError, match="is empty"):
-        problem({"train": parts, "valid": parts, "test": parts}, Text(str.split)).ask(text)
+        problem({"train": parts, "valid": parts, "test": parts}, Words()).ask(text)
 
 
 def test_tokens_are_the_axes_of_a_map(copying):
@@ -304,10 +305,8 @@ def test_tokens_are_the_axes_of_a_map(copying):
 
 def test_the_vocabulary_is_saved_and_checked(copying, tmp_path):
     copying.save(tmp_path)
-    assert json.loads((tmp_path / "vocabulary.json").read_text()) == {
-        "source": list("abcd"),
-        "target": list("abcd"),
-    }
+    side = {"kind": "characters", "lower": False, "symbols": list("abcd")}
+    assert json.loads((tmp_path / "vocabulary.json").read_text()) == {"source": side, "target": side}
     copying.check(tmp_path)
     other = copies("abcde")
     with pytest.raises(DataError, match="its 4 source symbols are not the 5 of the data"):
@@ -344,3 +343,49 @@ def test_an_empty_example_is_refused(example):
     parts = {"train": [*copies("ab"), example], "valid": copies("a"), "test": copies("a")}
     with pytest.raises(DataError, match="example 2 of the part 'train' is empty"):
         problem(parts)
+
+
+def test_both_sides_may_share_their_symbols():
+    parts = {part: [Example("low lower", ("new newer lowest",))] * 4 for part in ("train", "valid", "test")}
+    shared = Transduction(parts, (Bpe(size=40),), exact_match, "exact_match", True, 1)
+    assert shared.source == shared.target
+    assert shared.shape.source_vocabulary == shared.shape.target_vocabulary
+    (batch,) = shared.examination("valid")
+    assert shared.score("valid", [{"tokens": batch["target"]}]) == {"exact_match": 1.0}
+    assert shared.tell({"tokens": batch["target"][:1]}) == "new newer lowest"
+    assert any(len(symbol) > 2 for symbol in shared.tokens(batch)["source"])
+
+
+def test_references_are_compared_as_they_are_written():
+    decomposed = [Example("a", ("e\u0301",)), Example("b", ("\u00e9",))]
+    alike = problem({"train": decomposed, "valid": decomposed, "test": decomposed}, buckets=1)
+    (batch,) = alike.examination("test")
+    assert alike.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 1.0}
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_a_smoothed_target_is_shared_out_among_all_symbols(copying, smoothing):
+    smooth = problem(copying._parts, smoothing=smoothing)
+    batch = smooth.batch(0, 0, 4)
+    scores = np.random.default_rng(0).normal(size=(batch["target"].shape[1], 7)).astype(np.float32)
+    found, _ = smooth.loss(lambda *given, **more: jnp.asarray(scores), batch, None)
+    logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    losses = []
+    for target in batch["target"]:
+        for t, symbol in enumerate(target[target != PAD]):
+            wanted = (1 - smoothing) * np.eye(7)[symbol] + smoothing / 7
+            losses.append(-(wanted * logs[t]).sum())
+    assert found == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_the_best_answer_of_a_decoder_is_taken():
+    from attnlab.decoding import Beam
+
+    parts = copies("ab", "b", "abab")
+    tiny = problem({"train": parts, "valid": parts, "test": parts}, buckets=1)
+    (batch,) = tiny.examination("test")
+    model = Copier(vocabulary=5)
+    many = tiny.answers(model, batch, Beam(size=2, best=2))
+    assert many["tokens"].shape[:2] == (3, 2)
+    np.testing.assert_array_equal(tiny.answer(model, batch, Beam(size=2))["tokens"], many["tokens"][:, 0])
+    np.testing.assert_array_equal(tiny.answer(model, batch)["tokens"], many["tokens"][:, 0])

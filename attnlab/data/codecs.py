@@ -1,0 +1,29 @@
+"""Codecs in a file beside a run: ids mean nothing without them."""
+
+import json
+from pathlib import Path
+
+from attnlab.data.files import DataError
+from attnlab.data.units import Codec, from_json
+
+
+def save(path: Path, codecs: dict[str, Codec]) -> None:
+    """Write codecs by name, as JSON."""
+    content = {name: codec.to_json() for name, codec in codecs.items()}
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def check(path: Path, codecs: dict[str, Codec]) -> None:
+    """Raise DataError where the codecs saved at `path` are not these: ids would mean other symbols."""
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    for name, codec in codecs.items():
+        before = from_json(saved.get(name) if isinstance(saved, dict) else None, f"{path}: {name}")
+        if before != codec:
+            many = len(before.vocabulary.symbols), len(codec.vocabulary.symbols)
+            raise DataError(
+                f"{path}: its {many[0]} {name} symbols are not the {many[1]} of the data; the model was trained on "
+                "other data"
+            )

@@ -1,0 +1,153 @@
+"""One's own pairs of lines: a file of two columns, or two files of which line n of one answers line n of the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from attnlab.data.example import Example
+from attnlab.data.files import DataError, contents, text
+from attnlab.data.names import check
+
+LONGER = ("refuse", "truncate", "skip")
+S = TypeVar("S", str, list[int])
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How long a line may be (`most`; 0: any length), and what becomes of a pair with a longer one.
+
+    `longer` is "refuse" (a DataError), "truncate" (the longer line is cut at its end) or "skip" (the pair is
+    left out). Raises ValueError for anything else.
+    """
+
+    most: int = 0
+    longer: str = "refuse"
+
+    def __post_init__(self):
+        check("longer", self.longer, LONGER)
+        if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
+            raise ValueError(f"most={self.most!r} must be a whole number, 0 or more")
+
+    def met(self, sides: Sequence[Sequence]) -> bool:
+        """Whether every side is short enough."""
+        return not self.most or all(len(side) <= self.most for side in sides)
+
+    def kept(self, sides: list[S], where: str) -> list[S] | None:
+        """The sides of a pair, each a text or its ids, as they are or cut; None where the pair is left out.
+
+        Raises DataError with `where` (the file and the line) where a longer one is refused.
+        """
+        if self.met(sides):
+            return sides
+        if self.longer == "refuse":
+            raise DataError(
+                f"{where}: its length {max(map(len, sides))} is more than {self.most}; cut or skip it, or allow more"
+            )
+        return None if self.longer == "skip" else [side[: self.most] for side in sides]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The pairs of one's own files, and what became of the other lines. Lines are counted from 1.
+
+    `lines` [N] holds the line of each example; `empty` those left out because both sides are empty; `longer`
+    those that a limit cut or left out.
+    """
+
+    path: str
+    examples: list[Example]
+    lines: list[int]
+    empty: list[int]
+    longer: list[int]
+    limit: Limit = Limit()
+
+    def notes(self) -> list[str]:
+        """A line for each thing that a reader should know; none where every line became an example."""
+        treated = "cut" if self.limit.longer == "truncate" else "left out"
+        length = f"longer than {self.limit.most} and {treated}"
+        told = {"empty and left out": self.empty, length: self.longer}
+        return [f"{self.path}: {_count(numbers)} {what}" for what, numbers in told.items() if numbers]
+
+
+def pairs(path: str, limit: Limit = Limit()) -> Corpus:
+    """The pairs of `path`, in the order of its lines, white space at their ends taken away.
+
+    `path` is one file, "corpus.tsv", each line a source, a tab and its target; or two with a comma between
+    them, "corpus.de,corpus.en", the sources and the targets line by line. Each is UTF-8, gzipped where its name
+    ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line that is empty on both sides is left out.
+    `limit` counts characters.
+
+    Raises DataError where a file is missing, damaged or not UTF-8 (with the byte), the files differ in their
+    number of lines, a line has not one tab, one side alone is empty, a line is longer than allowed, or nothing
+    is left: with the number of the line.
+    """
+    names = _names(path)
+    read = [lines(text(contents(Path(name).expanduser(), name.endswith(".gz")), name)) for name in names]
+    rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0])
+    examples, kept, empty, longer = [], [], [], []
+    for number, row in enumerate(rows, start=1):
+        source, target = (side.strip() for side in row)
+        if not source and not target:
+            empty.append(number)
+            continue
+        if not source or not target:
+            raise DataError(_half(names, number, source))
+        if not limit.met((source, target)):
+            longer.append(number)
+        if sides := limit.kept([source, target], f"{path}, line {number}"):
+            examples.append(Example(sides[0], (sides[1],)))
+            kept.append(number)
+    if not examples:
+        raise DataError(f"{path} holds no pairs")
+    return Corpus(path, examples, kept, empty, longer, limit)
+
+
+def lines(content: str) -> list[str]:
+    """The lines of a text without their ends, "\\n" or "\\r\\n"; a byte-order mark is not of the first.
+
+    Nothing else ends a line: form feeds and the separators of Unicode are part of it.
+    """
+    rows = content.removeprefix("\ufeff").split("\n")
+    return [row.removesuffix("\r") for row in (rows if rows[-1] else rows[:-1])]
+
+
+def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> list[tuple[str, str]]:
+    """The lines of two files side by side; DataError with both counts where one has more."""
+    if len(sources) != len(targets):
+        raise DataError(f"{names[0]} has {len(sources)} lines and {names[1]} {len(targets)}: each must answer one")
+    return list(zip(sources, targets, strict=True))
+
+
+def _names(path: str) -> list[str]:
+    """One file or two; a file whose own name has a comma is one."""
+    names = [path] if Path(path).expanduser().is_file() else path.split(",")
+    if len(names) > 2 or not all(names):
+        raise DataError(f"{path!r} is neither a file nor two with a comma between them")
+    return names
+
+
+def _columns(path: str, rows: list[str]) -> list[tuple[str, str]]:
+    columns = []
+    for number, row in enumerate(rows, start=1):
+        source, *targets = row.split("\t") if row.strip(" ") else ("", "")
+        if len(targets) != 1:
+            raise DataError(f"{path}, line {number}: {len(targets)} tabs where there must be one: {_start(row)}")
+        columns.append((source, targets[0]))
+    return columns
+
+
+def _half(names: Sequence[str], number: int, source: str) -> str:
+    if len(names) == 1:
+        return f"{names[0]}, line {number}: {'source' if not source else 'target'} is empty"
+    empty, present = names if not source else names[::-1]
+    return f"{empty}, line {number} is empty, and {present} has a line there"
+
+
+def _start(row: str, most: int = 60) -> str:
+    return repr(row if len(row) <= most else row[:most] + " …")
+
+
+def _count(numbers: list[int], most: int = 5) -> str:
+    shown = ", ".join(map(str, numbers[:most])) + (" …" if len(numbers) > most else "")
+    return f"{len(numbers)} {'line' if len(numbers) == 1 else 'lines'} ({shown})"

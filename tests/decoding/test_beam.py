@@ -1,0 +1,151 @@
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.decoding import Beam, Greedy
+
+from . import toy
+
+SEEDS = st.integers(0, 2**32 - 1)
+ALL = sum(map(len, toy.texts()))
+
+
+def enumerated(table, penalty):
+    """All texts, the finished before the others, each with its score."""
+    score = lambda text: toy.total(table, text) / toy.norm(len(text), penalty)
+    return [(text, score(text)) for group in toy.texts() for text in sorted(group, key=score, reverse=True)]
+
+
+def searched(table, beam):
+    """Beam search, with lists of (text, score), and to the end."""
+    live, finished = [((), 0.0)], []
+    for n in range(1, toy.LENGTH + 1):
+        symbols = (toy.END, *toy.ORDINARY)
+        grown = [((*text, s), score + toy.logs(table, text)[s]) for text, score in live for s in symbols]
+        grown.sort(key=lambda one: -one[1])
+        finished += [(text, score / toy.norm(n, beam.penalty)) for text, score in grown[: beam.size] if toy.END in text]
+        live = [one for one in grown if toy.END not in one[0]][: beam.size]
+    unfinished = [(text, score / toy.norm(toy.LENGTH, beam.penalty)) for text, score in live]
+    return (sorted(finished, key=lambda one: -one[1]) + unfinished)[: beam.best]
+
+
+def assert_answers(decoded, expected):
+    assert [toy.row(tokens) for tokens in decoded.tokens] == [text for text, _ in expected]
+    np.testing.assert_allclose(decoded.scores, [score for _, score in expected], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 2.0])
+@settings(max_examples=8)
+@given(SEEDS)
+def test_a_beam_as_wide_as_all_there_is_finds_the_best(penalty, seed):
+    table = toy.drawn(seed)
+    assert_answers(toy.decode(Beam(ALL, penalty, best=4), table), enumerated(table, penalty)[:4])
+
+
+def test_what_is_unfinished_comes_behind_all_that_is_finished_and_then_nothing():
+    table = toy.drawn(0)
+    table[:, toy.END] -= 9  # so that the unfinished are the likelier ones
+    decoded, expected = toy.decode(Beam(ALL + 2, best=ALL + 2), table), enumerated(table, 1.0)
+    assert_answers(decoded._replace(tokens=decoded.tokens[:-2], scores=decoded.scores[:-2]), expected)
+    assert max(score for text, score in expected if toy.END not in text) > expected[0][1]
+    assert len(set(map(tuple, decoded.tokens[:-2].tolist()))) == ALL
+    np.testing.assert_array_equal(decoded.tokens[-2:], np.full((2, toy.LENGTH), toy.PAD))
+    assert np.isneginf(decoded.scores[-2:]).all()
+
+
+@pytest.mark.parametrize("beam", [Beam(2, 0.0), Beam(2, 1.0, best=2), Beam(3, 2.0, best=2), Beam(3, 0.6)], ids=str)
+@settings(max_examples=40)
+@given(seed=SEEDS, scale=st.sampled_from([0.5, 1.5, 4.0]))
+def test_a_narrow_beam_keeps_what_it_should_and_stopping_early_changes_nothing(beam, seed, scale):
+    table = toy.drawn(seed, scale=scale)
+    assert_answers(toy.decode(beam, table), searched(table, beam))
+
+
+@settings(max_examples=40)
+@given(seed=SEEDS, bias=st.sampled_from([-9.0, 0.0, 1.0]))
+def test_a_beam_of_one_without_a_penalty_is_greedy(seed, bias):
+    table = toy.drawn(seed)
+    table[:, toy.END] += bias
+    one, greedy = (toy.decode(way, table) for way in (Beam(1, 0.0), Greedy()))
+    np.testing.assert_array_equal(one.tokens, greedy.tokens)
+    np.testing.assert_allclose(one.scores, greedy.scores, atol=1e-5)
+
+
+def test_so_it_is_where_scores_are_equal_or_their_sums_round_to_the_same():
+    # The second is the greater by 2⁻²⁴ of 1, which is lost where log-probabilities of −9 are added up.
+    for pair in ([1.0, 1.0], [1.0 - 2**-24, 1.0]):
+        table = np.tile(np.float32([10, 10, -9, *pair]), (toy.SYMBOLS**toy.LENGTH, 1))
+        one, greedy = (toy.decode(way, table) for way in (Beam(1, 0.0), Greedy()))
+        np.testing.assert_array_equal(one.tokens, greedy.tokens)
+        assert set(greedy.tokens[0].tolist()) == {3 + int(np.argmax(np.float32(pair)))}
+
+
+@partial(jax.jit, static_argnums=0)
+def ending(beam, limit):
+    """A model that ends with probability 0.9 at each step, and from token `limit` on answers NaN."""
+    chances = jnp.log(jnp.array([1e-9, 1e-9, 0.9, 0.06, 0.04]))
+    step = lambda n, token: (jnp.where(n < limit, chances, jnp.nan), n + 1)
+    return beam(step, jnp.int32(0), 1, 2, 5)
+
+
+def test_it_stops_as_soon_as_nothing_can_overtake():
+    tokens, scores = ending(Beam(3, 0.0), 1)
+    np.testing.assert_array_equal(tokens, [[2, 0, 0, 0, 0]])
+    np.testing.assert_allclose(scores, [np.log(0.9)], rtol=1e-5)
+    # A second answer takes a second step: [3, end] at log 0.054, and [3, 3] cannot overtake it.
+    two = Beam(3, 0.0, best=2)
+    np.testing.assert_array_equal(ending(two, 2).tokens, [[2, 0, 0, 0, 0], [3, 2, 0, 0, 0]])
+    assert np.isfinite(ending(two, 2).scores).all()
+    assert np.isnan(ending(two, 1).scores).all()
+
+
+@partial(jax.jit, static_argnums=0)
+def delaying(beam, limit):
+    """[end] at log 0.5, and [3, 3, 3, 3, end] at log 0.4, all of it in the first step; NaN from token `limit` on."""
+    first, then, last = (
+        jnp.log(jnp.array(row)) for row in ([0, 0, 0.5, 0.4, 0.1], [0, 0, 0, 1.0, 0], [0, 0, 1.0, 0, 0])
+    )
+    scores = lambda n: jnp.where(n == 0, first, jnp.where(n < 4, then, last))
+    step = lambda n, token: (jnp.where(n < limit, scores(n), jnp.nan), n + 1)
+    return beam(step, jnp.int32(0), 1, 2, 5)
+
+
+def test_a_longer_text_overtakes_where_the_penalty_lets_it():
+    # The penalties of 1 and 2 tokens are 1 and 7/6: log 0.4 is beaten by either, and not by that of 5 tokens, 10/6.
+    tokens, scores = delaying(Beam(2, 1.0), 5)
+    np.testing.assert_array_equal(tokens, [[3, 3, 3, 3, 2]])
+    np.testing.assert_allclose(scores, [np.log(0.4) * 6 / 10], rtol=1e-5)
+    # What might have overtaken is not known where the model fails; without a penalty, nothing might have.
+    assert np.isnan(delaying(Beam(2, 1.0), 3).scores).all()
+    tokens, scores = delaying(Beam(2, 0.0), 1)
+    np.testing.assert_array_equal(tokens, [[2, 0, 0, 0, 0]])
+    np.testing.assert_allclose(scores, [np.log(0.5)], rtol=1e-5)
+
+
+def test_double_precision_serves(x64):
+    table = toy.drawn(3)
+    wide, narrow = (toy.decode(Beam(3, best=2), table.astype(dtype)) for dtype in ("float64", "float32"))
+    np.testing.assert_array_equal(wide.tokens, narrow.tokens)
+    assert wide.scores.dtype == jnp.float32
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"size": 0}, "size=0 must be at least 1"),
+        ({"best": 0}, "best=0 must be at least 1"),
+        ({"size": 3, "best": 4}, "best=4 must be at most size=3"),
+        ({"penalty": -0.1}, "penalty=-0.1 must be at least 0 and at most 10"),
+        ({"penalty": float("nan")}, "penalty=nan must be"),
+        ({"penalty": float("inf")}, "penalty=inf must be"),
+    ],
+)
+def test_what_cannot_work_is_refused(fields, line):
+    with pytest.raises(ValueError, match=line):
+        replace(Beam(), **fields)

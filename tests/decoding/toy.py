@@ -1,0 +1,88 @@
+"""A model whose scores hang on every symbol before, and all that it can say, in plain numpy."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import jax
+import numpy as np
+
+PAD, BEGIN, END, ORDINARY = 0, 1, 2, (3, 4)
+SYMBOLS, LENGTH = 5, 5
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class State:
+    """The number that the symbols so far spell, and the scores that follow each."""
+
+    table: Any  # [numbers SYMBOLS], the same for all hypotheses
+    number: Any
+    length: int = field(default=LENGTH, metadata={"static": True})
+
+
+def step(state, token):
+    number = state.number * SYMBOLS + token
+    return state.table[number], replace(state, number=number)
+
+
+def start(table):
+    return State(table, jax.numpy.asarray(0, "int32"))
+
+
+@partial(jax.jit, static_argnums=(0, 2))
+def decode(decoder, table, length=LENGTH, key=None):
+    return decoder(step, start(table), BEGIN, END, length, PAD, key)
+
+
+@partial(jax.jit, static_argnums=0)
+def decode_all(decoder, tables, keys=None):
+    return jax.vmap(lambda table, key: decoder(step, start(table), BEGIN, END, LENGTH, PAD, key))(tables, keys)
+
+
+def drawn(seed, length=LENGTH, scale=1.5):
+    """Scores after all that may be said before token `length`."""
+    return np.random.default_rng(seed).normal(size=(SYMBOLS**length, SYMBOLS)).astype("float32") * scale
+
+
+def scores(table, text):
+    """What follows a text."""
+    number = BEGIN
+    for symbol in text:
+        number = number * SYMBOLS + symbol
+    return table[number].astype("float64")
+
+
+def logs(table, text):
+    """Log-probabilities of what follows a text."""
+    given = scores(table, text)
+    return given - np.log(np.exp(given).sum())
+
+
+def total(table, text):
+    """A text's log-probability."""
+    return sum(logs(table, text[:n])[symbol] for n, symbol in enumerate(text))
+
+
+def texts(length=LENGTH):
+    """All that can be said: what ends, and what has not ended after `length` symbols."""
+    ended = [(*text, END) for n in range(length) for text in product(ORDINARY, repeat=n)]
+    return ended, list(product(ORDINARY, repeat=length))
+
+
+def norm(n, penalty):
+    """Wu et al. 2016, eq. 14, for a text of n symbols."""
+    return (5 + np.asarray(n)) ** penalty / 6**penalty
+
+
+def padded(text, length=LENGTH):
+    return [*text, *[PAD] * (length - len(text))]
+
+
+def row(tokens):
+    """The text of a row, and a check that only pads follow its end."""
+    tokens = np.asarray(tokens).tolist()
+    text = tuple(tokens[: tokens.index(END) + 1]) if END in tokens else tuple(tokens)
+    assert padded(text, len(tokens)) == tokens
+    return text

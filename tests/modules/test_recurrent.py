@@ -1,0 +1,244 @@
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import MECHANISMS, Softmax, Watched
+from attnlab.modules.recurrent import Reader, Recurrent
+from attnlab.ops.cell import CELLS
+from attnlab.ops.mask import Kept
+from attnlab.ops.score import additive, concat, general
+from attnlab.ops.softmax import masked_softmax
+from tests.models.kinds import one_of_each
+from tests.models.training import filled
+from tests.ops.test_cell import FORMULAS
+
+D, H = 3, 4
+KEEP = np.array([False, True, True, False, True, False])
+cells = pytest.mark.parametrize("cell", CELLS)
+
+
+@partial(jax.jit, static_argnums=0)
+def built(make):
+    return make()
+
+
+class Made(NamedTuple):
+    """A config of a module, for `filled`."""
+
+    make: Callable
+
+    def create(self, key, shape):
+        return self.make(key)
+
+
+def made(cell="gru", inputs=D, layers=2, **fields):
+    """With biases that are not zero."""
+    return filled(Made(lambda key: Recurrent(key, cell, inputs, H, layers, **fields)), None)
+
+
+def vectors(T=6, width=D, seed=2):
+    return np.random.default_rng(seed).normal(size=(T, width)).astype(np.float32)
+
+
+@jax.jit
+def run(module, x, keep):
+    """Outputs and last state, and the gradients of a loss on all of them."""
+
+    def loss(x, module):
+        y, last = module(x, keep)
+        weights = jnp.cumsum(jnp.ones(y.shape[1]))
+        return jnp.sum(y[jnp.argsort(~keep, stable=True)][:3] ** 2 * weights[None, :]) + sum(
+            jnp.sum(part * weights[: part.size]) for state in last for part in state
+        )
+
+    return module(x, keep), jax.grad(loss, argnums=(0, 1))(x, module)
+
+
+def written_out(module, x):
+    """The same by the formulas, symbol by symbol, in float64."""
+    last = []
+    for directions in module.layers:
+        sides, states = [], []
+        for back, way in enumerate(directions):
+            w, u, b = (np.asarray(p[...], np.float64) for p in (way.w, way.u, way.b))
+            learned = {"u": u} | ({} if way.inner is None else {"b": np.asarray(way.inner[...], np.float64)})
+            state, y = tuple(np.zeros(H) for _ in range(way.cell.states)), {}
+            for t in reversed(range(len(x))) if back else range(len(x)):
+                state = FORMULAS[way.cell.step.__name__](x[t] @ w + b, state, **learned)
+                y[t] = state[0]
+            sides.append(np.array([y[t] for t in range(len(x))]))
+            states.append(state)
+        x = np.concatenate(sides, axis=1)
+        last.append(tuple(np.concatenate(parts) for parts in zip(*states, strict=True)))
+    return x, last
+
+
+@cells
+def test_two_layers_of_both_ways_are_their_formula_wherever_padding_stands(cell):
+    module, x = made(cell, bidirectional=True), vectors()
+    poisoned = np.where(KEEP[:, None], x, np.nan)
+    (y, last), (gradient, learned) = run(module, jnp.asarray(poisoned), jnp.asarray(KEEP))
+    expected, states = written_out(module, x[KEEP].astype(np.float64))
+    np.testing.assert_allclose(y[KEEP], expected, atol=1e-5)
+    assert not np.any(y[~KEEP])
+    jax.tree.map(partial(np.testing.assert_allclose, atol=1e-5), last, tuple(states))
+    _, (short, same) = run(module, jnp.asarray(x[KEEP]), jnp.ones(3, bool))
+    np.testing.assert_allclose(gradient[KEEP], short, atol=1e-4)
+    assert not np.any(gradient[~KEEP])
+    jax.tree.map(partial(np.testing.assert_allclose, atol=1e-3), learned, same)
+    assert all(np.abs(leaf).max() > 1e-4 for leaf in jax.tree.leaves(learned))
+
+
+@cells
+def test_step_by_step_it_is_the_whole_and_parts_of_an_input_add_up(cell):
+    module, x, ones = made(cell), jnp.asarray(vectors()), jnp.ones(6, bool)
+
+    @jax.jit
+    def forms(module):
+        gates = module.gates(x[:, :2], ones)[0] + module.share(x[:, 2:], 2)[0]
+        state, y = jax.lax.scan(lambda state, gates: module.step(gates, state)[::-1], module.start(x.dtype), gates)
+        return (y, state), module(x, ones), module(x[3:], ones[3:], start=module(x[:3], ones[:3])[1])
+
+    steps, whole, further = forms(module)
+    jax.tree.map(partial(np.testing.assert_allclose, atol=1e-6), steps, whole)
+    np.testing.assert_allclose(further[0], whole[0][3:], atol=1e-6)
+
+
+def test_dropout_is_between_layers_needs_a_key_and_is_drawn_for_all_steps_at_once():
+    x, ones = jnp.asarray(vectors(6, H)), jnp.ones(6, bool)
+    module = made("rnn", inputs=H, rate=0.5)
+    whole = jax.jit(lambda module, key: module(x, ones, key)[0])
+    one, same, other = (whole(module, jax.random.key(n)) for n in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 0.01
+    np.testing.assert_array_equal(whole(module, None), whole(module, None))
+    single = made("rnn", inputs=H, layers=1, rate=0.5)
+    np.testing.assert_array_equal(whole(single, jax.random.key(1)), whole(single, None))
+    assert single.masks(6, x.dtype, jax.random.key(1)) is None
+    masks = module.masks(500, x.dtype, jax.random.key(1))
+    assert masks.shape == (500, 1, H)
+    assert set(np.unique(masks)) == {0.0, 2.0}
+    assert float(masks.mean()) == pytest.approx(1, abs=0.1)
+    step = lambda masks: module.step(module.gates(x, ones)[0][0], module.start(x.dtype), masks)[0]
+    np.testing.assert_allclose(step(jnp.ones((1, H))), step(None), atol=1e-6)
+    assert np.abs(step(masks[0] * 0) - step(None)).max() > 1e-3
+
+
+def test_where_it_starts():
+    module = built(partial(Recurrent, jax.random.key(0), "lstm", 30, 20, 2, True))
+    for directions in module.layers:
+        assert len(directions) == 2
+        for n, way in enumerate(directions):
+            np.testing.assert_array_equal(way.b[...], np.repeat([0.0, 1.0, 0.0, 0.0], 20))
+            for gate in np.split(np.asarray(way.u[...]), 4, axis=1):
+                np.testing.assert_allclose(gate.T @ gate, np.eye(20), atol=1e-5)
+            inputs = way.w.shape[0]
+            assert float(way.w[...].std()) == pytest.approx((2 / (inputs + 20)) ** 0.5, rel=0.1)
+            assert np.abs(way.w[...] - directions[1 - n].w[...]).max() > 0.1
+    assert [way.w.shape[0] for way, _ in module.layers] == [30, 40]
+    # A part starts the same whatever else there is.
+    single = built(partial(Recurrent, jax.random.key(0), "lstm", 30, 20))
+    np.testing.assert_array_equal(single.layers[0][0].w[...], module.layers[0][0].w[...])
+
+
+def test_states_are_of_single_precision_in_half():
+    x = jax.ShapeDtypeStruct((6, D), jnp.bfloat16)
+    module = made("lstm", bidirectional=True)
+    y, last = jax.eval_shape(lambda x: module(x, jnp.ones(6, bool)), x)
+    assert (y.shape, y.dtype) == ((6, 2 * H), jnp.bfloat16)
+    assert {part.dtype for state in last for part in state} == {jnp.dtype("float32")}
+
+
+def test_what_cannot_be_is_refused_by_name():
+    with pytest.raises(ValueError, match="cell='elman' must be one of rnn, gru, lstm"):
+        Recurrent(jax.random.key(0), "elman", D, H)
+    with pytest.raises(ValueError, match="width=4 and layers=0 must be at least 1"):
+        Recurrent(jax.random.key(0), "gru", D, H, layers=0)
+    both, single = made(bidirectional=True), made()
+    with pytest.raises(ValueError, match="both directions reads whole sequences"):
+        both.step(jnp.ones(3 * H), both.start(jnp.float32))
+    with pytest.raises(ValueError, match="x has width 2 from 2 on, and the cell takes 3"):
+        single.share(jnp.ones((1, 2)), 2)
+
+
+WIDTH, MEMORY = 4, 8
+
+
+def reader(mechanism, heads=2, memory=MEMORY):
+    return filled(Made(lambda key: Reader(key, WIDTH, memory, heads, mechanism)), None)
+
+
+@jax.jit
+def forms_of_reading(module, x, memory, keep):
+    known = module.remember(memory)
+    ready = module.ready(known)
+    whole = module.read(x, known, Kept(keep))
+    steps = jax.vmap(lambda x, i: module.step(x, ready, keep, i))(x, jnp.arange(len(x)))
+    return whole, steps
+
+
+def given():
+    keep = np.arange(6) < 5
+    memory = np.where(keep[:, None], vectors(6, MEMORY, 4), 0)
+    return vectors(5, WIDTH, 5), memory, keep
+
+
+class Weighed(Softmax):
+    """One that learns a number from every key's vector."""
+
+    @property
+    def tokens(self):
+        return {"share": ()}
+
+    def weights(self, q, k, allowed, *, share, **rest):
+        return super().weights(q, k, allowed, **rest) * jax.nn.sigmoid(share)[None, :]
+
+
+SUMS = {"additive": Softmax(score=additive), "concat": Softmax(score=concat, block=2), "weighed": Weighed()}
+CAN = one_of_each(lambda mechanism: mechanism.attends and mechanism.rowwise)
+
+
+@pytest.mark.parametrize("name", [*SUMS, *CAN])
+def test_reading_step_by_step_is_reading_at_once_and_sees_no_padding(name):
+    mechanism = SUMS[name] if name in SUMS else MECHANISMS[name].sized(6)
+    x, memory, keep = given()
+    (c, look), (steps, _) = forms_of_reading(reader(mechanism), *map(jnp.asarray, (x, memory, keep)))
+    assert (c.shape, look) == ((5, MEMORY), None)
+    np.testing.assert_allclose(steps, c, atol=1e-5)
+    assert np.abs(c).max() > 0.01
+
+
+@pytest.mark.parametrize("score", [general, additive])
+def test_a_watched_reader_reads_the_same_and_answers_its_maps(score):
+    x, memory, keep = (jnp.asarray(each) for each in given())
+    plain, _ = forms_of_reading(reader(Softmax(score=score)), x, memory, keep)
+    whole, steps = forms_of_reading(reader(Watched(Softmax(score=score))), x, memory, keep)
+    for c, look in (whole, (steps[0], steps[1].swapaxes(0, 1))):
+        np.testing.assert_allclose(c, plain[0], atol=1e-5)
+        assert look.shape == (2, 5, 6)
+        np.testing.assert_allclose(look.sum(axis=2), np.ones((2, 5)), atol=1e-5)
+        by_hand = [look[h] @ memory[:, 4 * h : 4 * h + 4] for h in range(2)]
+        np.testing.assert_allclose(c, np.concatenate(by_hand, axis=1), atol=1e-5)
+        assert not look[:, :, 5].any()
+
+
+def test_one_head_scores_states_as_they_are_where_widths_agree():
+    plain, wider, several = (reader(Softmax(score=general), *sizes) for sizes in ((1, WIDTH), (1,), (2, WIDTH)))
+    assert plain.q is plain.k is wider.q is None
+    assert wider.k.w.shape == (MEMORY, WIDTH)
+    assert several.q.w.shape == several.k.w.shape == (WIDTH, WIDTH)
+    x, memory = vectors(5, WIDTH, 5), vectors(6, WIDTH, 4)
+    scores = x @ np.asarray(plain.learned["w"][0]) @ memory.T
+    expected = masked_softmax(jnp.asarray(scores), jnp.ones((5, 6), bool)) @ memory
+    found = plain.read(jnp.asarray(x), plain.remember(jnp.asarray(memory)))[0]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_heads_that_do_not_divide_are_refused():
+    with pytest.raises(ValueError, match=r"model.heads=3 must divide model.width=4"):
+        Reader(jax.random.key(0), WIDTH, MEMORY, 3, Softmax())

@@ -1,0 +1,82 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from attnlab.ops.cell import CELLS, gru, lstm
+
+H = 5
+cells = pytest.mark.parametrize("name", CELLS)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def rnn_formula(x, state, u):
+    return (np.tanh(x + state[0] @ u),)
+
+
+def gru_formula(x, state, u, b):
+    h, n = state[0], len(state[0])
+    r = sigmoid(x[:n] + h @ u[:, :n])
+    z = sigmoid(x[n : 2 * n] + h @ u[:, n : 2 * n])
+    new = np.tanh(x[2 * n :] + r * (h @ u[:, 2 * n :] + b))
+    return ((1 - z) * new + z * h,)
+
+
+def lstm_formula(x, state, u):
+    h, c = state
+    i, f, g, o = (x + h @ u).reshape(4, -1)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+FORMULAS = {"rnn": rnn_formula, "gru": gru_formula, "lstm": lstm_formula}
+
+
+def drawn(name, dtype=jnp.float32):
+    """(x, state, learned) of a cell."""
+    cell, rng = CELLS[name], np.random.default_rng(3)
+    draw = lambda *shape: jnp.asarray(rng.normal(size=shape), dtype)
+    learned = {"u": draw(H, cell.gates * H)} | ({"b": draw(H)} if cell.inner else {})
+    return draw(cell.gates * H), tuple(draw(H) for _ in range(cell.states)), learned
+
+
+@cells
+@pytest.mark.usefixtures("x64")
+def test_it_is_its_formula_and_so_are_its_gradients(name):
+    given, step = drawn(name, jnp.float64), lambda x, state, learned: CELLS[name].step(x, state, **learned)
+    x, state, learned = jax.tree.map(np.asarray, given)
+    for found, expected in zip(step(*given), FORMULAS[name](x, state, **learned), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    check_grads(jax.jit(step), given, order=1, modes=["rev"], atol=1e-7, rtol=1e-7)
+
+
+def test_closed_and_open_gates_keep_a_state_to_the_last_bit():
+    (x, state, learned), shut = drawn("gru"), 1e4
+    np.testing.assert_array_equal(gru(x.at[H : 2 * H].set(shut), state, **learned)[0], state[0])
+    x, state, learned = drawn("lstm")
+    np.testing.assert_array_equal(lstm(x.at[:H].set(-shut).at[H : 2 * H].set(shut), state, **learned)[1], state[1])
+
+
+@cells
+def test_extreme_inputs_leave_everything_finite(name):
+    x, state, learned = drawn(name)
+    run = jax.jit(jax.value_and_grad(lambda x: sum(part.sum() for part in CELLS[name].step(x, state, **learned))))
+    for scale in (1e4, -1e4, 1e30):
+        value, gradient = run(x * scale)
+        assert np.isfinite(value)
+        assert np.isfinite(gradient).all()
+
+
+@cells
+def test_states_are_of_single_precision_whatever_the_inputs(name):
+    x, state, learned = drawn(name)
+    half = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), (x, learned))
+    found = CELLS[name].step(half[0], state, **half[1])
+    x, state, learned = jax.tree.map(np.asarray, (x, state, learned))
+    for part, exact in zip(found, FORMULAS[name](x, state, **learned), strict=True):
+        assert part.dtype == jnp.float32
+        np.testing.assert_allclose(part, exact, atol=0.05)
