@@ -27,20 +27,23 @@ def sample(run: str | Path, text: str) -> dict[str, Any]:
     if not isinstance(found.problem.shape, Pairs):
         return {"answer": found.problem.tell(answer), **found.problem.tokens(batch), "map": None}
     seen = look(found.experiment.model, found.model, found.problem, batch, answer)
+    told = {"answer": found.problem.tell(answer)}
+    if seen is None:
+        return {**told, **found.problem.tokens(batch), "map": None}
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
-    return {
-        "answer": found.problem.tell(answer),
-        "source": seen["source"],
-        "target": seen["target"],
-        "map": last.tolist(),
-    }
+    return {**told, "source": seen["source"], "target": seen["target"], "map": last.tolist()}
 
 
-def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any]:
-    """The cross-attention of row 0, teacher-forced on the model's own answer: what `maps.json` holds."""
+def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any] | None:
+    """The cross-attention of row 0, teacher-forced on the model's own answer: what `maps.json` holds.
+
+    None where the model has none.
+    """
     source, target = np.asarray(batch["source"])[0], np.asarray(answer["tokens"])[0]
     given = np.concatenate([[BEGIN], target[:-1]]).astype(np.int32)
     seen = maps(config, model, problem.shape, *map(jnp.asarray, (source, given, source != PAD, target != PAD)))["cross"]
+    if seen is None:
+        return None
     symbols = problem.tokens({"source": source[None], "target": target[None]})
     T, S = len(symbols["target"]), len(symbols["source"])
     layers = np.round(np.asarray(seen, np.float64)[:, :, :T, :S], 4)

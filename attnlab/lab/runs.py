@@ -165,7 +165,9 @@ def _conduct(plan: Plan, index: int, count: int, command: str, progress: Any) ->
         found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
         # Where there is no sequence to be read by another there is no map of it.
         if found["metrics"] and isinstance(plan.problem.shape, Pairs):
-            folder.write("maps", _maps(plan, trainer, fitted.state, found))
+            seen = _maps(plan, trainer, fitted.state, found)
+            if seen is not None:
+                folder.write("maps", seen)
         folder.write("result", found)
     return found
 
@@ -192,8 +194,8 @@ def _describe(plan: Plan, command: str) -> None:
         })  # fmt: skip
 
 
-def _maps(plan: Plan, trainer: Trainer, state: Any, found: dict) -> dict[str, Any]:
-    """The attention of the first lane of the chosen rate on the longest of the first test examples."""
+def _maps(plan: Plan, trainer: Trainer, state: Any, found: dict) -> dict[str, Any] | None:
+    """The attention of the first lane of the chosen rate on the longest of the first test examples, if it has any."""
     alive = np.asarray(state.alive)
     lane = next(
         n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n]

@@ -24,6 +24,7 @@ from attnlab.mechanisms.given import arrays, check_shapes, select, shape_of, spl
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, Full, Mask
 from attnlab.ops.precision import blend, wide
+from attnlab.ops.tree import pytree
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Cost:
     state_bytes: int
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class State:
     """What is remembered: the clock, and the mechanism's own memory (a cache of keys and values, a matrix)."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.mechanisms.clock import Block
+from attnlab.ops.tree import pytree
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Cache:
     """Room for N tokens, of which the first `count` are written: keys, values, extras, positions, runs.

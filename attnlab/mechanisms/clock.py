@@ -15,9 +15,10 @@ from jaxtyping import Array, Bool, Int
 
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, Kept, Mask, Places, Rows, Segments
+from attnlab.ops.tree import pytree
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Clock:
     """What a state knows of time: the next token's position, the segment it is in, and how many segments began."""
@@ -32,7 +33,7 @@ class Clock:
         return cls(*(jnp.zeros((), jnp.int32) for _ in range(3)))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Block:
     """T new tokens: which are kept, where each stands, and which run of equal segments it belongs to.

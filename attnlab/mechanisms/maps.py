@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
 from attnlab.ops.mask import Causal, Full, Mask
+from attnlab.ops.tree import pytree
 
 
 def weights(
@@ -33,7 +34,7 @@ def weights(
     return mechanism.attend(q, k, eye, mask, **extra)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class WatchedState:
     """A state, the same state for v = I, and the map [N N] of the tokens so far."""

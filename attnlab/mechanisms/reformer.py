@@ -14,6 +14,7 @@ from attnlab.ops.mask import Segments
 from attnlab.ops.precision import wide
 from attnlab.ops.score import Scores, scaled_dot, unit
 from attnlab.ops.softmax import masked_softmax
+from attnlab.ops.tree import pytree
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int) -> bloc
     return blockwise.Loops(blockwise.Visits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), part, columns)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Rarely:
     """A bias of −log N for a pair met in N rounds, and the call's own bias; asked by rows, not positions."""

@@ -20,9 +20,10 @@ from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import wide
+from attnlab.ops.tree import pytree
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Decoding:
     """What is known between two symbols: every layer's state, the memory's padding, the table of positions, the next.

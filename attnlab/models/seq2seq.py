@@ -23,6 +23,7 @@ from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Kept, Rows
 from attnlab.ops.precision import wide
 from attnlab.ops.score import additive, general
+from attnlab.ops.tree import pytree
 
 CHOICES = {
     "cell": tuple(CELLS),
@@ -41,12 +42,11 @@ class Seq2Seq:
     - None: never. It knows the encoder's last state, given `context` "once", as its first (Sutskever et al. 2014), or
       at "every" step as an input besides (Cho et al. 2014);
     - "bahdanau": before each step, by its previous state; c_t is an input of the step and of the deep output after it
-      (Bahdanau, Cho, Bengio 2015, eq. 4-6);
+      (Bahdanau, Cho, Bengio 2015, eq. 4-6), which is of the new state and as wide;
     - "luong": after each step, by its current state; scores are of h̃_t = tanh([c_t ; h_t] W_c). With `input_feeding`
       h̃_t is an input of the next step (Luong, Pham, Manning 2015, eq. 5 and section 3.3).
     `mechanism` is what mixes, with `heads`: any that can attend. None is softmax with the paper's score: additive, or
-    general. Local-m is `Local(score=…)`, local-p `LocalP()`, the published hidden layers are the scores of
-    `attnlab.SCORES`.
+    general. `Softmax(score=…)` takes any of `attnlab.SCORES`; local-m is `Local(score=…)`, local-p `LocalP()`.
 
     `bridge` says where the decoder starts: at zeros ("none"), at the encoder's last state ("last"), or at a layer on
     top of it ("project"). `embedding` is the width of symbols, None that of the states; `bidirectional` is of the
@@ -91,6 +91,12 @@ class Seq2Seq:
         self._check_unread()
         self._check_source()
         self._check_mechanism()
+
+    @property
+    def line(self) -> str:
+        """A line about this one, in a list of several."""
+        told = {None: "by the encoder's last state alone", "bahdanau": "attention by the state before each step"}
+        return f"recurrent, {told.get(self.attention, 'attention by the state after each step')}"
 
     @property
     def symbols(self) -> int:
@@ -153,7 +159,7 @@ class Seq2Seq:
                 )
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Decoding:
     """What is known between two symbols: the decoder's state, what is fed back, the source, the position of the next.

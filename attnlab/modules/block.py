@@ -20,6 +20,7 @@ from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Kept, Places, Rows
+from attnlab.ops.tree import pytree
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class EncoderLayer(nnx.Module):
         return x, {"encoder": seen}
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Memory:
     """What a decoder reads besides itself: vectors [S D] (or what a layer made of them), and which are no padding."""

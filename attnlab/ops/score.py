@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int
 from attnlab.ops.layer import unit as unit
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import product, wide
+from attnlab.ops.tree import pytree
 
 
 def dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
@@ -178,7 +179,7 @@ def _sized(shape: tuple, length: int) -> tuple:
     return tuple(length if size == "length" else size for size in shape)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Scores:
     """A score with what it learned, and a bias: the scores of any pairs of a call, `(q, k, i, j) -> [T S]`.

@@ -8,11 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.ops.tree import pytree
+
 PAD, BEGIN, END, ORDINARY = 0, 1, 2, (3, 4)
 SYMBOLS, LENGTH = 5, 5
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class State:
     """The number that the symbols so far spell, and the scores that follow each."""

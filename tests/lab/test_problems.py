@@ -8,8 +8,10 @@ from attnlab.lab.look import sample
 from attnlab.lab.study import Experiment, Study
 from attnlab.mechanisms import Linear
 from attnlab.models import Language, Retriever
+from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations, Recall
 from attnlab.training.config import Train
+from tests.small import TASK
 
 TRAIN = Train(steps=12, batch_size=4, warmup=2, seeds=2, evaluate_every=4, save_every=12)
 STUDIES = {
@@ -49,3 +51,11 @@ def test_it_runs_to_its_page_and_is_asked(name, tmp_path):
     assert "published" in results.report.read_text()
     model, problem = load(folder.path)
     assert sample(folder.path, question)["answer"] == problem.tell(problem.answer(model, problem.ask(question)))
+
+
+def test_a_model_that_never_looks_back_leaves_no_map(tmp_path):
+    experiment = Experiment(TASK, Seq2Seq(width=4), TRAIN)
+    results = run(Study(experiment, name="forgetful"), tmp_path)
+    assert results.code == 0
+    assert RunFolder(tmp_path / "forgetful" / "base").read("maps") is None
+    assert sample(tmp_path / "forgetful" / "base", "1 2 3")["map"] is None

@@ -10,14 +10,15 @@ from attnlab.mechanisms import Softmax, causal
 from attnlab.ops.blockwise import Loops, Rule, attend, even, together
 from attnlab.ops.blockwise.route import Runs, route
 from attnlab.ops.blockwise.sweep import exponential
-from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, Segments, Window
+from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, Scattered, Segments, Window
 from attnlab.ops.score import SCORES, Scores, scaled_dot
+from attnlab.ops.tree import pytree
 
 pytestmark = pytest.mark.usefixtures("x64")
 K, V = 4, 6
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Near:
     """A learned bias by clipped distance, seen by the query too."""
@@ -224,6 +225,14 @@ def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
     assert ways.whole.counts.tolist() == [0, 1, 2, 3]
     assert ways.part.counts.tolist() == [1] * 4
     same(both(13, 13, Causal(), 4))
+
+
+def test_rows_of_many_kinds_that_meet_several_panels_each_are_looped():
+    place = np.arange(64, dtype=np.int32)
+    asked = lambda mask: route([Rule(mask, place, place)], 64, 64, 4, 4)
+    assert isinstance(asked(Scattered(2, 4, 7)), Loops)
+    assert isinstance(asked(Causal()), Runs)
+    assert isinstance(asked(Causal() & Window(8, 1)), Runs)
 
 
 def routing_module():

@@ -14,6 +14,7 @@ from attnlab.modules.dense import child
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.position import alibi_slopes, clipped, relative_scores, relative_values, t5_buckets
 from attnlab.ops.precision import wide
+from attnlab.ops.tree import pytree
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class ALiBi(Position):
         return Slopes(alibi_slopes(heads))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Slopes:
     """ALiBi's bias: a slope a head."""
@@ -79,7 +80,7 @@ class T5Table(Hooks, nnx.Module):
         return Bucketed(self.numbers[...], self.config.buckets, self.config.distance, not self.causal)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Bucketed:
     """T5's bias: a number a bucket and head."""
@@ -134,7 +135,7 @@ class ShawVectors(Hooks, nnx.Module):
         return Vectors(self.keys[...], self.values[...], self.config.clip)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Vectors:
     """Shaw's bias, and what joins the values."""

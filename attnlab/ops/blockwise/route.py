@@ -13,14 +13,16 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.tree import pytree
 
 # Keys of a panel at most: it is held whole, times a block of queries.
 WIDEST = 4096
-# Panels to be compiled at most, over all kinds of rows; beyond it, blocks are met in a loop.
-MOST = 64
+# Panels to be compiled at most, over all kinds of rows; beyond it, blocks are met in a loop. So they are where more
+# than a few kinds of rows each meet several panels: those are short, and a loop is as fast and compiles in no time.
+MOST, FEW = 64, 3
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Rule:
     """A mask, with the positions of queries and keys at which it is asked. Of several rules, all must allow a pair."""
@@ -39,7 +41,7 @@ class Rule:
         return self.mask.over(int(i.min()), int(i.max()) + 1, int(j.min()), int(j.max()) + 1)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Each block of queries meets a few panels of neighbouring keys; blocks with panels alike share their code.
@@ -73,7 +75,7 @@ class Runs:
         return branches[0](carry) if len(branches) == 1 else jax.lax.switch(jnp.asarray(self.which)[a], branches, carry)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Visits:
     """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced."""
@@ -82,7 +84,7 @@ class Visits:
     counts: Int[Places, " A"]
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Loops:
     """Each block of queries meets blocks of `size` keys one after another, in any order and number.
@@ -118,7 +120,8 @@ def route(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> Run
     panels = [list(_panels(row, max(1, WIDEST // columns))) for row in met]
     rowwise = [tuple((count * columns, asked) for _, count, asked in row) for row in panels]
     kinds = tuple(dict.fromkeys(rowwise))
-    if sum(map(len, kinds)) > MOST:
+    count = sum(map(len, kinds))
+    if count > MOST or (len(kinds) > FEW and count > 2 * len(kinds)):
         return Loops(_visits(met, False), _visits(met, True), columns)
     which = np.array([kinds.index(kind) for kind in rowwise], np.int32)
     return Runs(which, _table([[b * columns for b, _, _ in row] for row in panels]), kinds)

@@ -16,12 +16,13 @@ from attnlab.ops.blockwise.route import Loops, Rule, Runs
 from attnlab.ops.mask import Full, Places
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import Scores
+from attnlab.ops.tree import pytree
 
 # Scores within ± this need no peak taken off: exponentials and their sums stay in range.
 SAFE = 27.0
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What a call needs besides q, k and v: scores, where they take tokens to stand, rules, and the ways of blocks.

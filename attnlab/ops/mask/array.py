@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int, Shaped
 
 from attnlab.ops.mask.base import Mask, Places
+from attnlab.ops.tree import pytree
 
 
 def _lookup(array: Places, at: Places, missing: Any) -> Array:
@@ -21,7 +21,7 @@ def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
             raise ValueError(f"{name}: {what} has {length} rows for {wanted} positions")
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Kept(Mask):
     """The keys that a padding mask keeps, wherever they stand: keep[j]."""
@@ -38,7 +38,7 @@ class Kept(Mask):
         _long_enough("Kept", keep=(self.keep.shape[0], S))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Rows(Mask):
     """The queries that a padding mask keeps: keep[i]. The others see nothing, and answer zero."""
@@ -59,7 +59,7 @@ class Rows(Mask):
         _long_enough("Rows", keep=(self.keep.shape[0], T))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Segments(Mask):
     """Packed sequences: a query sees the keys of its own segment, query[i] = key[j]."""
@@ -80,7 +80,7 @@ class Segments(Mask):
         _long_enough("Segments", query=(self.query.shape[0], T), key=(self.key.shape[0], S))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Edges(Mask):
     """A graph: query i sees key j where adjacency[i, j]."""

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from attnlab.ops.tree import pytree
+
 # Positions that are known while tracing are numpy's; what was given is jax's.
 Places = Array | np.ndarray
 BLOCK = 512
@@ -117,7 +119,7 @@ class Both:
         self.other.fit(T, S)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class And(Both, Mask):
     """Both."""
@@ -140,7 +142,7 @@ class And(Both, Mask):
         return None if one is None or other is None else (one[0] & other[0], one[1] & other[1])
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Or(Both, Mask):
     """Either."""
@@ -158,7 +160,7 @@ class Or(Both, Mask):
         return True if True in said else False if said == (False, False) else None
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Not(Mask):
     """The other pairs."""

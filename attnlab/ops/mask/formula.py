@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
 from attnlab.ops.mask.base import Mask, static
+from attnlab.ops.tree import pytree
 
 
 def _whole(least: int, mask: str, **sizes: int) -> None:
@@ -22,7 +22,7 @@ def _pairs(i, j, seen):
     return (np if known else jnp).broadcast_to(seen, (i.shape[0], j.shape[0]))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Full(Mask):
     """Every query sees every key."""
@@ -38,7 +38,7 @@ class Full(Mask):
         return True
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Causal(Mask):
     """No query sees a key behind itself: j ≤ i."""
@@ -52,7 +52,7 @@ class Causal(Mask):
         return True if j1 - 1 <= i0 else False if j0 > i1 - 1 else None
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Window(Mask):
     """A window around the query: −right < i−j < left. `Window(1, 1)` is the token itself."""
@@ -76,7 +76,7 @@ class Window(Mask):
         return True if -self.right < low and high < self.left else None
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Dilated(Mask):
     """Every `step`-th key, counted from the query: (i−j) mod step = 0."""
@@ -96,7 +96,7 @@ class Dilated(Mask):
         return True if self.step == 1 else None if low <= high // self.step * self.step else False
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Global(Mask):
     """The first `tokens` positions see all and are seen by all: i < tokens or j < tokens."""
@@ -117,7 +117,7 @@ class Global(Mask):
         return False if i0 >= self.tokens and j0 >= self.tokens else None
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Keys(Mask):
     """The first `count` keys, the rest being padding: j < count."""
@@ -136,7 +136,7 @@ class Keys(Mask):
         return True if j1 <= self.count else False if j0 >= self.count else None
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True, eq=False)
 class Prefix(Keys):
     """A prefix that all may see: j < count. Prefix attention is `Causal() | Prefix(n)`."""

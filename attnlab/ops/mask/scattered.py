@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from attnlab.ops.mask.base import Mask, static
 from attnlab.ops.mask.formula import _whole
+from attnlab.ops.tree import pytree
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Scattered(Mask):
     """Blocks of `size` positions, each of which picks `picks` of those before it at random: they see each other.
