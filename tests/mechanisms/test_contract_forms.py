@@ -159,11 +159,12 @@ def test_positions_given_are_those_used(name):
 
 
 @stateful
-def test_the_state_has_the_declared_size(name):
+def test_the_state_has_the_declared_size_and_sums_are_not_kept_in_half_precision(name):
     mechanism = SMALL[name]
-    memory = mechanism.start(32, K, V, jnp.float32).memory
-    numbers = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    assert sum(leaf.size * leaf.dtype.itemsize for leaf in numbers) == mechanism.cost(32, 32, K, V).state_bytes
+    for dtype in (jnp.float32, jnp.bfloat16) if mechanism.remembers else (jnp.float32,):
+        memory = mechanism.start(32, K, V, dtype).memory
+        numbers = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+        assert sum(leaf.size * leaf.dtype.itemsize for leaf in numbers) == mechanism.cost(32, 32, K, V).state_bytes
 
 
 @every

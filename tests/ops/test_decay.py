@@ -72,11 +72,12 @@ def test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_grad
 
 
 @pytest.mark.parametrize("G", [1, K])
-def test_a_gate_that_shuts_leaves_those_after_it_exact(G):
+@pytest.mark.parametrize("size", [64, 32])
+def test_a_gate_that_shuts_leaves_those_after_it_exact(G, size):
     # In one cumulative sum, the gates after one of e^−10000 would be known to 1e-3 only.
     q, k, v = draw((64, K), (64, K), (64, V), dtype=jnp.float32)
     log_gates = jnp.full((64, G), -0.0123, jnp.float32).at[jnp.array([5, 6, 20])].set(-12345.678)
-    y, expected = run(q, k, v, log_gates, size=64)[0], recurrence(q, k, v, log_gates)[0]
+    y, expected = run(q, k, v, log_gates, size=size)[0], recurrence(q, k, v, log_gates)[0]
     assert np.max(np.abs(y - expected)) <= 1e-6 * np.max(np.abs(expected))
 
 
