@@ -3,7 +3,7 @@
 Claim: forward+backward at least 6 times faster than fast-transformers' causal product, growing no faster than T^1.1 up
 to T = 16,384; the delta rule and gates within 4 times the time of plain linear attention.
 
-Command: python benchmarks/linear.py [--save]      (needs the `peers` extra; some five minutes on two cores;
+Command: python benchmarks/linear.py [--save]      (needs the `peers` extra; some five minutes on two cores, estimated;
 `--lengths 1024 4096 16384 --repeat 5` takes two)
 
 `linear` stands beside the library's product with feature map and normaliser around it, as its own layer has them;
@@ -12,9 +12,10 @@ Command: python benchmarks/linear.py [--save]      (needs the `peers` extra; som
 Expected: the last lines say which part of the claim this machine keeps. The shorter command, on two cores of an EPYC
 cloud machine, jax 0.10.2: forward+backward 1.40 to 1.89 times faster than the layer and 1.20 to 1.34 times faster than
 the product alone, growing as T^1.06 and T^0.93; retention and lightning take 1.0 to 1.1 times as long as linear, ssd
-1.0 to 1.3, gated-linear 1.7 to 2.0, delta 2.1 to 2.4, gated-delta 2.3 to 2.5, kda 3.0 to 3.2. Six times is out of
-reach here: a pass takes some 115 thousand operations a token and head, and the compiler runs products of a batch,
-64 × 64 × 64 each, on one thread, at 26-34 GFLOP/s for eight and 57-74 for 64 of them.
+1.0 to 1.3, gated-linear 1.7 to 2.0, delta 2.1 to 2.4, gated-delta 2.3 to 2.5, kda 3.0 to 3.2. Six times is not
+reached: a pass takes some 115 thousand operations a token and head, and the compiler runs products of a batch, 64 × 64
+× 64 each, on one thread: timed by themselves, at 25-34 GFLOP/s for eight and 39-74 for 64 of them. Products of more
+chunks at once are yet to be tried.
 """
 
 from attnlab.analysis.growth import growth

@@ -4,8 +4,8 @@ Claim: the same result, to rounding, 1.3 times faster than torch's scaled_dot_pr
 and 1.15 times under none, 4 times faster than jax.nn.dot_product_attention, forwards and with gradients, in memory that
 grows no faster than T^1.05.
 
-Command: python benchmarks/softmax.py [--save]     (needs the `peers` extra; half an hour on two cores, most of it for
-jax.nn at 8,192 tokens; `--lengths 1024 4096 --repeat 5` takes three minutes)
+Command: python benchmarks/softmax.py [--save]     (needs the `peers` extra; half an hour on two cores, estimated, most
+of it for jax.nn at 8,192 tokens; `--lengths 1024 4096 --repeat 5` takes three minutes)
 
 Expected: the last lines say which part of the claim this machine keeps. The shorter command, on two cores of an EPYC
 cloud machine (177 GFLOP/s for a large product), jax 0.10.2, torch 2.13: times longer than ours, median (quartiles),
@@ -14,12 +14,12 @@ cloud machine (177 GFLOP/s for a large product), jax 0.10.2, torch 2.13: times l
     1,024    1.00 (0.94-1.18)    1.16 (0.91-1.18)  0.72 (0.57-0.73)  0.83 (0.80-0.86)  2.48-3.12
     4,096    1.03 (0.88-1.15)    1.02 (0.98-1.08)  1.04 (0.83-1.11)  0.96 (0.95-1.08)  3.86-5.44
 
-and memory growing as T^0.89 to T^1.02: level with torch, and short of the claim. What bounds it: products of width 64
-reach 160-200 GFLOP/s here from 512 × 512 on and a quarter of that at 256; exponentials 3-5 G a second; a pass over a
-panel costs 0.06-0.15 ns an element. Together at most 165-170 GFLOP/s under no mask, 1.2 times torch's 138-151; at 4,096
-tokens ours reaches 144. Below that length every operation pays the waking of a second thread, 50-100 µs. Tried and no
-faster: blocks of 128 to 1,024, groups of one to eight heads, panels transposed, the sum as a column of ones, unrolled
-blocks, two loops side by side.
+and memory growing as T^0.89 to T^1.02: slower than torch at 1,024 under the causal mask, about level elsewhere, and
+short of the claim. What bounds it, each timed by itself: products of width 64 reach 160-200 GFLOP/s from 512 × 512 on
+and a quarter of that at 256; exponentials 3-5 G a second; a pass over a panel costs 0.06-0.15 ns an element. Together
+at most 165-170 GFLOP/s under no mask, 1.2 times torch's 138-151; at 4,096 tokens ours reaches 144. Below that length
+every operation pays the waking of a second thread, 50-100 µs. Tried and no faster: blocks of 128 to 1,024, groups of
+one to eight heads, panels transposed, the sum as a column of ones, unrolled blocks, two loops side by side.
 """
 
 from attnlab.lab.bench.calls import MASKS, PASSES

@@ -22,7 +22,7 @@ from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Full, Kept, Mask, Places
 from attnlab.ops.precision import blend, product, wide
-from attnlab.ops.score import _hidden, additive, concat
+from attnlab.ops.score import additive, concat, hidden_scores
 
 
 class Direction(nnx.Module):
@@ -250,7 +250,7 @@ class Reader(nnx.Module):
         if self._score in HALVES:
             w_q, _, w = self._halves(extra)
             q, extra = product(q.astype(k.dtype), w_q.astype(k.dtype)), {}
-            mechanism = replace(self.mechanism, score=lambda q, k: _hidden(q, k, w.astype(k.dtype)))
+            mechanism = replace(self.mechanism, score=lambda q, k: hidden_scores(q, k, w.astype(k.dtype)))
         weights = mechanism.weights(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra)
         return blend(weights, v), look
 

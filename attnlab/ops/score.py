@@ -55,7 +55,7 @@ def additive(
 ) -> Float[Array, "T S"]:
     """A layer of one hidden vector a pair, tanh(q W_q + k W_k)·w (Bahdanau, Cho, Bengio 2015, appendix A.1.2)."""
     q, k, w_q, w_k, w = _wide(q, k, w_q, w_k, w)
-    return _hidden(product(q, w_q), product(k, w_k), w)
+    return hidden_scores(product(q, w_q), product(k, w_k), w)
 
 
 def concat(
@@ -121,7 +121,7 @@ def _wide(*arrays: Array) -> tuple[Array, ...]:
 ROOM = 2**20
 
 
-def _hidden(a: Float[Array, "T H"], b: Float[Array, "S H"], w: Float[Array, " H"]) -> Float[Array, "T S"]:
+def hidden_scores(a: Float[Array, "T H"], b: Float[Array, "S H"], w: Float[Array, " H"]) -> Float[Array, "T S"]:
     """tanh(a_t + b_s)·w, some queries at a time: [T S H] is never held, forward or backward."""
 
     @jax.checkpoint

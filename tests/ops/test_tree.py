@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import jax
 import numpy as np
@@ -53,4 +53,3 @@ def test_every_dataclass_of_arrays_in_the_attention_wing_is_told_apart():
     for room in ("ops", "mechanisms", "modules", "models", "decoding", "analysis"):
         for path in (house / room).rglob("*.py"):
             assert path.stem == "tree" or "register_dataclass" not in path.read_text(), path
-    assert fields(mask.Kept)

@@ -18,7 +18,7 @@ from attnlab.ops.tree import pytree
 # Keys of a panel at most: it is held whole, times a block of queries.
 WIDEST = 4096
 # Panels to be compiled at most, over all kinds of rows; beyond it, blocks are met in a loop. So they are where more
-# than a few kinds of rows each meet several panels: those are short, and a loop is as fast and compiles in no time.
+# than a few kinds of rows each meet several panels: unrolled, scattered ones take minutes to compile.
 MOST, FEW = 64, 3
 
 
