@@ -14,6 +14,7 @@ from attnlab.lab import configuration
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.study import Experiment
 from attnlab.tasks.base import Problem
+from attnlab.training.averaging import chosen
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from attnlab.training.trainer import Trainer
 
@@ -50,9 +51,9 @@ def trained(run: str | Path) -> Trained:
     found = Checkpoints(folder.path / "checkpoints").restore(jax.eval_shape(trainer.start))
     if found is None:
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
-    state = found[1]
+    step, state, _ = found
     lane = _lane(experiment, read(folder, "result"), np.asarray(state.alive))
-    return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], state.model))
+    return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)))
 
 
 def read(folder: RunFolder, name: str) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.analysis.forms import KINDS
-from attnlab.lab.parity import LIMITS, Standing
+from attnlab.lab.parity import LIMITS, LOOSE, STEADY, Standing
 from attnlab.lab.quantity import NONE
 
 if TYPE_CHECKING:
@@ -23,9 +23,12 @@ def parity_table(standings: Sequence[Standing], lengths: Sequence[int]) -> Table
     from rich.text import Text
 
     limits = ", ".join(f"{SHORT.get(name, name)} {small(limit)}" for name, limit in LIMITS.items())
+    notes = [
+        f"~ limit {LOOSE}, {each.name}: {each.unsteady}" for each in standings if each.unsteady and _longer(lengths)
+    ]
     table = Table(
         title=Text("forms: max |a − b| in float64; precisions: max |y − ŷ| / max |ŷ|"),
-        caption=Text(f"limits: {limits}; {NONE} no such form; ✗ beyond"),
+        caption=Text("\n".join([f"limits: {limits}; {NONE} no such form; ✗ beyond", *notes])),
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
@@ -48,13 +51,17 @@ def _cells(each: Standing, lengths: Sequence[int]) -> Iterable[Text]:
         yield _cell(each.forms.get(kind, {}).values(), LIMITS["forms"])
     single = each.errors.get("float32", {})
     for T in lengths:
-        yield _cell(single.get(T, {}).values(), LIMITS["float32"])
+        yield _cell(single.get(T, {}).values(), LIMITS["float32"], each.loose(T))
     for dtype in ("bfloat16", "float16"):
-        found = each.errors.get(dtype, {})
+        found = {T: by_mask for T, by_mask in each.errors.get(dtype, {}).items() if not each.loose(T)}
         yield _cell([x for by_mask in found.values() for x in by_mask.values()], LIMITS[dtype])
 
 
-def _cell(values: Iterable[float | None], limit: float) -> Text:
+def _longer(lengths: Sequence[int]) -> bool:
+    return max(lengths, default=0) > STEADY
+
+
+def _cell(values: Iterable[float | None], limit: float, loose: bool = False) -> Text:
     """The worst of the numbers; a dash where there is none."""
     from rich.text import Text
 
@@ -62,6 +69,8 @@ def _cell(values: Iterable[float | None], limit: float) -> Text:
     if not given:
         return Text(NONE)
     worst = max(given, key=lambda x: float("inf") if x != x else x)
+    if loose and worst <= LOOSE:
+        return Text(f"~{small(worst)}")
     return Text(small(worst)) if worst <= limit else Text(f"✗{small(worst)}", style="bold red")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from attnlab.lab.result import result
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Pairs, Problem
 from attnlab.training.checkpoints import Checkpoints
-from attnlab.training.loop import fit
+from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
 
 QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
@@ -122,8 +123,24 @@ def _plan(study, variant, experiment, home: Path, quick: bool, fresh: bool, prob
         if done is None:
             problem.check(folder.path)
     # What a model cannot be built for is met here, not in the middle of the study.
-    jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+    model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+    _check_decoder(experiment, problem, model)
     return Plan(study, variant, experiment, problem, folder, quick, clear, done)
+
+
+def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None:
+    """Refuse a decoder that could not answer the test, before anything is trained."""
+    from attnlab.decoding import Decoder
+
+    decoder = experiment.decoder
+    if decoder is None:
+        return
+    if not isinstance(decoder, Decoder):
+        raise ValueError(f"decoder={decoder!r} must be a decoder, such as those of attnlab.DECODERS")
+    if not problem.decodes:
+        raise ValueError(f"decoder={decoder}: what this task asks is not answered symbol by symbol; leave it out")
+    batch = {name: values[:1] for name, values in problem.examination("test", 1)[0].items()}
+    jax.eval_shape(partial(problem.answer, decoder=decoder), model, batch)
 
 
 def _free(plans: list[Plan]) -> None:
@@ -160,12 +177,12 @@ def _conduct(plan: Plan, index: int, count: int, command: str, progress: Any) ->
         checkpoints = Checkpoints(folder.path / "checkpoints", note=progress.note)
         progress.variant(plan.variant, index, count, train.steps, max(checkpoints.steps(), default=0))
         fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
-        valid = trainer.evaluate(fitted.state, "valid", 512) if len(train.rates) > 1 else None
-        test = trainer.evaluate(fitted.state, "test", QUICK if plan.quick else None)
+        valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
+        test = trainer.evaluate(fitted.model, "test", QUICK if plan.quick else None, plan.experiment.decoder)
         found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
         # Where there is no sequence to be read by another there is no map of it.
         if found["metrics"] and isinstance(plan.problem.shape, Pairs):
-            seen = _maps(plan, trainer, fitted.state, found)
+            seen = _maps(plan, fitted, found)
             if seen is not None:
                 folder.write("maps", seen)
         folder.write("result", found)
@@ -194,13 +211,13 @@ def _describe(plan: Plan, command: str) -> None:
         })  # fmt: skip
 
 
-def _maps(plan: Plan, trainer: Trainer, state: Any, found: dict) -> dict[str, Any] | None:
+def _maps(plan: Plan, fitted: Fitted, found: dict) -> dict[str, Any] | None:
     """The attention of the first lane of the chosen rate on the longest of the first test examples, if it has any."""
-    alive = np.asarray(state.alive)
+    alive = np.asarray(fitted.state.alive)
     lane = next(
         n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n]
     )
-    model = jax.tree.map(lambda x: x[lane], state.model)
+    model = jax.tree.map(lambda x: x[lane], fitted.model)
     batch = plan.problem.examination("test", 8)[0]
     row = int(np.argmax(np.sum(batch["source"] != 0, axis=1)))
     batch = {name: values[row : row + 1] for name, values in batch.items()}

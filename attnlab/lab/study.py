@@ -15,12 +15,15 @@ from attnlab.training.config import Train
 class Experiment:
     """One model on one task, trained one way.
 
+    `decoder` is what answers the test, one of `attnlab.DECODERS`; None: the greedy one, as on validation.
+
     Raises ValueError, naming the field, where one anywhere in the tree holds what its annotation does not allow.
     """
 
     task: Any
     model: Any
     train: Train = field(default_factory=Train)
+    decoder: Any | None = None
 
     def __post_init__(self):
         _check(self, ())

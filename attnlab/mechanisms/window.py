@@ -46,6 +46,7 @@ class LocalP(Mechanism):
 
     width: int = 10
     biases = True
+    unsteady = "a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
 
     def __post_init__(self):
         if self.width < 1:

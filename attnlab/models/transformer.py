@@ -23,7 +23,8 @@ class Transformer(Layers):
     """An encoder-decoder of `layers` + `layers` blocks.
 
     `mechanism` serves all three attentions, unless `encoder`, `decoder` or `cross` names another for its own: one that
-    sees both sides, one that decodes, one that sees a memory. The other fields are those of `Layers`.
+    sees both sides, one that decodes, one that sees a memory. `shared` embeds sources as targets are embedded, which
+    needs one vocabulary of both; with `tied` that is all there is. The other fields are those of `Layers`.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -31,6 +32,7 @@ class Transformer(Layers):
     encoder: Mechanism | None = None
     decoder: Mechanism | None = None
     cross: Mechanism | None = None
+    shared: bool = False
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
@@ -53,10 +55,12 @@ class TransformerNetwork(Decoder):
     """
 
     def __init__(self, key: PRNGKeyArray, config: Transformer, shape: Any):
+        if config.shared and not shape.joint:
+            raise ValueError("model.shared=True needs one vocabulary of both sides, such as by task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.source_position = placed(key, config, "source_position", shape.source_length, causal=False)
-        self.source = Embed(child(key, "source"), shape.source_vocabulary, config.width)
+        self.source: Any = None if config.shared else Embed(child(key, "source"), shape.source_vocabulary, config.width)
         self.encoder = stack(lambda key: EncoderLayer(key, sizes, mechanism), child(key, "encoder"), config.layers)
         self.encoded = NORMS[config.norm](config.width) if config.norm_first else None
 
@@ -82,7 +86,8 @@ class TransformerNetwork(Decoder):
         """The memory that the decoder attends to, and looks at the encoder's attention."""
         position, i = self.source_position, np.arange(source.shape[0], dtype=np.int32)
         table = position.table(source.shape[0], self.dtype)
-        x = self.embed(self.source, source, position, i, table, keys[0])
+        symbols = self.target if self.source is None else self.source
+        x = self.embed(symbols, source, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, source_keep, position, key)
         x, seen = climb(self.encoder, x, step, keys[1], position.before(i, table))
         return (x if self.encoded is None else self.encoded(x)), seen

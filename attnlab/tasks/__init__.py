@@ -5,18 +5,19 @@ from attnlab.tasks.base import Pairs, Problem, Task, Tokens
 from attnlab.tasks.dates import Dates
 from attnlab.tasks.g2p import CMUdict, Sigmorphon
 from attnlab.tasks.recall import Recall
-from attnlab.tasks.reverse import Reverse
+from attnlab.tasks.reverse import Copy, Reverse
 from attnlab.tasks.scan import Scan
 from attnlab.tasks.translation import Multi30k, Parallel
 
 __all__ = [
-    "TASKS", "Associations", "CMUdict", "Dates", "Multi30k", "Pairs", "Parallel", "Problem", "Recall", "Reverse",
-    "Scan", "Sigmorphon", "Task", "Tokens",
+    "TASKS", "Associations", "CMUdict", "Copy", "Dates", "Multi30k", "Pairs", "Parallel", "Problem", "Recall",
+    "Reverse", "Scan", "Sigmorphon", "Task", "Tokens",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = {
     "dates": Dates(),
     "reverse": Reverse(),
+    "copy": Copy(),
     "cmudict": CMUdict(),
     "sigmorphon": Sigmorphon(),
     "scan": Scan(),

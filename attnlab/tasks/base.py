@@ -14,13 +14,15 @@ Batch = dict[str, Any]  # arrays by name: numpy's on the host, jax's where it is
 class Pairs:
     """What a sequence-to-sequence model must be built for: ids below the vocabularies, up to these lengths.
 
-    The target's length counts its end mark. Both cover the padding of every batch a problem gives.
+    The target's length counts its end mark. Both cover the padding of every batch a problem gives. `joint` says that
+    an id means the same symbol on both sides.
     """
 
     source_vocabulary: int
     target_vocabulary: int
     source_length: int
     target_length: int
+    joint: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,15 @@ class Problem(ABC):
     """Data in batches, what a model is to learn from them, and how well it did.
 
     `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `fingerprint` the sha256 (hex) of the data;
-    `metric` the headline among those of `score`, and `higher` whether more of it is better; `notes` what a person
-    should know of how the data were read.
+    `metric` the headline among those of `score`, and `higher` whether more of it is better; `decodes` says whether
+    answers are decoded symbol by symbol, and `notes` what a person should know of how the data were read.
     """
 
     shape: Any
     fingerprint: str
     metric: str
     higher: bool
+    decodes: bool = False
     notes: tuple[str, ...] = ()
 
     @abstractmethod

@@ -23,9 +23,14 @@ def text(task: Any) -> None:
     """What tasks of text have in common: units, a share of smoothing, buckets."""
     if not isinstance(task.units, Units):
         raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
+    smoothing(task)
+    buckets(task)
+
+
+def smoothing(task: Any) -> None:
+    """The share of a target that all symbols have alike."""
     if isinstance(task.smoothing, bool) or not isinstance(task.smoothing, int | float) or not 0 <= task.smoothing < 1:
         raise ValueError(f"task.smoothing={task.smoothing!r} must be at least 0 and below 1")
-    buckets(task)
 
 
 def buckets(task: Any) -> None:

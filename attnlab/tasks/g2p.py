@@ -19,16 +19,18 @@ class CMUdict(Task):
 
     A word with several pronunciations is taught with each and right with any. `train`, `valid` and `test`
     name files of one's own, in the dictionary's format, to stand for the parts of its split (that of
-    cmusphinx/g2p-seq2seq, by the word's index).
+    cmusphinx/g2p-seq2seq, by the word's index). `smoothing` is the share of a target that all symbols have alike.
     """
 
     train: str = ""
     valid: str = ""
     test: str = ""
     buckets: int = 3
+    smoothing: float = 0.0
 
     def __post_init__(self):
         checks.buckets(self)
+        checks.smoothing(self)
 
     def load(self) -> Transduction:
         """Read the dictionary, fetched where it is not at hand."""
@@ -49,9 +51,11 @@ class Sigmorphon(Task):
     valid: str = ""
     test: str = ""
     buckets: int = 3
+    smoothing: float = 0.0
 
     def __post_init__(self):
         checks.buckets(self)
+        checks.smoothing(self)
         names.check("task.language", self.language, sigmorphon.LANGUAGES)
 
     def load(self) -> Transduction:
@@ -65,7 +69,7 @@ def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Call
     parts = public() if len(given) < 3 else {}
     parts = parts | {part: own(path, rows) for part, path in given.items()}
     units = (Characters(), Words())
-    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, read)
+    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, read, task.smoothing)
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -16,6 +16,7 @@ from attnlab.data.files import DataError
 from attnlab.data.units import Codec, Units
 from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Batch, Pairs, Problem
+from attnlab.tasks.metrics import perplexity
 
 EXAMINED = 256  # examples of an examination's batch
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
@@ -34,10 +35,13 @@ class Transduction(Problem):
     learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped.
     `measure(answers, references)` gives the metrics of texts; where examples have groups, the headline is given for
     each group too, as "metric.group". `read` prepares what a person types. `smoothing` is the share of the target that
-    all symbols have alike (Szegedy et al. 2016, section 7).
+    all symbols have alike (Szegedy et al. 2016, section 7). With `likelihood`, examinations also ask how likely the
+    first references are: {"perplexity"}, a symbol's.
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """
+
+    decodes = True
 
     def __init__(
         self,
@@ -49,9 +53,10 @@ class Transduction(Problem):
         buckets: int = 3,
         read: Callable[[str], str] = str.strip,
         smoothing: float = 0.0,
+        likelihood: bool = False,
     ):
         _refuse_empty(parts)
-        self.metric, self.higher, self.smoothing = metric, higher, smoothing
+        self.metric, self.higher, self.smoothing, self.likelihood = metric, higher, smoothing, likelihood
         self._parts, self._read, self._measure = parts, read, measure
         self.source, self.target = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
@@ -72,20 +77,9 @@ class Transduction(Problem):
         """Cross-entropy in nats, smoothed, the mean over the targets' tokens; and {"token_accuracy"}."""
         import jax
         import jax.numpy as jnp
-        import optax
 
-        source, target = jnp.asarray(batch["source"]), jnp.asarray(batch["target"])
+        logits, losses, target = _forced(model, batch, key)
         keep = target != PAD
-        given = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BEGIN)
-        keys = None if key is None else jax.random.split(key, len(source))
-
-        def one(source, given, keep, key):
-            return model(source, given, source_keep=source != PAD, target_keep=keep, key=key)
-
-        logits = jax.vmap(one)(source, given, keep, keys)
-        # Sums of half-precision exponentials lose the tail.
-        logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-        losses = optax.softmax_cross_entropy_with_integer_labels(logits, target)
         if self.smoothing:
             # The cross-entropy of a uniform target is the mean over symbols of that of each.
             uniform = jax.nn.logsumexp(logits, axis=-1) - logits.mean(axis=-1)
@@ -96,8 +90,15 @@ class Transduction(Problem):
         return loss, {"token_accuracy": accuracy}
 
     def answer(self, model: Any, batch: Batch, decoder: Any = None) -> Batch:
-        """{"tokens": [B T]} int32: the best answer of a decoder of `attnlab.decoding`; greedily where None."""
-        return {"tokens": self.answers(model, batch, decoder)["tokens"][:, 0]}
+        """{"tokens": [B T]} int32: the best answer of a decoder of `attnlab.decoding`; greedily where None.
+
+        Besides {"nats": [B]}, what the first references cost, where their likelihood is asked for.
+        """
+        found = {"tokens": self.answers(model, batch, decoder)["tokens"][:, 0]}
+        if self.likelihood:
+            _, losses, target = _forced(model, batch, None)
+            found["nats"] = (losses * (target != PAD)).sum(axis=1)
+        return found
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
         """{"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first."""
@@ -138,7 +139,7 @@ class Transduction(Problem):
         groups = sorted({example.group for example in examples} - {""})
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
         by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
-        return self._score(pairs) | by_group
+        return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 S], "target": [1 T]}, the target all PAD."""
@@ -169,6 +170,13 @@ class Transduction(Problem):
         """Raise DataError where the folder's `vocabulary.json` is not of this data."""
         codecs.check(Path(folder) / "vocabulary.json", {"source": self.source, "target": self.target})
 
+    def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
+        if not all("nats" in answer for answer in answers):
+            return {}
+        nats = sum(float(np.sum(answer["nats"], dtype=np.float64)) for answer in answers)
+        tokens = sum(map(len, self._examples[part][1][: len(self._examined(part, limit))]))
+        return {"perplexity": perplexity(nats, tokens)}
+
     def _score(self, pairs: list[tuple[str, Example]]) -> dict[str, float]:
         references = [[self.target.plain(written(target)) for target in example.targets] for _, example in pairs]
         return self._measure([answer for answer, _ in pairs], references)
@@ -186,12 +194,31 @@ class Transduction(Problem):
         longest = max(map(len, sources + [ids for sides in self._examples.values() for ids in sides[0]]))
         answer = max(max(map(len, targets)), 1 + max(map(len, references)))
         size = self.source.vocabulary.size, self.target.vocabulary.size
-        return Pairs(*size, int(rounded(longest)), int(rounded(answer)))
+        return Pairs(*size, int(rounded(longest)), int(rounded(answer)), joint=self.source == self.target)
 
     def _examined(self, part: str, limit: int | None) -> list[Example]:
         if part not in ("valid", "test") or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
         return self._parts[part][:limit]
+
+
+def _forced(model: Any, batch: Batch, key: Any) -> tuple[Any, Any, Any]:
+    """Of every target symbol, given those before it: all scores [B T V], its cross-entropy in nats; and the targets."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    source, target = jnp.asarray(batch["source"]), jnp.asarray(batch["target"])
+    given = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BEGIN)
+    keys = None if key is None else jax.random.split(key, len(source))
+
+    def one(source, given, keep, key):
+        return model(source, given, source_keep=source != PAD, target_keep=keep, key=key)
+
+    logits = jax.vmap(one)(source, given, target != PAD, keys)
+    # Sums of half-precision exponentials lose the tail.
+    logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
+    return logits, optax.softmax_cross_entropy_with_integer_labels(logits, target), target
 
 
 def _codecs(parts: Parts, units: tuple[Units, ...]) -> tuple[Codec, Codec]:

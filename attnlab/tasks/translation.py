@@ -102,7 +102,7 @@ def _all(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
 def _problem(task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str, read=str.strip) -> Transduction:
     units = (task.units,) if task.joint else (task.units, task.units)
     higher = metric != "word_edit_rate"
-    return Transduction(parts, units, measure, metric, higher, task.buckets, read, task.smoothing)
+    return Transduction(parts, units, measure, metric, higher, task.buckets, read, task.smoothing, likelihood=True)
 
 
 def _grouped(examples: list[Example]) -> list[Example]:

@@ -20,6 +20,7 @@ class Train:
     `accumulate` gradients are averaged before each update. Evaluation and saving happen every so many steps and at
     the end. A lane stops before `steps` once its headline metric on validation reaches `target` (None: none does), or
     after `patience` evaluations in a row that bettered none before them (0: never); the run, once all lanes have.
+    The model that is tested, and loaded later, is the mean of the last `average` checkpoints (0: the last alone).
 
     Raises ValueError, naming the field, for what cannot work.
     """
@@ -37,6 +38,7 @@ class Train:
     save_every: int = 500
     patience: int = 0
     target: float | None = None
+    average: int = 0
 
     def __post_init__(self):
         self._check_kinds()
@@ -45,11 +47,16 @@ class Train:
                 raise ValueError(f"train.{name}={value} must be at least 1")
         if self.steps >= 2**31:
             raise ValueError(f"train.steps={self.steps} must be at most 2³¹−1: steps are counted in 32 bits")
-        for name in ("warmup", "patience"):
+        for name in ("warmup", "patience", "average"):
             if (value := getattr(self, name)) < 0:
                 raise ValueError(f"train.{name}={value} must be 0 or more")
         if self.target is not None and not math.isfinite(self.target):
             raise ValueError(f"train.target={self.target} must be a finite number, or none")
+        if self.average and (self.patience or self.target is not None):
+            early = f"patience={self.patience}" if self.patience else f"target={self.target}"
+            raise ValueError(f"train.average={self.average} needs a last step that is known: leave train.{early} out")
+        if self.average > (saves := -(-self.steps // self.save_every)):
+            raise ValueError(f"train.average={self.average} is more than the {saves} checkpoints that there will be")
         for name in ("weight_decay", "clip"):
             if not (0 <= (value := getattr(self, name)) < math.inf):
                 raise ValueError(f"train.{name}={value} must be a finite number, 0 or more")
@@ -71,7 +78,7 @@ class Train:
 
     def _check_kinds(self) -> None:
         """Refuse values of another kind before they are compared: Python's own words would name no field."""
-        for name in (*COUNTS, "warmup", "patience"):
+        for name in (*COUNTS, "warmup", "patience", "average"):
             _whole(name, getattr(self, name), getattr(self, name))
         for name in ("weight_decay", "clip"):
             _number(name, getattr(self, name), getattr(self, name))

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.training.averaging import chosen, include
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.stopping import judge
 from attnlab.training.trainer import Trainer
@@ -29,9 +30,10 @@ class Interrupted(Exception):
 
 @dataclass
 class Fitted:
-    """What training left: the final state, and the seconds that all of it took, interruptions apart."""
+    """What training left: the final state and models, and the seconds that all of it took, interruptions apart."""
 
     state: Any
+    model: Any  # every lane's: the last, or the mean of the last few
     step: int  # the last one made: fewer than planned where every lane was done before
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
     seconds_per_step: float | None
@@ -62,6 +64,7 @@ def fit(
             with watch.dispatch(count):
                 state, metrics = trainer.advance(state, batches, count)
             step += count
+            state = include(train, state, step)
             rows = _rows(train, step, watch.elapsed()["seconds"], metrics)
             progress.advanced(step, float(np.mean(metrics["loss"])))
             if step % train.evaluate_every == 0 or step == train.steps:
@@ -78,7 +81,7 @@ def fit(
                 checkpoints.save(step, state, watch.elapsed())
             # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], step)
-    return Fitted(state, step, np.asarray(state.died), watch.pace(), **watch.elapsed())
+    return Fitted(state, chosen(train, state, step), step, np.asarray(state.died), watch.pace(), **watch.elapsed())
 
 
 class _Watch:
@@ -139,7 +142,7 @@ def _learning(state: Any) -> bool:
 
 def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
     """Validate every lane into its row."""
-    scores = trainer.evaluate(state, "valid", limit)
+    scores = trainer.evaluate(state.model, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
         row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
     return scores

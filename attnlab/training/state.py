@@ -21,7 +21,8 @@ class State:
     """One lane: its model, its optimiser, its key and rate, the steps done.
 
     `died` and `stopped` are the steps at which it diverged and at which it was done early, −1 where it did or was not;
-    `best` is its best merit on validation so far, `waits` the evaluations since (`attnlab.training.stopping`).
+    `best` is its best merit on validation so far, `waits` the evaluations since (`attnlab.training.stopping`), `mean`
+    the average of its models so far, where one is asked for (`attnlab.training.averaging`).
     """
 
     model: Any
@@ -33,6 +34,7 @@ class State:
     stopped: Int[Array, ""]
     best: Float[Array, ""]
     waits: Int[Array, ""]
+    mean: Any = None
 
     @property
     def alive(self) -> Bool[Array, ""]:
@@ -53,9 +55,9 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
     step, waits = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)
     died, stopped = jnp.full((), -1, jnp.int32), jnp.full((), -1, jnp.int32)
     best = jnp.full((), -jnp.inf, jnp.float32)
-    return State(
-        model, optimiser(train).init(model), jax.random.fold_in(key, 1), rate, step, died, stopped, best, waits
-    )
+    mean = jax.tree.map(jnp.zeros_like, model) if train.average else None
+    memory, key = optimiser(train).init(model), jax.random.fold_in(key, 1)
+    return State(model, memory, key, rate, step, died, stopped, best, waits, mean)
 
 
 def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:

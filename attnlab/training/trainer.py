@@ -67,12 +67,13 @@ class Trainer:
         state, metrics = program(state, batches, np.int32(count))
         return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
-    def evaluate(self, state: lane.State, part: str, limit: int | None = None) -> list[dict[str, float]]:
-        """The metrics of every lane on a part of the data."""
-        answers = []
+    def evaluate(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[dict[str, float]]:
+        """The metrics of every lane's model on a part of the data, answered by a decoder where one is given."""
+        answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
+        what, answers = "answer" if decoder is None else f"answer by {decoder}", []
         for batch in self.problem.examination(part, limit):
-            program = self._compile("answer", jax.vmap(self.problem.answer, (0, None)), (state.model, batch))
-            answers.append(jax.tree.map(np.asarray, program(state.model, batch)))
+            program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
+            answers.append(jax.tree.map(np.asarray, program(model, batch)))
         lanes = range(len(self.train.lanes))
         return [
             self.problem.score(part, [jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers], limit)

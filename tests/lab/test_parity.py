@@ -51,6 +51,23 @@ def test_a_number_beyond_its_limit_is_named_with_its_place():
     assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
 
 
+def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_long():
+    late = {"float32": {256: {"full": 1e-6}, 1024: {"full": 2e-5}}}
+    told = Standing("wild", FORMS, late, unsteady="its centre moves")
+    assert told.complaint == ""
+    assert Standing("wild", FORMS, late).complaint == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
+    early = Standing("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, unsteady="its centre moves")
+    assert early.complaint == "wild: float32 at T=256 (full) 2.0e-05, limit 5.0e-06"
+    far = Standing("wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, unsteady="its centre moves")
+    assert [str(breach) for breach in far.breaches] == [
+        "float32 at T=1024 (full) 2.0e-01, limit 1.0e-01", "float32 at T=1024 (causal) nan, limit 1.0e-01"
+    ]  # fmt: skip
+    text = shown(GOOD, told, lengths=(256, 1024))
+    assert "~2e-5" in text
+    assert "~ limit 0.1, wild: its centre moves" in text
+    assert "✗2e-1" in shown(far, lengths=(256, 1024)).replace("✗nan", "✗2e-1")
+
+
 @pytest.mark.parametrize("value", [NAN, float("inf")])
 def test_what_is_not_a_number_breaks_every_limit(value):
     assert len(changed(float32={64: {"full": value, "causal": None}}).breaches) == 1

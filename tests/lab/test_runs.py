@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.files import DataError
+from attnlab.decoding import Beam, Sample
 from attnlab.lab import load, run
 from attnlab.lab.describe import describe
 from attnlab.lab.folder import RunFolder
@@ -20,6 +21,8 @@ from attnlab.lab.progress import Plain
 from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, change, over
 from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Retriever
+from attnlab.tasks.associations import Associations
 from attnlab.training.checkpoints import CheckpointError
 from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
@@ -87,6 +90,33 @@ def test_a_trained_run_loads_and_answers(finished):
     assert found["answer"] == problem.tell(answer)
     assert found["source"] == ["1", "2", "3"]
     assert np.shape(found["map"]) == (len(found["target"]), 3)
+
+
+def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
+    experiment = replace(change(EXPERIMENT, **{"train.average": 2, "train.seeds": 1}), decoder=Beam(size=2))
+    run(Study(experiment, name="beam"), tmp_path)
+    result = RunFolder(tmp_path / "beam" / "base").read("result")
+    model, problem = load(tmp_path / "beam" / "base")
+    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.examination("test")]
+    assert {name: metric["values"] for name, metric in result["metrics"].items()} == {
+        name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("decoder", "task", "line"),
+    [
+        (Sample(), EXPERIMENT.task, "key=None: Sample.* draws symbols"),
+        (Softmax(), EXPERIMENT.task, r"decoder=Softmax\(.* must be a decoder, such as those of attnlab.DECODERS"),
+        (Beam(), Associations(keys=4), "decoder=Beam.*not answered symbol by symbol; leave it out"),
+    ],
+    ids=["draws", "none", "not-decoded"],
+)
+def test_a_decoder_that_cannot_answer_is_refused_before_anything_trains(tmp_path, decoder, task, line):
+    model = EXPERIMENT.model if task is EXPERIMENT.task else Retriever()
+    with pytest.raises(ValueError, match=line):
+        run(Study(replace(EXPERIMENT, task=task, model=model, decoder=decoder)), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_altered_checkpoint_is_refused(finished, tmp_path):

@@ -247,6 +247,22 @@ def test_what_cannot_work_is_refused_when_it_is_built(fields, line):
         Transformer(**(SMALL | fields))
 
 
+def test_one_table_embeds_both_sides_where_an_id_means_the_same_on_both():
+    shape = Pairs(9, 9, 8, 6, joint=True)
+    shared, two = (jax.eval_shape(lambda c=c: c.create(jax.random.key(0), shape)) for c in (
+        Transformer(**SMALL, shared=True, tied=True), Transformer(**SMALL, tied=True)
+    ))  # fmt: skip
+    count = lambda model: sum(x.size for x in jax.tree.leaves(model))
+    assert count(two) - count(shared) == 9 * 8
+    model = filled(Transformer(**SMALL, shared=True), shape)
+    table = gradients(model).target.table[...]
+    # 3 stands in the source alone, 1 in the target alone, 7 in neither.
+    assert np.abs(table[3]).max() > 0 < np.abs(table[1]).max()
+    np.testing.assert_array_equal(table[7], 0)
+    with pytest.raises(ValueError, match=r"model\.shared=True needs one vocabulary of both sides"):
+        Transformer(**SMALL, shared=True).create(jax.random.key(0), SHAPE)
+
+
 @pytest.mark.parametrize(
     ("field", "line"),
     [

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.files import DataError
-from attnlab.tasks.reverse import Reverse
+from attnlab.tasks.reverse import Copy, Reverse
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +41,27 @@ def test_the_answers_are_the_reversals(problem):
 def test_what_cannot_be_names_the_field(field):
     with pytest.raises(ValueError, match=rf"task\.{field}=0 must be a whole number"):
         Reverse(**{field: 0})
+
+
+def test_copies_are_copies_and_both_are_scored_by_what_was_taught_and_what_is_longer():
+    sizes = {
+        "train_examples": 20,
+        "valid_examples": 9,
+        "test_examples": 9,
+        "train_longest": 4,
+        "longest": 8,
+        "symbols": 3,
+    }
+    copy, backwards = Copy(**sizes).load(), Reverse(**sizes, metric="bleu").load()
+    (batch,) = copy.examination("valid")
+    for source, target in zip(batch["source"], batch["target"], strict=True):
+        assert copy.target.decode(target.tolist()) == copy.source.decode(source.tolist())
+    answers = [{"tokens": batch["target"]}]
+    assert copy.score("valid", answers) == {
+        name: pytest.approx(1) for name in ("exact_match", "bleu", "exact_match.1-4", "exact_match.5+")
+    }
+    assert backwards.metric == "bleu"
+    assert {"exact_match", "bleu", "bleu.1-4", "bleu.5+"} == set(backwards.score("valid", answers))
+    assert copy.fingerprint != backwards.fingerprint
+    with pytest.raises(ValueError, match=r"task\.metric='bleo' is not known; nearest: 'bleu'"):
+        Reverse(metric="bleo")

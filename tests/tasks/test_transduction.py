@@ -389,3 +389,16 @@ def test_the_best_answer_of_a_decoder_is_taken():
     assert many["tokens"].shape[:2] == (3, 2)
     np.testing.assert_array_equal(tiny.answer(model, batch, Beam(size=2))["tokens"], many["tokens"][:, 0])
     np.testing.assert_array_equal(tiny.answer(model, batch)["tokens"], many["tokens"][:, 0])
+
+
+def test_the_likelihood_of_references_is_what_teacher_forcing_gives_them():
+    parts = {"train": copies("abcd"), "valid": copies("abcd", "ba"), "test": copies("abc")}
+    asked = problem(parts, likelihood=True)
+    (batch,) = asked.examination("valid")
+    for scale in (0.0, 3.0):
+        answer = asked.answer(Copier(scale), batch)
+        # A symbol's: of seven, the right one at that height.
+        cost = np.log(np.exp(scale) + 6) - scale
+        np.testing.assert_allclose(answer["nats"], [5 * cost, 3 * cost], rtol=1e-5)
+        assert asked.score("valid", [answer])["perplexity"] == pytest.approx(np.exp(cost))
+    assert "nats" not in problem(parts).answer(Copier(), batch)

@@ -40,6 +40,9 @@ def test_ones_own_files_in_any_units(own, units, joint):
         "word_edit_rate": 0,
         "exact_match": 1,
     }
+    with_nats = problem.score("test", [answers[0] | {"nats": np.array([np.log(2) * 4, 0, 0])}])
+    tokens = np.sum(batch["target"] != 0)
+    assert with_nats["perplexity"] == pytest.approx(2 ** (4 / tokens))
     assert problem.tell({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
     assert problem.notes == tuple(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test"))
 

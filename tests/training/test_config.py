@@ -19,6 +19,7 @@ def test_lanes_are_every_seed_at_every_rate():
         ("warmup", -1), ("weight_decay", -0.1), ("clip", math.nan), ("learning_rate", math.nan), ("learning_rate", 0.0),
         ("learning_rate", (1e-3, math.inf)), ("learning_rate", ()), ("learning_rate", (1e-3, 1e-3)),
         ("seeds", 0), ("seeds", ()), ("seeds", (1, 1)), ("seeds", (2**32,)), ("seeds", (-1,)),
+        ("average", -1), ("average", 3),
         ("steps", 2**31), ("learning_rate", 1e-39), ("learning_rate", (1e-3, 3.5e38)), ("seeds", -1),
     ],
 )  # fmt: skip
@@ -40,6 +41,12 @@ def test_what_cannot_work_is_refused_naming_the_field(field, value):
 def test_what_is_of_another_kind_is_refused_naming_the_field(field, value, wanted):
     with pytest.raises(ValueError, match="^" + re.escape(f"train.{field}={value!r} must be {wanted}")):
         Train(**{field: value})
+
+
+@pytest.mark.parametrize("early", [{"patience": 2}, {"target": 0.5}], ids=["patience", "target"])
+def test_a_mean_of_the_last_checkpoints_needs_a_last_step(early):
+    with pytest.raises(ValueError, match=r"train.average=2 needs a last step that is known: leave train\.\w+=\S+ out"):
+        Train(average=2, **early)
 
 
 @pytest.mark.parametrize("seeds", [0, -1])

@@ -1,0 +1,28 @@
+"""Scores: does it matter how a recurrent decoder compares its state with what it reads?
+
+Claim: on dates all scores that see the source learn to read it; location, which sees the state alone, lags behind.
+Command: attnlab run experiments/scores.py
+Minutes on two cores: not yet measured.
+Expected: exact match on the test dates; not yet measured.
+
+Luong's global attention (Luong, Pham, Manning 2015, section 3.1) with each of `attnlab.SCORES`; a GRU of 64, the
+encoder in both directions.
+"""
+
+from attnlab.lab.study import Experiment, Study, over
+from attnlab.mechanisms import Softmax
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.ops.score import SCORES
+from attnlab.tasks.dates import Dates
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Dates(),
+        model=Seq2Seq(width=64, cell="gru", bidirectional=True, attention="luong"),
+        train=Train(steps=1500, batch_size=64, learning_rate=3e-3, warmup=100, seeds=3),
+    ),
+    over("model.mechanism", **{name: Softmax(score=score) for name, score in SCORES.items()}),
+    question="Does it matter how a recurrent decoder compares its state with what it reads?",
+    quick={"task.buckets": 1, "train.steps": 16, "train.warmup": 4, "train.seeds": 1},
+)
