@@ -153,7 +153,44 @@ def _run_options(parser: Parser) -> None:
 
 def _sample_options(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/softmax")
-    parser.add_argument("--input", metavar="TEXT", required=True, help="what the model is given")
+    add = parser.add_argument
+    add("--input", metavar="TEXT", required=True, help="what the model is given")
+    _decoding_options(parser)
+    add("--best", metavar="N", type=_whole, help="the N best answers; without the others, those of a beam")
+    add("--html", metavar="FILE.html", type=Path, help="a page of the answers and of every layer's and head's map")
+
+
+def _translate_options(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/multi30k/softmax")
+    _decoding_options(parser)
+    add = parser.add_argument
+    add("--batch", metavar="N", type=_whole, default=32, help="at most N lines are answered together (32)")
+    add("--longer", metavar="{refuse,truncate}", default="refuse", help="lines longer than the model was made for")
+    add("--unknown", metavar="{refuse,skip}", default="refuse", help="symbols never seen in training")
+
+
+def _decoding_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--beam", metavar="N", type=_whole, help="search with a beam of N (without a word: as the run's test did)")
+    add("--penalty", metavar="A", type=_number, help="a beam's length penalty: its scores by ((5 + tokens) / 6)^A")
+    add("--temperature", metavar="X", type=_number, help="draw, from softmax(scores / X)")
+    add("--top-k", metavar="N", type=_whole, help="draw among the N likeliest symbols")
+    add("--top-p", metavar="P", type=_number, help="draw among the likeliest symbols that have the probability P")
+    add("--seed", metavar="N", type=_whole, help="what is drawn (0)")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number") from None
 
 
 def _measured(parser: Parser) -> None:
@@ -214,7 +251,16 @@ VERBS = {
         lambda parser: parser.add_argument("runs", metavar="RUNS", type=Path),
     ),
     "sample": Verb(
-        "RUN --input TEXT", "decode with a trained model; shows its attention", verbs.sample, _sample_options
+        "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] …",
+        "decode with a trained model; shows its attention",
+        verbs.sample,
+        _sample_options,
+    ),
+    "translate": Verb(
+        "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] … < in > out",
+        "a line out for each line in, as they come; empty for an empty or blank one, and for a refused one (exit 3)",
+        verbs.translate,
+        _translate_options,
     ),
     "parity": Verb(
         "[NAMES] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}]",

@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -68,7 +69,7 @@ def tree(folder):
 
 FILE = "experiments/small.py"
 MALFORMED = [
-    ([], 2, "say what to do: list, show, run, report, sample, parity, bench, data"),
+    ([], 2, "say what to do: list, show, run, report, sample, translate, parity, bench, data"),
     (["rnu", FILE], 2, "'rnu' is no verb; nearest: 'run'; known: list, show"),
     (["--verison"], 2, "--verison is no option; nearest: '--version'"),
     (["-q"], 2, "-q is no option"),
@@ -132,6 +133,11 @@ MALFORMED = [
     (["sample", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it would hold experiment.json"),
     (["sample", "runs/x"], 2, "the following arguments are required: --input"),
     (["sample", "--input", "x"], 2, "the following arguments are required: RUN"),
+    (["translate"], 2, "the following arguments are required: RUN"),
+    (["translate", "runs/x"], 4, "runs/x is not a run folder; it would hold experiment.json"),
+    (["translate", "runs/x", "--batch", "two"], 2, "argument --batch: 'two' must be a whole number"),
+    (["translate", "runs/x", "--temperature", "warm"], 2, "argument --temperature: 'warm' must be a number"),
+    (["translate", "runs/x", "--best", "2"], 2, "attnlab translate takes no '--best'"),
     (["data", "cmudcit"], 2, "data='cmudcit' is not known; nearest: 'cmudict'"),
 ]
 
@@ -336,18 +342,86 @@ def test_report(runs, capsys, fake, folder):
     assert capsys.readouterr().out == "report: runs/small/report.html\n"
 
 
-def test_sample(runs, capsys, fake):
-    fake(
-        "attnlab.lab.look",
-        sample=lambda run, text: {
-            "answer": "21",
-            "source": list(text),
-            "target": ["2", "1"],
-            "map": [[0, 1], [1, 0]],
-        },
-    )
+@pytest.fixture
+def sampled(monkeypatch):
+    """`sample` with nothing loaded: what it was asked."""
+    calls = []
+
+    def sample(run, text, asked):
+        calls.append(asked)
+        symbols = {"source": list(text), "target": ["2", "1"]}
+        map = [[0, 1], [1, 0]]
+        return {"answer": "21", "answers": [], "decoder": None, **symbols, "map": map, "layers": [[map]]}
+
+    monkeypatch.setattr("attnlab.lab.look.sample", sample)
+    return calls
+
+
+def test_sample(runs, capsys, sampled):
     assert main(["sample", "runs/small/softmax", "--input", "12"]) == 0
     assert capsys.readouterr().out == "21\n\n  12\n2  █\n1 █\n"
+    assert sampled[0].said == []
+
+
+def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
+    options = ["--beam", "4", "--penalty", "0.6", "--best", "2", "--html", "page.html"]
+    assert main(["sample", "runs/small/softmax", "--input", "12", *options]) == 0
+    assert sampled[0].said == ["--beam 4", "--penalty 0.6", "--best 2"]
+    assert capsys.readouterr().out.endswith("\nalignment: page.html\n")
+    assert "small/softmax" in Path("page.html").read_text()
+    draws = ["--temperature", "0.5", "--top-k", "3", "--top-p", "0.9", "--seed", "7"]
+    assert main(["sample", "runs/small/softmax", "--input", "12", *draws]) == 0
+    assert sampled[1].said == ["--temperature 0.5", "--top-k 3", "--top-p 0.9", "--seed 7"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--beam", "2", "--top-k", "3"], "--beam 2 asks for a beam and --top-k 3 for draws: give one of them"),
+        (["--beam", "0"], "--beam 0: size=0 must be at least 1"),
+        (["--seed", "1"], "--seed 1 is for draws, and there are none"),
+        (["--html", "page.pdf"], "--html page.pdf must end in .html"),
+        (["--html", "no/page.html"], "--html no/page.html: there is no folder no"),
+    ],
+)
+def test_what_cannot_be_sampled_gives_one_line(runs, here, capfd, sampled, options, words):
+    before = tree(here)
+    assert main(["sample", "runs/small/softmax", "--input", "12", *options]) == 2
+    shown = capfd.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert shown.err.startswith(f"attnlab: error: {words}")
+    assert (sampled, tree(here)) == ([], before)
+
+
+def test_a_page_that_cannot_be_written(runs, capfd, sampled):
+    assert main(["sample", "runs/small/softmax", "--input", "12", "--html", "/proc/page.html"]) == 4
+    shown = capfd.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert shown.err.startswith("attnlab: error: /proc/page.html: ")
+
+
+def test_translate(runs, capsys, fake, monkeypatch):
+    calls = []
+
+    def stream(translator, source, sink, tell):
+        sink.write(source.read().upper())
+        tell("2 lines")
+        return 3
+
+    fake("attnlab.lab.translate", Translator=lambda *given: calls.append(given), stream=stream)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("ä\nb\n".encode())))
+    options = ["--top-k", "2", "--batch", "8", "--longer", "truncate", "--unknown", "skip"]
+    assert main(["translate", "runs/small/linear", *options]) == 3
+    shown = capsys.readouterr()
+    assert shown.err == "attnlab: 2 lines\n"
+    ((run, asked, *rest),) = calls
+    assert (run, asked.said, rest) == (Path("runs/small/linear"), ["--top-k 2"], [8, "truncate", "skip"])
+
+
+def test_translate_without_standard_input(runs, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(["translate", "runs/small/linear"]) == 2
+    assert capsys.readouterr().err.startswith("attnlab: error: standard input is closed")
 
 
 def test_sample_of_a_study_names_its_runs(runs, capsys):
@@ -357,10 +431,12 @@ def test_sample_of_a_study_names_its_runs(runs, capsys):
     )
 
 
-def test_sample_takes_an_input_that_looks_like_an_option(runs, fake, capsys):
-    fake("attnlab.lab.look", sample=lambda run, text: {"answer": text})
-    assert main(["sample", "runs/small/linear", "--input=--help"]) == 0
-    assert capsys.readouterr().out == "--help\n"
+def test_sample_takes_an_input_that_looks_like_an_option(runs, sampled, capsys):
+    assert main(["sample", "runs/small/linear", "--input=-2"]) == 0
+    assert capsys.readouterr().out == "21\n\n  -2\n2  █\n1 █\n"
+    # The map does not fit it, which shows that it was taken.
+    assert main(["sample", "runs/small/linear", "--input=--help"]) == 2
+    assert "6 columns" in capsys.readouterr().err
 
 
 def test_data(fake, capsys):

@@ -1,4 +1,4 @@
-"""One example through a trained model: its answer, and where its attention went."""
+"""One example through a trained model: its answers, and where its attention went."""
 
 from __future__ import annotations
 
@@ -11,27 +11,74 @@ import numpy as np
 
 from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
-from attnlab.lab.loading import trained
-from attnlab.tasks.base import Batch, Pairs, Problem
+from attnlab.decoding import Beam, Decoder
+from attnlab.lab.answering import Answerer, Asked, DivergedError, one_line
+from attnlab.lab.loading import Trained, trained
+from attnlab.lab.shade import draw
+from attnlab.tasks.base import Batch, Problem
 
 
-def sample(run: str | Path, text: str) -> dict[str, Any]:
-    """What the trained model of a run makes of `text`: {"answer", "source", "target", "map" [T][S]}.
+def sample(run: str | Path, text: str, asked: Asked = Asked()) -> dict[str, Any]:
+    """What the trained model of a run makes of `text`, in the way asked for; what it draws is what `translate` draws
+    for a first line of this text.
 
-    The map is the cross-attention of the last layer, the mean over its heads; where no sequence is read by another
-    there is none. Raises DataError for symbols never seen.
+    {"answer", "answers" (each an `Answer`, the best first), "decoder", "source", "target" (symbols of the best),
+    "map" [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best answer, the
+    mean over its heads; of a model without, both are None. What is not answered symbol by symbol has no "answers",
+    no decoder and no map. Raises DataError for symbols never seen, DivergedError where the model answers NaN,
+    ValueError for a way of decoding where nothing is decoded.
     """
     found = trained(run)
+    asked.check(found.problem)
     batch = found.problem.ask(text)
-    answer = jax.jit(found.problem.answer)(found.model, batch)
-    if not isinstance(found.problem.shape, Pairs):
-        return {"answer": found.problem.tell(answer), **found.problem.tokens(batch), "map": None}
-    seen = look(found.experiment.model, found.model, found.problem, batch, answer)
-    told = {"answer": found.problem.tell(answer)}
+    if not found.problem.decodes:
+        answer = jax.jit(found.problem.answer)(found.model, batch)
+        told = {"answer": one_line(found.problem.tell(answer)), "answers": [], "decoder": None}
+        return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
+    return _decoded(found, batch, asked)
+
+
+def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
+    answerer = Answerer(found, asked)
+    answers = answerer(batch["source"], np.ones(1))[0]
+    if np.isnan(answers[0].score):
+        raise DivergedError("the model's numbers are not finite on this input")
+    best = {"tokens": answers[0].tokens[None]}
+    told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
+    seen = look(found.experiment.model, found.model, found.problem, batch, best)
     if seen is None:
-        return {**told, **found.problem.tokens(batch), "map": None}
+        symbols = found.problem.tokens({"source": batch["source"], "target": best["tokens"]})
+        return {**told, **symbols, "map": None, "layers": None}
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
-    return {**told, "source": seen["source"], "target": seen["target"], "map": last.tolist()}
+    shown = {name: seen[name] for name in ("source", "target", "layers")}
+    return {**told, **shown, "map": last.tolist()}
+
+
+def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
+    """What `sample` found, for a terminal so wide: the best answer, where there are several all of them, the map."""
+    shown = [found["answer"]]
+    if len(found["answers"]) > 1:
+        wide = len(str(len(found["answers"])))
+        ranked = enumerate(found["answers"], start=1)
+        shown += ["", scored(found["decoder"])]
+        shown += [
+            f"{n:>{wide}}  {answer.score:9.3f}  {answer.text}{'' if answer.finished else ' …'}" for n, answer in ranked
+        ]
+        if not all(answer.finished for answer in found["answers"]):
+            shown += [UNFINISHED]
+    if found["map"] is not None:
+        shown += ["", *draw(found["source"], found["target"], found["map"], width)]
+    return shown
+
+
+UNFINISHED = "…: the model had not come to an end where its answers must"
+
+
+def scored(decoder: Decoder) -> str:
+    """What the scores of a decoder's answers are."""
+    penalty = decoder.penalty if isinstance(decoder, Beam) else 0
+    divided = f", divided by ((5 + tokens) / 6)^{penalty:g}" if penalty else ""
+    return f"log-probability in nats{divided}"
 
 
 def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any] | None:

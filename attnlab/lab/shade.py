@@ -12,8 +12,8 @@ SHADES = " ░▒▓█"
 def draw(source: Sequence[str], target: Sequence[str], weights, width: int | None = None) -> list[str]:
     """The map [.. T S] as lines, leading axes (layers, heads) averaged; darkest is the largest weight.
 
-    Columns are as wide as their characters are on a terminal. Where all of them are wider than `width` cells,
-    the map continues below.
+    Columns are as wide as their symbols are on a terminal, with a blank between them where one is longer than a
+    character. Where all of them are wider than `width` cells, the map continues below.
     Raises ValueError for a map of another shape.
     """
     weights = np.asarray(weights, float)
@@ -22,26 +22,29 @@ def draw(source: Sequence[str], target: Sequence[str], weights, width: int | Non
     if weights.shape != (len(rows), len(columns)):
         raise ValueError(f"a map of shape {weights.shape} does not fit {len(rows)} rows and {len(columns)} columns")
     shades = _shades(weights)
+    between = " " if any(len(c) > 1 for c in source) else ""
     margin = max(map(cell_len, rows), default=0)
     lines = []
-    for start, stop in _blocks([cell_len(c) for c in columns], None if width is None else width - margin - 1):
+    room = None if width is None else width - margin - 1 + len(between)
+    for start, stop in _blocks([cell_len(c) + len(between) for c in columns], room):
         lines += [""] if lines else []
-        lines.append(" " * (margin + 1) + "".join(columns[start:stop]))
+        lines.append(" " * (margin + 1) + between.join(columns[start:stop]))
         for row, shaded in zip(rows, shades, strict=True):
             cells = (shaded[n] * cell_len(columns[n]) for n in range(start, stop))
-            lines.append((row + " " * (margin - cell_len(row)) + " " + "".join(cells)).rstrip())
+            lines.append((row + " " * (margin - cell_len(row)) + " " + between.join(cells)).rstrip())
     return lines
 
 
-def visible(character: str) -> str:
-    """A character that takes a cell: a blank as ␣, a mark that combines on a dotted circle."""
-    if character.isspace():
-        return "␣"
-    if character and combining(character[0]):
-        character = "◌" + character
-    if not character.isprintable() or cell_len(character) == 0:
-        return "·"
-    return character
+def visible(symbol: str) -> str:
+    """A symbol that takes a cell: a blank as ␣, a mark that combines on a dotted circle, what cannot be seen as ·.
+
+    >>> visible(" "), visible(" dog"), visible("\u0301"), visible("\x1b[m")
+    ('␣', '␣dog', '◌́', '·[m')
+    """
+    symbol = "".join("␣" if c.isspace() else c if c.isprintable() else "·" for c in symbol)
+    if symbol and combining(symbol[0]):
+        symbol = "◌" + symbol
+    return symbol if cell_len(symbol) else "·"
 
 
 def _shades(weights: np.ndarray) -> list[list[str]]:

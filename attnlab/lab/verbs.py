@@ -97,17 +97,46 @@ def report(options: argparse.Namespace) -> int:
 
 
 def sample(options: argparse.Namespace) -> int:
-    """One answer of a trained model, and where it looked."""
+    """The answers of a trained model to one input, and where it looked."""
     _check_run(options.run)
-    from attnlab.lab.look import sample
-    from attnlab.lab.shade import draw
+    asked = _asked(options)
+    from attnlab.lab.look import lines, sample
 
-    found = sample(options.run, options.input)
-    print(found["answer"])
-    if found.get("map") is not None:
-        width = os.get_terminal_size().columns if sys.stdout.isatty() else None
-        print("\n".join(["", *draw(found["source"], found["target"], found["map"], width)]))
+    if options.html is not None:
+        from attnlab.lab.report.alignment import check
+
+        check(options.html)
+    found = sample(options.run, options.input, asked)
+    if options.html is not None:
+        from attnlab.lab.report.alignment import write
+
+        write(options.html, found, options.input, options.run)
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    print("\n".join(lines(found, width)))
+    if options.html is not None:
+        print(f"alignment: {options.html}")
     return 0
+
+
+def translate(options: argparse.Namespace) -> int:
+    """A line out for each line in."""
+    _check_run(options.run)
+    asked = _asked(options)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed: the lines to translate come from there")
+    from attnlab.lab.translate import Translator, stream
+
+    translator = Translator(options.run, asked, options.batch, options.longer, options.unknown)
+    tell = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
+    return stream(translator, sys.stdin.buffer, sys.stdout.buffer, tell)
+
+
+def _asked(options: argparse.Namespace):
+    from dataclasses import fields
+
+    from attnlab.lab.answering import Asked
+
+    return Asked(**{field.name: getattr(options, field.name, None) for field in fields(Asked)})
 
 
 def data(options: argparse.Namespace) -> int:

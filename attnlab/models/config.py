@@ -23,7 +23,8 @@ class Layers:
 
     `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width.
     `norm_first` is pre-norm. `tied` scores outputs against the embedding. `biases` False leaves linear maps without.
-    `dtype` is what it computes in; parameters are float32.
+    `dtype` is what it computes in; parameters are float32. `remat` computes each layer again in the backward pass: for
+    deep stacks and long sequences, which would not fit otherwise.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -43,6 +44,7 @@ class Layers:
     biases: bool = True
     initialiser: Literal["gaussian", "xavier", "kaiming"] = "xavier"
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    remat: bool = False
 
     def __post_init__(self):
         check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)

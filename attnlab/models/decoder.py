@@ -70,7 +70,7 @@ class Decoder(nnx.Module):
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, keep, position, memory, key)
-        x, looks = climb(self.decoder, x, step, keys[1], position.before(i, table))
+        x, looks = climb(self.decoder, x, step, keys[1], position.before(i, table), remat=self.config.remat)
         return self._score(x), looks
 
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:

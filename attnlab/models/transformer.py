@@ -89,7 +89,7 @@ class TransformerNetwork(Decoder):
         symbols = self.target if self.source is None else self.source
         x = self.embed(symbols, source, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, source_keep, position, key)
-        x, seen = climb(self.encoder, x, step, keys[1], position.before(i, table))
+        x, seen = climb(self.encoder, x, step, keys[1], position.before(i, table), remat=self.config.remat)
         return (x if self.encoded is None else self.encoded(x)), seen
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:

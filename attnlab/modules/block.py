@@ -156,6 +156,9 @@ def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layer
     return jax.vmap(create)(jnp.stack([child(key, str(n)) for n in range(layers)]))
 
 
+SHORT = 4  # layers of which each is compiled by itself: a loop would cost more than it saves
+
+
 def climb(
     layers: nnx.Module,
     x: Float[Array, "T D"],
@@ -163,11 +166,12 @@ def climb(
     key: PRNGKeyArray | None,
     before: Float[Array, "L T D"] | None = None,
     *per_layer: Any,
+    remat: bool = False,
 ):
     """Scan `step(layer, x, key, *per_layer) -> (x, out)` up the layers; answers (x, outs).
 
-    `before` is added to x before each layer. Each layer is recomputed in the backward pass: on a CPU this costs less
-    than fetching what it stored.
+    `before` is added to x before each layer. `remat` computes each layer again in the backward pass, which then needs
+    the memory of one layer, and a tenth more time.
     """
     count = jax.tree.leaves(layers)[0].shape[0]
     keys = None if key is None else jax.random.split(key, count)
@@ -176,8 +180,10 @@ def climb(
         layer, key, place, rest = here
         return step(layer, x if place is None else x + place.astype(x.dtype), key, *rest)
 
-    # Inside a scan nothing can be shared with the forward pass anyway.
-    return jax.lax.scan(jax.checkpoint(up, prevent_cse=False), x, (layers, keys, before, per_layer))
+    # What is unrolled must be kept from being shared with the forward pass; inside a loop nothing is.
+    unroll = count <= SHORT
+    up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
+    return jax.lax.scan(up, x, (layers, keys, before, per_layer), unroll=unroll)
 
 
 def _keys(key: PRNGKeyArray | None, count: int) -> Any:

@@ -57,7 +57,7 @@ class Transduction(Problem):
     ):
         _refuse_empty(parts)
         self.metric, self.higher, self.smoothing, self.likelihood = metric, higher, smoothing, likelihood
-        self._parts, self._read, self._measure = parts, read, measure
+        self._parts, self.read, self._measure = parts, read, measure
         self.source, self.target = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
         sources = [self.source.encode(written(source)) for source, _ in pairs]
@@ -143,7 +143,7 @@ class Transduction(Problem):
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 S], "target": [1 T]}, the target all PAD."""
-        ids = self.source.encode(self._read(text))
+        ids = self.source.encode(self.read(text))
         if not ids:
             raise DataError(f"the input {text!r} is empty")
         width = max(self.shape.source_length, int(rounded(len(ids))))

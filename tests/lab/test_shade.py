@@ -35,6 +35,18 @@ def test_characters_of_no_width_are_made_visible():
     assert cell_len(lines[0]) == cell_len(lines[1]) == 4
 
 
+def test_symbols_of_several_characters_are_set_apart():
+    assert visible(" dog") == "␣dog"
+    assert visible("a\x1b[m") == "a·[m"
+    assert draw([" the", " dog", "s"], ["les", "∎"], [[1, 0, 0.5], [0, 1, 0]]) == [
+        "    ␣the ␣dog s",
+        "les ████      ▒",
+        "∎        ████",
+    ]
+    assert draw(["ab", "cd"], "x", [[1.0, 1.0]], width=7) == ["  ab cd", "x ██ ██"]
+    assert draw(["ab", "cd"], "x", [[1.0, 1.0]], width=6) == ["  ab", "x ██", "", "  cd", "x ██"]
+
+
 def test_what_is_wider_than_the_terminal_goes_on_below():
     lines = draw("abcdef", "x", [[1.0] * 6], width=5)
     assert lines == ["  abc", "x ███", "", "  def", "x ███"]

@@ -247,6 +247,15 @@ def test_what_cannot_work_is_refused_when_it_is_built(fields, line):
         Transformer(**(SMALL | fields))
 
 
+@pytest.mark.parametrize("layers", [2, 5], ids=["unrolled", "looped"])
+def test_computing_layers_again_in_the_backward_pass_changes_nothing(layers):
+    stored, again = (gradients(made(layers=layers, remat=remat)) for remat in (False, True))
+    for one, other in zip(jax.tree.leaves(stored), jax.tree.leaves(again), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    text = str(jax.make_jaxpr(gradients)(made(layers=layers, remat=True)))
+    assert "checkpoint" in text or "remat" in text
+
+
 def test_one_table_embeds_both_sides_where_an_id_means_the_same_on_both():
     shape = Pairs(9, 9, 8, 6, joint=True)
     shared, two = (jax.eval_shape(lambda c=c: c.create(jax.random.key(0), shape)) for c in (

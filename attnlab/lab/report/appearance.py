@@ -75,6 +75,9 @@ td{white-space:nowrap}
 td.state{text-align:left;color:var(--ink-2);white-space:normal}
 .tight th,.tight td{padding-top:.28rem;padding-bottom:.28rem}
 .tight tbody th{font-weight:400}
+.answers{width:auto}
+.answers tbody th{min-width:0}
+.answers td.text,.answers th:last-child{text-align:left;white-space:normal;overflow-wrap:anywhere}
 .facts{width:auto}
 .facts th{font-weight:400;color:var(--ink-2)}
 .facts td{white-space:normal;overflow-wrap:anywhere}
@@ -97,6 +100,7 @@ figcaption{font-size:.9rem;margin-bottom:.35rem}
 .heads{flex:1 1 26rem;display:grid;grid-template-columns:repeat(var(--heads),1fr);gap:.7rem .9rem;
   padding-top:1.2rem}
 .heads figure{max-width:14rem}
+h3+.heads{padding-top:0}
 .heads svg{width:100%}
 .heads figcaption{font-size:.78rem;color:var(--ink-2);margin:0 0 .15rem}
 .ramp{display:flex;flex-wrap:wrap;gap:.2rem .9rem;margin:.6rem 0}

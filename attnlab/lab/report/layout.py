@@ -1,10 +1,30 @@
-"""Parts that every section of the page is put together from."""
+"""What pages are put together from."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from attnlab.lab.report.appearance import STYLE
 from attnlab.lab.report.markup import Markup, join, tag
+
+# Nothing may be fetched and nothing runs, whatever a name or a file tries to put into the page.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def document(title: str, *parts: Any) -> str:
+    """A page of these parts as HTML: one file that needs no other."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="attnlab"),
+        tag("title", f"{title} · attnlab"),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Markup(STYLE)),
+    )
+    return "<!doctype html>\n" + tag("html", head, tag("body", tag("main", join(*parts))), lang="en") + "\n"
 
 
 def section(heading: str, *children: Any, class_: str | None = None) -> Markup:

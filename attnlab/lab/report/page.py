@@ -7,11 +7,7 @@ from pathlib import Path
 from attnlab.lab.jsonfile import write_whole
 from attnlab.lab.outcome import Outcome, outcomes
 from attnlab.lab.report import looking, making, sections
-from attnlab.lab.report.appearance import STYLE
-from attnlab.lab.report.markup import Markup, join, tag
-
-# Nothing may be fetched and nothing runs, whatever a name or a file tries to put into the page.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+from attnlab.lab.report.layout import document
 
 
 def report(folder: str | Path) -> Path:
@@ -28,7 +24,8 @@ def report(folder: str | Path) -> Path:
 
 def page(found: list[Outcome], study: str) -> str:
     """The whole page as HTML."""
-    parts = (
+    return document(
+        study,
         sections.opening(found, study),
         sections.findings(found),
         sections.numbers(found),
@@ -37,15 +34,3 @@ def page(found: list[Outcome], study: str) -> str:
         looking.maps(found),
         making.making(found),
     )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="attnlab"),
-        tag("title", f"{study} · attnlab"),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Markup(STYLE)),
-    )
-    return "<!doctype html>\n" + tag("html", head, tag("body", tag("main", join(*parts))), lang="en") + "\n"

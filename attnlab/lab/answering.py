@@ -1,0 +1,148 @@
+"""The decoder that a person asks for, and the answers it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from attnlab.data.vocabulary import END
+from attnlab.decoding import Beam, Decoder, Greedy, Sample
+from attnlab.lab.loading import Trained
+from attnlab.tasks.base import Problem
+
+BEAM, DRAWS = ("beam", "penalty"), ("temperature", "top_k", "top_p")
+
+
+class DivergedError(ArithmeticError):
+    """A model that answered what is no number: which answer is best is unknown."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How answers are to be decoded, as the options of the command line say; None is what was not said.
+
+    `beam` (its size) and `penalty` ask for a beam; `temperature`, `top_k` and `top_p` for draws, which `seed` fixes
+    (0). `best` is how many answers; more than one, with none of the others, are those of a beam wide enough. What is
+    not said of a beam is as in the run's own, else as in `Beam`. Where nothing is said the run's own decoder answers.
+
+    Raises ValueError naming the options where they ask for both kinds, for what cannot work, or for what would not
+    be looked at.
+    """
+
+    beam: int | None = None
+    penalty: float | None = None
+    best: int | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self):
+        beam, draws = self._said(*BEAM), self._said(*DRAWS)
+        if beam and draws:
+            raise ValueError(f"{beam[0]} asks for a beam and {draws[0]} for draws: give one of them")
+        if self.seed is not None and not draws:
+            raise ValueError(
+                f"--seed {self.seed} is for draws, and there are none: give --temperature, --top-k or --top-p"
+            )
+        if self.seed is not None and not 0 <= self.seed < 2**32:
+            raise ValueError(f"--seed {self.seed} must lie in 0 … {2**32 - 1}")
+        if self.best is not None and self.best < 1:
+            raise ValueError(f"--best {self.best} must be at least 1")
+        if self.beam is not None and self.best is not None and self.best > self.beam:
+            raise ValueError(f"--best {self.best} must be at most --beam {self.beam}")
+        try:
+            self.decoder(None)
+        except ValueError as refusal:
+            raise ValueError(f"{' '.join(self.said)}: {refusal}") from refusal
+
+    @property
+    def said(self) -> list[str]:
+        """The options that were given, as they were typed."""
+        return self._said(*vars(self))
+
+    def decoder(self, own: Decoder | None) -> Decoder:
+        """The decoder asked for, of a run whose own is `own` (None: greedy)."""
+        if self._said(*DRAWS):
+            said = {name: getattr(self, name) for name in DRAWS if getattr(self, name) is not None}
+            return Sample(**said, best=self.best or 1)
+        beam = own if isinstance(own, Beam) else Beam()
+        several = self.best is not None and (self.best > 1 or isinstance(own, Beam))
+        if not self._said(*BEAM) and not several:
+            return own or Greedy()
+        best = self.best or min(beam.best, beam.size if self.beam is None else self.beam)
+        return replace(
+            beam,
+            size=max(beam.size, best) if self.beam is None else self.beam,
+            penalty=beam.penalty if self.penalty is None else self.penalty,
+            # Of a beam that cannot be, its size is what is wrong.
+            best=max(best, 1),
+        )
+
+    def check(self, problem: Problem) -> None:
+        """Raise ValueError where something was asked for and the problem is not answered symbol by symbol."""
+        if self.said and not problem.decodes:
+            raise ValueError(f"{self.said[0]}: what this task asks is not answered symbol by symbol; leave it out")
+
+    def _said(self, *names: str) -> list[str]:
+        given = {name: getattr(self, name) for name in names}
+        return [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if value is not None]
+
+
+class Answer(NamedTuple):
+    """An answer as one line of text, its score (of `Decoded`), whether it came to its end, and its tokens [T]."""
+
+    text: str
+    score: float
+    finished: bool
+    tokens: np.ndarray
+
+
+class Answerer:
+    """A trained model that answers batches of sources in the way asked for. One program for each shape.
+
+    Line n of what is asked draws by its own key: which lines share its batch does not matter.
+    The problem must be one that is answered symbol by symbol.
+    """
+
+    def __init__(self, found: Trained, asked: Asked = Asked()):
+        self.problem: Any = found.problem
+        self.decoder, self._model = asked.decoder(found.experiment.decoder), found.model
+        seed = asked.seed or 0
+
+        def answers(model, sources, numbers):
+            def one(source, number):
+                key = jax.random.fold_in(jax.random.key(seed), number)
+                return self.problem.answers(model, {"source": source[None]}, self.decoder, key)
+
+            return jax.vmap(one)(sources, numbers)
+
+        self._answers = jax.jit(answers)
+
+    def __call__(self, sources: np.ndarray, numbers: np.ndarray) -> list[list[Answer]]:
+        """The answers, the best first, to each of `sources` [B S], the lines `numbers` [B] of what is asked.
+
+        One at least; where a beam found fewer than were asked for, fewer.
+        """
+        found = self._answers(self._model, np.asarray(sources, np.int32), np.asarray(numbers, np.uint32))
+        rows = zip(*(np.asarray(found[name])[:, 0] for name in ("tokens", "scores")), strict=True)
+        told = [[self._told(*one) for one in zip(*row, strict=True)] for row in rows]
+        return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in told]
+
+    def _told(self, tokens: np.ndarray, score: np.floating) -> Answer:
+        text = one_line(self.problem.tell({"tokens": tokens[None]}))
+        return Answer(text, float(score), bool((tokens == END).any()), tokens)
+
+
+def one_line(text: str) -> str:
+    r"""The text with a space for each end of a line in it, as byte vocabularies can spell.
+
+    >>> one_line("a\r\nb\nc")
+    'a b c'
+    """
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
