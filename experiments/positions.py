@@ -10,13 +10,15 @@ On small algorithmic tasks beyond the length trained on, no position at all did 
 2023).
 """
 
+from typing import Any
+
 from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.reverse import Copy, Reverse
 from attnlab.training.config import Train
 
-SIZES = {"symbols": 20, "train_longest": 20, "longest": 40, "buckets": 2}
+SIZES: dict[str, Any] = {"symbols": 20, "train_longest": 20, "longest": 40, "buckets": 2}
 LINES = {name: position for name, position in POSITIONS.items() if not name.endswith("-2d")}
 
 study = Study(
