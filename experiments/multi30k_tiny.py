@@ -22,7 +22,7 @@ from attnlab.training.config import Train
 
 study = Study(
     Experiment(
-        task=Multi30k(source="en", target="de", units=Bpe(size=10_000), smoothing=0.1, buckets=6),
+        task=Multi30k(source="en", target="de", units=Bpe(size=10_000), smoothing=0.1),
         model=Transformer(width=128, heads=4, layers=4, feedforward=256, dropout=0.3, tied=True, shared=True),
         train=Train(
             steps=8000,

@@ -1,28 +1,31 @@
-"""Codecs in a file beside a run: ids mean nothing without them."""
+"""Codecs and vocabularies in a file beside a run: ids mean nothing without them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from attnlab.data.files import DataError
 from attnlab.data.units import Codec, from_json
+from attnlab.data.vocabulary import Vocabulary
 
 
-def save(path: Path, codecs: dict[str, Codec]) -> None:
+def save(path: Path, codecs: Mapping[str, Codec | Vocabulary]) -> None:
     """Write codecs by name, as JSON."""
     content = {name: codec.to_json() for name, codec in codecs.items()}
     path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def check(path: Path, codecs: dict[str, Codec]) -> None:
+def check(path: Path, codecs: Mapping[str, Codec | Vocabulary]) -> None:
     """Raise DataError where the codecs saved at `path` are not these: ids would mean other symbols."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     for name, codec in codecs.items():
-        before = from_json(saved.get(name) if isinstance(saved, dict) else None, f"{path}: {name}")
+        read = Vocabulary.from_json if isinstance(codec, Vocabulary) else from_json
+        before = read(saved.get(name) if isinstance(saved, dict) else None, f"{path}: {name}")
         if before != codec:
-            many = len(before.vocabulary.symbols), len(codec.vocabulary.symbols)
+            many = len(before.symbols), len(codec.symbols)
             raise DataError(
                 f"{path}: its {many[0]} {name} symbols are not the {many[1]} of the data; the model was trained on "
                 "other data"

@@ -36,6 +36,11 @@ class Codec(ABC):
     def plain(self, text: str) -> str:
         """The text as `decode` writes it, symbols never seen too: what an answer is compared with."""
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Those of the vocabulary."""
+        return self.vocabulary.symbols
+
     def to_json(self) -> dict[str, Any]:
         """The codec as JSON holds it, for `from_json`."""
         name = next(name for name, units in UNITS.items() if type(units) is type(self.units))

@@ -85,27 +85,6 @@ class Vocabulary:
         return f"never seen in training: {shown}{more}; seen in training ({len(self.symbols)}): {seen}"
 
 
-def save(path: Path, vocabularies: dict[str, Vocabulary]) -> None:
-    """Write vocabularies by name, as JSON."""
-    symbols = {name: vocabulary.to_json() for name, vocabulary in vocabularies.items()}
-    path.write_text(json.dumps(symbols, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def check(path: Path, vocabularies: dict[str, Vocabulary]) -> None:
-    """Raise DataError where the vocabularies saved at `path` are not these: ids would mean other symbols."""
-    try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    for name, vocabulary in vocabularies.items():
-        symbols = Vocabulary.from_json(saved.get(name) if isinstance(saved, dict) else None, path).symbols
-        if symbols != vocabulary.symbols:
-            raise DataError(
-                f"{path}: its {len(symbols)} {name} symbols are not the {len(vocabulary.symbols)} "
-                "of the data; the model was trained on other data"
-            )
-
-
 def _name(symbol: str) -> str:
     # A code point tells apart what looks the same, such as Latin а and Cyrillic а.
     points = " ".join(f"U+{ord(character):04X}" for character in symbol)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data import associations, vocabulary
+from attnlab.data import associations, codecs
 from attnlab.data.files import DataError
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks import checks
@@ -146,11 +146,11 @@ class Retrieval(Problem):
 
     def save(self, folder: Path) -> None:
         """Write `vocabulary.json`: {"keys": [symbols], "values": [symbols]}."""
-        vocabulary.save(Path(folder) / "vocabulary.json", self._vocabularies)
+        codecs.save(Path(folder) / "vocabulary.json", self._vocabularies)
 
     def check(self, folder: Path) -> None:
         """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        vocabulary.check(Path(folder) / "vocabulary.json", self._vocabularies)
+        codecs.check(Path(folder) / "vocabulary.json", self._vocabularies)
 
     def _ask(self, model: Any, batch: Batch, key: Any) -> Batch:
         import jax

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data import recall, vocabulary
+from attnlab.data import codecs, recall
 from attnlab.data.files import DataError
 from attnlab.data.vocabulary import RESERVED, Vocabulary
 from attnlab.tasks import checks
@@ -148,11 +148,11 @@ class Recollection(Problem):
 
     def save(self, folder: Path) -> None:
         """Write `vocabulary.json`: {"tokens": [symbols]}."""
-        vocabulary.save(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
+        codecs.save(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
 
     def check(self, folder: Path) -> None:
         """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        vocabulary.check(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
+        codecs.check(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
 
     def _scores(self, model: Any, tokens: Any, key: Any) -> Any:
         import jax.numpy as jnp

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.data import vocabulary
+from attnlab.data import codecs
 from attnlab.data.files import DataError
 from attnlab.data.vocabulary import BEGIN, END, PAD, Vocabulary
 
@@ -79,15 +79,15 @@ def test_symbols_must_differ_and_be_something(wrong):
 def test_saved_vocabularies_are_checked(tmp_path):
     path = tmp_path / "vocabulary.json"
     kept = {"source": Vocabulary.of(["añ字"]), "target": Vocabulary(("AA", "AE"))}
-    vocabulary.save(path, kept)
+    codecs.save(path, kept)
     assert json.loads(path.read_text(encoding="utf-8")) == {
         "source": ["a", "ñ", "字"],
         "target": ["AA", "AE"],
     }
-    vocabulary.check(path, kept)
+    codecs.check(path, kept)
     # The same symbols in another order are other ids.
     with pytest.raises(DataError, match="target symbols are not the 2 of the data"):
-        vocabulary.check(path, kept | {"target": Vocabulary(("AE", "AA"))})
+        codecs.check(path, kept | {"target": Vocabulary(("AE", "AA"))})
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"source": "abc"}', '{"source": [1]}', '{"source": ["a", "a"]}'])
@@ -95,9 +95,9 @@ def test_a_broken_vocabulary_file_is_refused(tmp_path, content):
     path = tmp_path / "vocabulary.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=r"vocabulary\.json"):
-        vocabulary.check(path, {"source": Vocabulary(("a",))})
+        codecs.check(path, {"source": Vocabulary(("a",))})
 
 
 def test_a_missing_vocabulary_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"vocabulary\.json cannot be read"):
-        vocabulary.check(tmp_path / "vocabulary.json", {})
+        codecs.check(tmp_path / "vocabulary.json", {})
