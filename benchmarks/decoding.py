@@ -5,13 +5,16 @@ Claim: decoding from cached states is at least ten times faster than recomputing
 a symbol costs linear attention the same after 64 symbols and after 4,096, and its state does not grow; softmax's cache
 grows by 2·K numbers a symbol, layer and head.
 
-Command: python benchmarks/decoding.py [--save]     (minutes not yet measured)
+Command: python benchmarks/decoding.py [--save]     (some four minutes on two cores; with `--repeat 3`, 2.6)
 
 A Transformer of 3 + 3 layers of width 256, 8 heads, 8,000 symbols a side, untrained: how long an answer takes does not
 depend on what it says. 64 sources of 32 symbols; answers of up to 44, the room that Multi30k's test2016 needs with
 joint BPE of 10,000. Recomputed is the whole decoder over all 44 symbols for each of them, the encoder once.
 
-Expected: the last lines say which part of the claim this machine keeps.
+Expected: the last lines say which part of the claim this machine keeps. All of it on two cores of an EPYC cloud
+machine, jax 0.10.2, with `--repeat 3`: recomputing takes 17 times as long as cached states; a symbol costs linear
+attention 387 to 419 µs where there is room for 64 to 4,096 of them (as T^0.04) and softmax 492 to 5,685 µs; softmax's
+cache grows by 6.3 kB a symbol.
 """
 
 from __future__ import annotations

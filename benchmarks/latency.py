@@ -1,15 +1,18 @@
 """Seconds to write one image of 784 pixels, pixel after pixel (Katharopoulos et al. 2020, table 4).
 
-Claim: linear attention writes faster than softmax that recomputes everything for every pixel, by an order of magnitude;
-softmax with cached keys and values comes near it. Published, on a CPU: recomputed 72.6 s, cached 7.4 s, linear 5.5 s.
+Claim: linear attention writes faster than softmax that recomputes everything for every pixel, by an order of
+magnitude; softmax with cached keys and values comes near it. Published, on a CPU: recomputed 72.6 s, cached 7.4 s,
+linear 5.5 s.
 
-Command: python benchmarks/latency.py [--save]     (about five minutes on two cores)
+Command: python benchmarks/latency.py [--save]     (six and a half minutes on two cores)
 
 Their set-up: 8 layers, 8 heads of width 32, feed-forward 1,024, one image at a time; nothing is trained. Ours scores
 256 grey values where theirs has a mixture of ten logistics, and recomputes over the pixels so far, rounded up to a
 multiple of 98, each row of scores but the last thrown away.
 
-Expected: the order recomputed ≫ cached ≥ linear.
+Expected: the order recomputed ≫ cached ≥ linear. On two cores of an EPYC cloud machine, jax 0.10.2, medians of three
+between quartiles: recomputed 72 s (67-72), cached 5.5 s (5.0-6.0), linear 2.4 s (2.2-2.4); recomputed and cached write
+the same pixels.
 """
 
 from dataclasses import dataclass

@@ -13,9 +13,11 @@ Expected: the last lines say which part of the claim this machine keeps. The sho
 cloud machine, jax 0.10.2: forward+backward 1.40 to 1.89 times faster than the layer and 1.20 to 1.34 times faster than
 the product alone, growing as T^1.06 and T^0.93; retention and lightning take 1.0 to 1.1 times as long as linear, ssd
 1.0 to 1.3, gated-linear 1.7 to 2.0, delta 2.1 to 2.4, gated-delta 2.3 to 2.5, kda 3.0 to 3.2. Six times is not
-reached: a pass takes some 115 thousand operations a token and head, and the compiler runs products of a batch, 64 × 64
-× 64 each, on one thread: timed by themselves, at 25-34 GFLOP/s for eight and 39-74 for 64 of them. Products of more
-chunks at once are yet to be tried.
+reached, and this bounds it: a pass takes some 115 thousand operations a token and head, 3.8 GFLOP at T = 4,096, nearly
+all in products of 64 × 64 × 64, which the compiler runs at 33 GFLOP/s on this machine (jax 0.12: 65), where one square
+product of 1,024 reaches 178: 98 ms were measured where 115 follow from that rate, and six times would be 23. Tried on
+the bare product, against 98 ms: two and four chunks at once 95 and 97, eight 107, all of a sequence at once 150, chunks
+of 128 120, one head after another 111.
 """
 
 from attnlab.analysis.growth import growth
