@@ -1,6 +1,7 @@
 """The laboratory: experiments and studies, run folders, statistics, reports.
 
-`run`, `load`, `Study`, `Experiment`, `Train`, `over`, `product` and `RunFolder` are imported on first use.
+`run`, `load`, `Study`, `Experiment`, `Train`, `over`, `product`, `zipped`, `chain`, `matched` and `RunFolder` are
+imported on first use.
 """
 
 _HOMES = {
@@ -12,6 +13,9 @@ _HOMES = {
     "Train": "attnlab.training.config",
     "over": "attnlab.lab.study",
     "product": "attnlab.lab.study",
+    "zipped": "attnlab.lab.study",
+    "chain": "attnlab.lab.study",
+    "matched": "attnlab.lab.matching",
     "RunFolder": "attnlab.lab.folder",
 }
 

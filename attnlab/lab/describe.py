@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -13,37 +15,91 @@ from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Pairs, Problem
 from attnlab.training.trainer import DISPATCH, Trainer
 
+if TYPE_CHECKING:
+    from attnlab.lab.matching import Matched
+
 BUCKETS = 64  # dispatches whose batches are looked at: enough to meet every bucket in proportion
 
 
-def describe(study: Study) -> list[dict[str, Any]]:
-    """For each variant: parameters, FLOPs of a training step of one lane, decoding state, memory of training's state.
+def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]:
+    """For each variant, as matched: parameters, FLOPs of a training step of one lane, decoding state, memory of
+    training's state; its lanes, their steps, and the FLOPs of them all.
 
-    Raises what loading the data raises, and ValueError for numbers that jax is not set to compute in.
+    `found` is what `matched` answered; None: it is asked. Raises what loading the data raises, and ValueError for
+    numbers that jax is not set to compute in and for a match that cannot be met.
     """
-    problems: dict[Any, Problem] = {}
+    # Matching counts costs, too.
+    from attnlab.lab.matching import matched
+
+    found = matched(study, Ledger()) if found is None else found
     rows = []
-    for name, experiment in study.variants().items():
-        precision.check(experiment.model)
-        if experiment.task not in problems:
-            problems[experiment.task] = experiment.task.load()
-        rows.append({"variant": name} | costs(experiment, problems[experiment.task]))
+    for name, experiment in found.experiments.items():
+        row, train = found.ledger.costs(experiment), experiment.train
+        lanes = len(train.lanes)
+        plan = {"lanes": lanes, "steps": train.steps, "training": lanes * train.steps * row["flops"]}
+        rows.append({"variant": name} | row | plan)
     return rows
 
 
 def costs(experiment: Experiment, problem: Problem) -> dict[str, Any]:
     """The costs of one experiment."""
-    train = experiment.train
-    trainer = Trainer(partial(_create, experiment, problem), problem, train)
-    state = jax.eval_shape(trainer.start)
-    model = jax.eval_shape(lambda: _create(experiment, problem, jax.random.key(0)))
-    return {
-        "parameters": cost.parameters(model),
-        "flops": step_flops(experiment, problem, model),
-        "state_bytes": decoding_state(model, problem),
-        # Parameters, two moments and a gradient of every lane; activations come on top.
-        "memory": cost.size(state) + len(train.lanes) * cost.size(model),
-    }
+    return Ledger({experiment.task: problem}).costs(experiment)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What experiments cost, each counted once: tracing takes most of a second.
+
+    `problems` holds what tasks loaded; what is asked of another task is loaded into it.
+    """
+
+    problems: dict[Any, Problem] = field(default_factory=dict)
+    known: dict[tuple, Any] = field(default_factory=dict)
+
+    def problem(self, experiment: Experiment) -> Problem:
+        """What its task loads. Raises ValueError for numbers that jax is not set to compute in."""
+        precision.check(experiment.model)
+        if experiment.task not in self.problems:
+            self.problems[experiment.task] = experiment.task.load()
+        return self.problems[experiment.task]
+
+    def model(self, experiment: Experiment) -> Any:
+        """Its model as shapes."""
+        problem = self.problem(experiment)
+        make = lambda: jax.eval_shape(lambda: _create(experiment, problem, jax.random.key(0)))
+        return self._once(("model", experiment.task, experiment.model), make)
+
+    def parameters(self, experiment: Experiment) -> int:
+        """The numbers that it learns."""
+        return cost.parameters(self.model(experiment))
+
+    def flops(self, experiment: Experiment) -> int:
+        """FLOPs of a training step of one lane."""
+        model, problem, train = self.model(experiment), self.problem(experiment), experiment.train
+        at = ("flops", experiment.task, experiment.model, train.batch_size, train.accumulate)
+        return self._once(at, lambda: step_flops(experiment, problem, model))
+
+    def state(self, experiment: Experiment) -> int | None:
+        """Bytes of its decoding state, with room for the longest example; None for a model that does not decode."""
+        model, problem = self.model(experiment), self.problem(experiment)
+        return self._once(("state", experiment.task, experiment.model), lambda: decoding_state(model, problem))
+
+    def costs(self, experiment: Experiment) -> dict[str, Any]:
+        """All of them, by name."""
+        model, problem, train = self.model(experiment), self.problem(experiment), experiment.train
+        state = jax.eval_shape(Trainer(partial(_create, experiment, problem), problem, train).start)
+        return {
+            "parameters": self.parameters(experiment),
+            "flops": self.flops(experiment),
+            "state_bytes": self.state(experiment),
+            # Parameters, two moments and a gradient of every lane; activations come on top.
+            "memory": cost.size(state) + len(train.lanes) * cost.size(model),
+        }
+
+    def _once(self, at: tuple, count: Callable[[], Any]) -> Any:
+        if at not in self.known:
+            self.known[at] = count()
+        return self.known[at]
 
 
 def step_flops(experiment: Experiment, problem: Problem, model: Any) -> int:

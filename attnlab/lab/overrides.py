@@ -30,7 +30,9 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     is given twice.
     """
     given = _split(overrides)
-    draft = _Draft(study.base, {}, study.vary.variants if study.vary else None)
+    # What variants are made equal to stays what the study says.
+    follows = study.match is None and study.budget == "steps"
+    draft = _Draft(study.base, {}, study.vary.variants if study.vary else None, follows)
     for path in sorted(given, key=lambda path: path.count(".")):
         draft = draft.put(path, given[path])
     base = change(study.base, **draft.changes)
@@ -60,6 +62,7 @@ class _Draft:
     base: Any
     changes: Changes
     variants: dict[str, Changes] | None
+    follows: bool = True  # whether the base takes the value of variants that are chosen
 
     def put(self, path: str, given: str) -> _Draft:
         """One override, on the base or on what the study varies."""
@@ -80,7 +83,7 @@ class _Draft:
         kept = {name: own for name, own in (self.variants or {}).items() if name in names}
         value = held[names[0]]
         # The base follows where it can: it is checked too, and its own value is one that nobody asked for.
-        follows = _has(self.base, self.changes, path) and all(held[name] == value for name in names)
+        follows = self.follows and _has(self.base, self.changes, path) and all(held[name] == value for name in names)
         return replace(self, changes=self.changes | ({path: value} if follows else {}), variants=kept)
 
     def matching(self, held: Changes, path: str, given: str) -> list[str]:
@@ -103,7 +106,7 @@ class _Draft:
         for own in (self.variants or {}).values():
             rest = {other: own[other] for other in own if other != path}
             variants["-".join([given, *map(text, rest.values())])] = rest | {path: value}
-        return replace(self, changes=self.changes | {path: value}, variants=variants)
+        return replace(self, changes=self.changes | ({path: value} if self.follows else {}), variants=variants)
 
     def put_below(self, path: str, given: str) -> _Draft:
         """The value in every variant that has the field."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
 from typing import Any
 
 import numpy as np
 
-from attnlab.lab.statistics import summary
+from attnlab.lab.statistics import Choice, choose, summary
 from attnlab.lab.study import Experiment
 from attnlab.tasks.base import Problem
 from attnlab.training.loop import Fitted
@@ -19,23 +20,33 @@ Scores = list[dict[str, float]]  # the metrics of every lane
 def result(
     experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None, test: Scores, costs: dict
 ) -> dict[str, Any]:
-    """The metrics of the chosen learning rate over its seeds, and what they cost.
+    """The metrics on test over the seeds of the chosen learning rate, and what they cost.
 
-    Of several rates the one with the best mean headline metric on validation is chosen, among those whose lanes all
-    converged where there are any. Lanes that diverged are listed and never averaged.
+    Of several rates `statistics.choose` takes one, by the headline metric on validation of all seeds. That it was
+    the best of its `contenders` is inside the intervals of that metric and of its parts ("exact_match.de"); in which
+    direction other metrics are good is not known, and theirs are those of a rate that was given. Lanes that diverged
+    are listed and never averaged. A metric that is not finite for some seed has its values and no mean.
     """
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
-    rate = _choose(experiment, problem, valid, alive)
+    choice = _choose(experiment, problem, valid, alive)
+    rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
-    metrics = {name: summary([test[n][name] for n in chosen]) for name in test[0]} if chosen else {}
+
+    def estimate(name: str) -> dict[str, Any]:
+        values = [test[n][name] for n in chosen]
+        if not all(map(math.isfinite, values)):
+            return {"mean": None, "low": None, "high": None, "values": values}
+        return summary(values, len(contenders) if name.split(".")[0] == problem.metric else 1, problem.higher)
+
     return {
-        "metrics": metrics,
+        "metrics": {name: estimate(name) for name in test[0]} if chosen else {},
         "metric": problem.metric,
         "higher": problem.higher,
         "seeds": [train.lanes[n][0] for n in chosen],
         "learning_rate": rate,
         "learning_rates": list(train.rates),
+        "contenders": contenders,
         "diverged": [
             {"seed": seed, "learning_rate": at, "step": int(fitted.died[n])}
             for n, (seed, at) in enumerate(train.lanes)
@@ -56,17 +67,13 @@ def result(
     }
 
 
-def _choose(experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray) -> float:
+def _choose(experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray) -> Choice:
     train = experiment.train
     if valid is None:
-        return train.rates[0]
-
-    def merit(rate: float) -> tuple[bool, float]:
-        lanes = [n for n, (_, at) in enumerate(train.lanes) if at == rate]
-        mean = float(np.mean([valid[n][problem.metric] for n in lanes]))
-        return bool(alive[lanes].all()), mean if problem.higher else -mean
-
-    return max(train.rates, key=merit)
+        return Choice(0, (0,))
+    # A lane that diverged is frozen where it last was sound: its numbers say nothing of its rate.
+    scores = {lane: valid[n][problem.metric] if alive[n] else None for n, lane in enumerate(train.lanes)}
+    return choose([[scores[seed, rate] for rate in train.rates] for seed in train.seed_list], problem.higher)
 
 
 def peak_memory() -> int:

@@ -12,12 +12,13 @@ import jax
 import numpy as np
 
 from attnlab.lab import configuration, precision
-from attnlab.lab.describe import costs
+from attnlab.lab.describe import Ledger, costs
 from attnlab.lab.folder import RunFolder, environment, folder_name
 from attnlab.lab.jsonfile import named
 from attnlab.lab.loading import read, same_data
 from attnlab.lab.lock import locked
 from attnlab.lab.look import look
+from attnlab.lab.matching import matched
 from attnlab.lab.progress import Silent
 from attnlab.lab.result import result
 from attnlab.lab.study import Experiment, Study
@@ -58,11 +59,14 @@ def run(
         study = glimpse(study)
     name = folder_name(study.name or "study")
     problems: dict[Any, Problem] = {}
+    found = matched(study, Ledger(problems), quick)
     plans = [
         _plan(study, variant, experiment, Path(out) / name, quick, fresh, problems)
-        for variant, experiment in study.variants(quick).items()
+        for variant, experiment in found.experiments.items()
     ]
     _free(plans)
+    for line in found.lines:
+        progress.note(line)
     for problem in problems.values():
         for note in problem.notes:
             progress.note(note)
@@ -139,8 +143,9 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
         raise ValueError(f"decoder={decoder!r} must be a decoder, such as those of attnlab.DECODERS")
     if not problem.decodes:
         raise ValueError(f"decoder={decoder}: what this task asks is not answered symbol by symbol; leave it out")
+    answer: Any = problem.answer  # where answers are decoded it takes a decoder
     batch = {name: values[:1] for name, values in problem.examination("test", 1)[0].items()}
-    jax.eval_shape(partial(problem.answer, decoder=decoder), model, batch)
+    jax.eval_shape(partial(answer, decoder=decoder), model, batch)
 
 
 def _free(plans: list[Plan]) -> None:
@@ -206,6 +211,7 @@ def _describe(plan: Plan, command: str) -> None:
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "quick": plan.quick,
             "command": command, "fingerprint": plan.problem.fingerprint,
+            "match": plan.study.match, "budget": plan.study.budget,
             "published": None if plan.quick else plan.study.published.get(plan.variant),
             "experiment": configuration.write(plan.experiment),
         })  # fmt: skip

@@ -1,23 +1,37 @@
 """A study in words: every field with what varies marked, and what each variant costs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attnlab import registry
 from attnlab.lab.quantity import NONE, count, large
 from attnlab.lab.study import Experiment, Study
 from attnlab.lab.value import text
 
+if TYPE_CHECKING:
+    from attnlab.lab.matching import Matched
+
 DIFFERS = "≠"
 
 
-def settings(study: Study) -> list[str]:
-    """A line for every field of the study; where variants differ it is marked, with a line for each."""
-    variants = {name: flat(experiment) for name, experiment in study.variants().items()}
+def settings(study: Study, found: Matched | None = None) -> list[str]:
+    """A line for every field of the study; where variants differ it is marked, with a line for each.
+
+    A study that is matched, or has a budget, is shown as it is to run, under what was changed for that. `found` is what
+    `matched` answered; None: it is asked.
+    """
+    experiments, solved = study.variants(), []
+    if found is not None or study.match is not None or study.budget != "steps":
+        found = _matched(study) if found is None else found
+        experiments, solved = found.experiments, found.lines
+    variants = {name: flat(experiment) for name, experiment in experiments.items()}
     paths = _merged(variants.values())
     wide, names = max(map(len, paths)), max(map(len, variants))
-    lines = [f"{study.name or 'study'}: {study.question}".rstrip(": "), _lanes(study), ""]
+    lines = [f"{study.name or 'study'}: {study.question}".rstrip(": "), _lanes(experiments), ""]
+    lines += [*solved, ""] if solved else []
     for path in paths:
         told = {name: fields[path] for name, fields in variants.items() if path in fields}
         if len(told) == len(variants) and len(set(told.values())) == 1:
@@ -27,6 +41,14 @@ def settings(study: Study) -> list[str]:
             left = f"{DIFFERS} {path:<{wide}}" if n == 0 else " " * (wide + 2)
             lines.append(f"{left}  {name + ':':<{names + 1}} {value}")
     return lines
+
+
+def _matched(study: Study) -> Matched:
+    # Counting costs imports jax; what only reads a study's fields does not.
+    from attnlab.lab.describe import Ledger
+    from attnlab.lab.matching import matched
+
+    return matched(study, Ledger())
 
 
 def flat(experiment: Experiment) -> dict[str, str]:
@@ -60,14 +82,14 @@ def _walk(tree: dict, above: tuple[str, ...]):
             yield from _walk(below, (*above, name))
 
 
-def _lanes(study: Study) -> str:
-    variants = study.variants()
-    lanes = {(len(each.train.seed_list), len(each.train.rates)) for each in variants.values()}
-    first = _plural(len(variants), "variant")
-    if len(lanes) > 1:
-        return first
-    ((seeds, rates),) = lanes
-    return f"{first} × {_plural(seeds, 'seed')} × {_plural(rates, 'learning rate')}"
+def _lanes(experiments: dict[str, Experiment]) -> str:
+    """How many variants and lanes; where all have as many seeds and rates, how many of these."""
+    trains = [experiment.train for experiment in experiments.values()]
+    first, total = _plural(len(trains), "variant"), _plural(sum(len(train.lanes) for train in trains), "lane")
+    if len(kinds := {(len(train.seed_list), len(train.rates)) for train in trains}) > 1:
+        return f"{first}, {total}"
+    ((seeds, rates),) = kinds
+    return f"{first} × {_plural(seeds, 'seed')} × {_plural(rates, 'learning rate')} = {total}"
 
 
 def _plural(number: int, noun: str) -> str:
@@ -80,6 +102,9 @@ COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "flops": ("training a step", lambda number: large(number, "FLOP")),
     "state_bytes": ("decoding state", lambda number: large(number, "B")),
     "memory": ("memory, about", lambda number: large(number, "B")),
+    "lanes": ("lanes", count),
+    "steps": ("steps", count),
+    "training": ("all training", lambda number: large(number, "FLOP")),
 }
 
 

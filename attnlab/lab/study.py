@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from attnlab.lab.folder import folder_name
 from attnlab.lab.value import annotations, fits, wanted
 from attnlab.registry import field_names, no_field
 from attnlab.training.config import Train
+
+Match = Literal["parameters", "flops", "state"]
+Budget = Literal["steps", "flops"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ def _check(config: Any, above: tuple[str, ...]) -> None:
 class Variation:
     """Named variants, each a set of fields with the value it gives them. The names become folders.
 
-    Raises ValueError for no variants, and for a name that cannot be a folder's.
+    Raises ValueError for no variants, for a name that cannot be a folder's, and for two names that some systems would
+    give one folder.
     """
 
     variants: dict[str, dict[str, Any]]
@@ -50,40 +55,94 @@ class Variation:
     def __post_init__(self):
         if not self.variants:
             raise ValueError("vary: at least one variant must be named")
+        folders: dict[str, str] = {}
         for name in self.variants:
-            folder_name(name)
+            # Some systems keep one folder for both cases of a letter, and one for both spellings of an accent.
+            other = folders.setdefault(unicodedata.normalize("NFC", folder_name(name)).casefold(), name)
+            if other != name:
+                raise ValueError(f"vary: the names {other!r} and {name!r} would be one folder on some systems")
 
     def __or__(self, other: Variation) -> Variation:
         """The variants of both. Raises ValueError for a name that both give."""
-        if twice := [name for name in self.variants if name in other.variants]:
-            raise ValueError(f"vary: the name {twice[0]!r} is given twice")
-        return Variation({**self.variants, **other.variants})
+        return chain(self, other)
 
     def fields(self) -> list[str]:
         """The paths that any variant sets, in order."""
         return list(dict.fromkeys(path for changes in self.variants.values() for path in changes))
 
 
-def over(path: str, **values: Any) -> Variation:
-    """One field, several named values: `over("model.mechanism", softmax=Softmax(), linear=Linear())`."""
+def over(path: str, /, **values: Any) -> Variation:
+    """One field, several named values: `over("model.mechanism", softmax=Softmax(), linear=Linear())`.
+
+    Any field of an experiment, and of any config below it. A name that is no Python name goes in as `**{"heads-2": 2}`.
+    None is a value like any other.
+    """
     return Variation({name: {path: value} for name, value in values.items()})
 
 
 def product(*variations: Variation) -> Variation:
     """Every variant of one with every variant of the others, named with "-" between, the last one varying fastest.
 
-    Raises ValueError where two of them set one field: the later would undo the earlier.
+    Raises ValueError where two of them set one field (the later would undo the earlier), and where two variants come to
+    one name.
     """
-    variants: dict[str, dict[str, Any]] = {"": {}}
+    rows: list[tuple[str, dict[str, Any]]] = [("", {})]
+    _apart(variations)
     for variation in variations:
-        set_before = {path for changes in variants.values() for path in changes}
-        if twice := [path for path in variation.fields() if path in set_before]:
-            raise ValueError(f"vary: {twice[0]} is set by two of the variations")
-        variants = {
-            f"{first}-{second}" if first else second: {**some, **more}
-            for first, some in variants.items()
+        rows = [
+            (f"{first}-{second}" if first else second, {**some, **more})
+            for first, some in rows
             for second, more in variation.variants.items()
-        }
+        ]
+    return _named(rows)
+
+
+def zipped(*variations: Variation) -> Variation:
+    """The first variant of one with the first of the others, the second with the second, and so on.
+
+    Where all give a variant one name, that is its name; else their names with "-" between:
+    `zipped(over("model.width", small=32, large=64), over("model.heads", small=2, large=4))` is small and large.
+
+    Raises ValueError where one has fewer variants than another, where two of them set one field, where two come to one
+    name, and where they give the same names in another order.
+    """
+    _apart(variations)
+    if len(counts := list(dict.fromkeys(len(variation.variants) for variation in variations))) > 1:
+        raise ValueError(f"vary: {counts[0]} variants cannot be zipped with {counts[1]}")
+    rows = []
+    for pairs in zip(*(variation.variants.items() for variation in variations), strict=True):
+        names = list(dict.fromkeys(name for name, _ in pairs))
+        for name in names:
+            if len(names) > 1 and all(name in variation.variants for variation in variations):
+                raise ValueError(f"vary: {names[0]!r} would be zipped with {names[1]!r}: give the names in one order")
+        rows.append(("-".join(names), {path: value for _, changes in pairs for path, value in changes.items()}))
+    return _named(rows)
+
+
+def chain(*variations: Variation) -> Variation:
+    """The variants of one, then those of the next; `a | b` is the same of two.
+
+    Raises ValueError for a name that two of them give.
+    """
+    return _named([pair for variation in variations for pair in variation.variants.items()])
+
+
+def _apart(variations: tuple[Variation, ...]) -> None:
+    """Refuse a field that two variations set."""
+    before: set[str] = set()
+    for variation in variations:
+        if twice := [path for path in variation.fields() if path in before]:
+            raise ValueError(f"vary: {twice[0]} is set by two of the variations")
+        before.update(variation.fields())
+
+
+def _named(rows: list[tuple[str, dict[str, Any]]]) -> Variation:
+    """The variation of these variants. A dict alone would keep the last of a name without a word."""
+    variants: dict[str, dict[str, Any]] = {}
+    for name, changes in rows:
+        if name in variants:
+            raise ValueError(f"vary: the name {name!r} is given twice")
+        variants[name] = changes
     return Variation(variants)
 
 
@@ -94,7 +153,14 @@ class Study:
     `quick` holds the fields that `--quick` changes, so that a glimpse ends within a minute.
     `name` is the experiment's folder; a file that gives none lends its own.
     `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
-    Raises ValueError where a variant names a field that does not exist, or a value that its config refuses.
+
+    `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
+    "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
+    trained for: as many "steps", or as many "flops", for which each has steps of its own. Both are solved for by
+    `attnlab.lab.matching`, which says how; `variants()` holds what was asked, not what was solved.
+
+    Raises ValueError where a variant names a field that does not exist, or a value that its config refuses; where two
+    variants are one experiment under two names; and for a budget over steps that a variant sets itself.
     """
 
     base: Experiment
@@ -103,11 +169,19 @@ class Study:
     quick: dict[str, Any] = field(default_factory=dict)
     name: str = ""
     published: dict[str, float] = field(default_factory=dict)
+    match: Match | None = None
+    budget: Budget = "steps"
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
             raise ValueError(f"base must be an Experiment, not {type(self.base).__name__}")
-        self.variants()
+        if self.match not in (None, *get_args(Match)):
+            raise ValueError(f"match={self.match!r} must be one of {', '.join(get_args(Match))}, or none")
+        if self.budget not in get_args(Budget):
+            raise ValueError(f"budget={self.budget!r} must be one of {', '.join(get_args(Budget))}")
+        self._check_twins()
+        self._check_steps()
+        # What a glimpse changes may make variants alike: it is thrown away.
         self.variants(quick=True)
 
     def variants(self, quick: bool = False) -> dict[str, Experiment]:
@@ -115,6 +189,19 @@ class Study:
         changes = self.vary.variants if self.vary else {"base": {}}
         glimpse = self.quick if quick else {}
         return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
+
+    def _check_twins(self) -> None:
+        """Refuse one experiment under two names: its difference from itself would be 0, and read as a finding."""
+        seen: list[tuple[str, Experiment]] = []
+        for name, experiment in self.variants().items():
+            if twin := next((other for other, before in seen if before == experiment), None):
+                raise ValueError(f"vary: {twin!r} and {name!r} are the same experiment; give it one name")
+            seen.append((name, experiment))
+
+    def _check_steps(self) -> None:
+        for name, changes in (self.vary.variants if self.vary and self.budget != "steps" else {}).items():
+            if path := next((path for path in ("train", "train.steps") if path in changes), None):
+                raise ValueError(f"budget={self.budget!r} solves for train.steps, but {name!r} sets {path}")
 
 
 def change(config: Any, /, **changes: Any) -> Any:

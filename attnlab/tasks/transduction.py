@@ -84,9 +84,11 @@ class Transduction(Problem):
             # The cross-entropy of a uniform target is the mean over symbols of that of each.
             uniform = jax.nn.logsumexp(logits, axis=-1) - logits.mean(axis=-1)
             losses = (1 - self.smoothing) * losses + self.smoothing * uniform
-        # No symbol above the target: the greatest is known from the loss, and which one it is would cost a fifth more.
+        # No symbol above the target, and not all alike: the greatest score is known from the loss, and to ask whose it
+        # is would cost a fifth more.
         picked = jnp.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
-        right = (picked >= logits.max(axis=-1)).astype(losses.dtype)
+        right = (picked >= logits.max(axis=-1)) & (picked > logits.min(axis=-1))
+        right = right.astype(losses.dtype)
         count = jnp.maximum(keep.sum(), 1).astype(losses.dtype)
         loss, accuracy = (jnp.where(keep, values, 0).sum() / count for values in (losses, right))
         return loss, {"token_accuracy": accuracy}
@@ -175,7 +177,7 @@ class Transduction(Problem):
     def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
         if not all("nats" in answer for answer in answers):
             return {}
-        nats = sum(float(np.sum(answer["nats"], dtype=np.float64)) for answer in answers)
+        nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
         tokens = sum(map(len, self._examples[part][1][: len(self._examined(part, limit))]))
         return {"perplexity": perplexity(nats, tokens)}
 

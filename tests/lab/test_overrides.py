@@ -248,3 +248,11 @@ def test_what_was_published_stands_beside_its_own_set_up_alone(toy):
         assert apply(study, kept).published == {"softmax": 0.5}
     for other in (["model.width=128"], ["task.languages=hu"], ["model.mechanism.block=8"]):
         assert apply(study, other).published == {}
+
+
+def test_what_variants_are_matched_to_does_not_follow_the_variant_that_is_chosen(toy):
+    for study in (replace(toy.study, match="parameters"), replace(toy.study, budget="flops")):
+        chosen = apply(study, ["model.mechanism=linear"])
+        assert list(chosen.variants()) == ["linear"]
+        assert chosen.base.model.mechanism == toy.Softmax()
+    assert apply(toy.study, ["model.mechanism=linear"]).base.model.mechanism == toy.Linear(block=32)

@@ -17,7 +17,7 @@ def test_every_field_by_the_path_that_overrides_it(toy):
 
 def test_what_differs_is_marked(toy):
     lines = settings(toy.study)
-    assert lines[:3] == ["toy: which?", "2 variants × 2 seeds × 1 learning rate", ""]
+    assert lines[:3] == ["toy: which?", "2 variants × 2 seeds × 1 learning rate = 4 lanes", ""]
     assert [line.split() for line in lines if "model.mechanism" in line] == [
         ["≠", "model.mechanism", "softmax:", "softmax"],
         ["≠", "model.mechanism.score", "softmax:", "dot"],
@@ -27,7 +27,7 @@ def test_what_differs_is_marked(toy):
     assert sum(line.startswith("≠") for line in lines) == 4
     below = lines[lines.index(next(line for line in lines if "mechanism.block" in line)) + 1]
     assert below.split() == ["linear:", "32"]
-    assert lines[-1].split() == ["train.target", "none"]
+    assert lines[-1].split() == ["decoder", "none"]
 
 
 def test_one_variant_has_nothing_to_mark(toy):
@@ -38,9 +38,9 @@ def test_a_mechanism_of_one_s_own_is_shown_by_its_class(toy):
     assert flat(change(toy.base, **{"model.mechanism": toy.Mine()}))["model.mechanism"] == "Mine"
 
 
-def test_lanes_that_differ_are_not_counted(toy):
+def test_lanes_that_differ_are_counted_together(toy):
     study = replace(toy.vary("train.seeds", few=2, many=5), name="x")
-    assert settings(study)[1] == "2 variants"
+    assert settings(study)[1] == "2 variants, 7 lanes"
 
 
 def test_costs():
@@ -53,6 +53,11 @@ def test_costs():
         "softmax   1,234,567        2.5 GFLOP         2.05 kB              –    –",
         "linear           99          1 kFLOP            10 B           5 MB  1.5",
     ]
+
+
+def test_what_a_study_trains_for():
+    rows = [{"variant": "a", "lanes": 6, "steps": 1500, "training": 3.2e13}]
+    assert costs(rows) == ["variant  lanes  steps  all training", "a            6  1,500      32 TFLOP"]
 
 
 def test_columns():

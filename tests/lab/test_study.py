@@ -1,8 +1,9 @@
 import re
+from dataclasses import replace
 
 import pytest
 
-from attnlab.lab.study import Experiment, Study, Variation, change, over, product
+from attnlab.lab.study import Experiment, Study, Variation, chain, change, over, product, zipped
 
 
 def test_change_puts_all_in_at_once(toy):
@@ -115,3 +116,64 @@ def test_variations_stand_side_by_side_under_names_of_their_own():
     assert list((heads | width).variants) == ["few", "narrow"]
     with pytest.raises(ValueError, match=r"^vary: the name 'few' is given twice$"):
         heads | over("model.width", few=8)
+
+
+def test_variations_are_zipped_one_with_one():
+    width, heads = over("model.width", small=8, large=16), over("model.heads", small=2, large=4)
+    assert zipped(width, heads).variants == {
+        "small": {"model.width": 8, "model.heads": 2},
+        "large": {"model.width": 16, "model.heads": 4},
+    }
+    assert list(zipped(width, over("model.tied", yes=True, no=False)).variants) == ["small-yes", "large-no"]
+    assert zipped(width) == width
+    with pytest.raises(ValueError, match=r"^vary: 2 variants cannot be zipped with 1$"):
+        zipped(width, over("model.heads", few=2))
+    with pytest.raises(ValueError, match=r"^vary: model.width is set by two of the variations$"):
+        zipped(width, over("model.width", a=1, b=2))
+    with pytest.raises(ValueError, match="'small' would be zipped with 'large': give the names in one order"):
+        zipped(width, over("model.heads", large=4, small=2))
+    with pytest.raises(ValueError, match="at least one variant"):
+        zipped()
+
+
+def test_variations_are_chained():
+    few, narrow, tied = over("model.heads", few=2), over("model.width", narrow=8), over("model.tied", tied=True)
+    assert chain(few, narrow, tied) == few | narrow | tied
+    with pytest.raises(ValueError, match=r"^vary: the name 'few' is given twice$"):
+        chain(few, narrow, few)
+    with pytest.raises(ValueError, match="at least one variant"):
+        chain()
+
+
+def test_names_that_would_be_one_folder_are_refused():
+    # "a-b-c" twice: as a dict, the second would take the place of the first.
+    with pytest.raises(ValueError, match=r"^vary: the name 'a-b-c' is given twice$"):
+        product(over("model.heads", **{"a": 2, "a-b": 4}), over("model.width", **{"b-c": 8, "c": 16}))
+    with pytest.raises(ValueError, match=r"^vary: the names 'relu' and 'ReLU' would be one folder on some systems$"):
+        over("model.norm", relu="layer", ReLU="rms")
+    with pytest.raises(ValueError, match="would be one folder"):
+        over("model.norm", **{"é": "layer", "e\u0301": "rms"})
+
+
+def test_one_experiment_under_two_names_is_refused_but_in_a_glimpse(toy):
+    with pytest.raises(ValueError, match=r"^vary: 'base' and 'heads-4' are the same experiment; give it one name$"):
+        Study(toy.base, Variation({"base": {}, "heads-2": {"model.heads": 2}, "heads-4": {"model.heads": 4}}))
+    steps = Study(toy.base, over("train.steps", few=20, many=30), quick={"train.steps": 10})
+    assert len(steps.variants(quick=True)) == 2
+
+
+def test_any_field_varies(toy):
+    study = Study(toy.base, over("task", copy=toy.Copy(), sort=toy.Sort()) | over("decoder", beam=("any", 4)))
+    assert study.variants()["sort"].task == toy.Sort()
+    assert study.variants()["beam"].decoder == ("any", 4)
+    assert list(over("path", path=1).variants) == ["path"]
+
+
+def test_what_is_matched_is_named_and_steps_are_not_set_twice(toy):
+    study = Study(toy.base, over("train.steps", few=20, many=30), match="state")
+    with pytest.raises(ValueError, match=r"^match='size' must be one of parameters, flops, state, or none$"):
+        replace(study, match="size")
+    with pytest.raises(ValueError, match=r"^budget='seconds' must be one of steps, flops$"):
+        replace(study, budget="seconds")
+    with pytest.raises(ValueError, match=r"^budget='flops' solves for train.steps, but 'few' sets train.steps$"):
+        replace(study, budget="flops")

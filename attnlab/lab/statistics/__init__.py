@@ -1,0 +1,24 @@
+"""What a few seeds allow one to say: intervals, verdicts, corrections, power, and the choice of a learning rate."""
+
+from attnlab.lab.statistics.family import holm, verdicts
+from attnlab.lab.statistics.intervals import difference, interval, summary
+from attnlab.lab.statistics.power import POWER, needed, power, smallest
+from attnlab.lab.statistics.rates import Choice, choose
+from attnlab.lab.statistics.verdict import Verdict, Word, compare
+
+__all__ = [
+    "POWER",
+    "Choice",
+    "Verdict",
+    "Word",
+    "choose",
+    "compare",
+    "difference",
+    "holm",
+    "interval",
+    "needed",
+    "power",
+    "smallest",
+    "summary",
+    "verdicts",
+]

@@ -1,0 +1,78 @@
+"""The values of a metric, one a seed: checked before anything is made of them, their mean and their spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Values = Sequence[float] | np.ndarray
+BySeed = Values | Mapping[int, float]
+
+
+def checked(values: Values, least: int = 2) -> np.ndarray:
+    """The values as float64 [n]. Raises ValueError for fewer than `least`, and for one that is not finite."""
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1 or array.size < least:
+        needed = "two seeds or more: one has no interval" if least > 1 else "one seed or more"
+        raise ValueError(f"values={short(values)} must list {needed}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"values={short(values)} must all be finite numbers")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(np.ptp(array) * array.size):
+            raise ValueError(f"values={short(values)} are too far apart for double precision")
+    return array
+
+
+def paired(a: BySeed, b: BySeed) -> np.ndarray:
+    """The differences a − b, one a seed, as float64 [n].
+
+    Both list their values in the order of the same seeds, or both give them by seed: {seed: value}.
+    Raises ValueError as `checked` does, and where there is no partner.
+    """
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        if alone := [seed for seed in (*a, *b) if seed not in a or seed not in b]:
+            raise ValueError(f"seed {alone[0]} is in one of a and b alone: they must pair, one a seed")
+        b = [b[seed] for seed in a]
+        a = [*a.values()]
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        raise ValueError("a and b must both be lists, or both give their values by seed")
+    first, second = checked(a), checked(b)
+    if first.size != second.size:
+        raise ValueError(f"a has {first.size} values and b has {second.size}: they must pair, one a seed")
+    with np.errstate(over="ignore"):
+        return checked(first - second)
+
+
+def mean(array: np.ndarray) -> float:
+    """The mean."""
+    # Counted from the first value, equal values have exactly that value for a mean, and no spread.
+    return float(array[0]) + math.fsum(array - array[0]) / array.size
+
+
+def spread(array: np.ndarray) -> float:
+    """The standard deviation, with n − 1 in its denominator."""
+    away = array - mean(array)
+    # The squares of very large and very small numbers are no numbers.
+    scale = float(np.max(np.abs(away)))
+    return scale * math.sqrt(math.fsum((away / scale) ** 2) / (array.size - 1)) if scale else 0.0
+
+
+def check_level(level: float) -> None:
+    """Raise ValueError for a level outside (0, 1)."""
+    if not 0 < level < 1:
+        raise ValueError(f"{level=} must lie between 0 and 1, such as .95")
+
+
+def check_tried(*tried: int) -> None:
+    """Raise ValueError for a number of learning rates, of which the best was chosen, below one."""
+    if any(n < 1 for n in tried):
+        raise ValueError(f"tried={tried} must be at least 1: the one that was chosen")
+
+
+def short(values: Any) -> str:
+    """Values in an error's one line."""
+    text = " ".join(repr(values).split())
+    return text if len(text) <= 80 else text[:79] + "…"

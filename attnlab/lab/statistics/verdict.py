@@ -1,0 +1,183 @@
+"""Better, worse, the same within a margin, or unclear: what paired seeds say of two variants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from attnlab.lab.statistics.intervals import around
+from attnlab.lab.statistics.power import needed, smallest
+from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, mean, paired, spread
+
+Word = Literal["better", "worse", "same", "unclear"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `compare(a, b, margin)` concluded of a against b.
+
+    `difference` is mean(a − b) in the units of the values, whichever direction is good, and `spread` the standard
+    deviation of a − b over `seeds`. `p` belongs to the test that the true difference is 0, `p_same` to the test that
+    it is `margin` or more either way. `low` and `high` bound it at `level`.
+
+    As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
+    1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
+    of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
+    """
+
+    verdict: Word
+    difference: float
+    low: float
+    high: float
+    margin: float
+    level: float
+    spread: float
+    seeds: int
+    p: float
+    p_same: float
+    comparisons: int = 1
+    tried: tuple[int, int] = (1, 1)
+
+    @property
+    def effect(self) -> float | None:
+        """The standardised effect: Hedges' g of paired differences, J · difference / spread.
+
+        J = Γ(ν/2) / (√(ν/2) Γ((ν−1)/2)) with ν = seeds − 1, which is near 1 − 3/(4ν − 1), takes away what few seeds
+        add. None for two seeds, whose J is 0, and where there is no spread. Hedges 1981, J. Educ. Stat. 6:107.
+        """
+        half = (self.seeds - 1) / 2
+        if half <= 0.5 or self.spread == 0:
+            return None
+        small = math.exp(math.lgamma(half) - math.lgamma(half - 0.5)) / math.sqrt(half)
+        return small * self.difference / self.spread
+
+    @property
+    def smallest(self) -> float:
+        """The least true difference that the difference test over so many seeds finds in 80% of studies.
+
+        The spread seen is taken for the true one, of which few seeds know little.
+        """
+        return smallest(self.spread, self.seeds, self._alone)
+
+    @property
+    def seeds_for_difference(self) -> int | None:
+        """The seeds with which the difference test would find the difference seen in 80% of studies.
+
+        Difference and spread seen are taken for the true ones. None where it would be more than a million.
+        """
+        return needed(self.difference, self.spread, self._alone)
+
+    @property
+    def seeds_for_margin(self) -> int | None:
+        """The seeds with which the difference test would find a true difference of `margin` in 80% of studies."""
+        return needed(self.margin, self.spread, self._alone)
+
+    @property
+    def _alone(self) -> float:
+        return share(self.level, self.comparisons * max(self.tried))
+
+
+def compare(
+    a: BySeed,
+    b: BySeed,
+    margin: float,
+    level: float = 0.95,
+    higher: bool = True,
+    tried: tuple[int, int] = (1, 1),
+) -> Verdict:
+    """Whether a is better than b, over paired seeds, where differences up to `margin` do not matter.
+
+    With α = 1 − level, d the mean of a − b:
+
+    - same: the 1 − 2α interval of d lies inside (−margin, margin); that is two one-sided t tests, each at
+      level α, against |d| ≥ margin (TOST). It is asked first: a difference may be significant and yet too
+      small to matter, and the margin is the asker's own word for what does not matter.
+    - better, worse: not the same, and the `level` interval of d leaves out 0. `higher` says whether more of
+      the metric is better. The sign is then known; that the difference exceeds the margin is not.
+    - unclear: neither.
+
+    For equal a and b, at most α of studies end in better or worse. That is for one comparison: `verdicts` corrects
+    for several. `tried`: of how many learning rates that of a and that of b was the best by these seeds (`choose`);
+    what speaks for a then counts at 1/tried[0] of its error, what speaks for b at 1/tried[1]. Values given as
+    {seed: value} are paired by seed.
+
+    Raises ValueError as `difference` does, and for a margin that is not a finite number above 0, and
+    for fewer tried than one. Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
+
+    >>> compare([0.9, 0.91, 0.92], [0.5, 0.52, 0.51], margin=0.01).verdict
+    'better'
+    """
+    check_margin(margin)
+    check_level(level)
+    case = Case(paired(a, b), tried, higher)
+    return conclude(case, margin, level, *p_values(case, margin))
+
+
+@dataclass(frozen=True)
+class Case:
+    """Paired differences a − b, the learning rates tried for a and for b, and whether more is better."""
+
+    pairs: np.ndarray
+    tried: tuple[int, int] = (1, 1)
+    higher: bool = True
+
+    def __post_init__(self):
+        check_tried(*self.tried)
+
+    @cached_property
+    def centre(self) -> float:
+        """The mean difference."""
+        return mean(self.pairs)
+
+    @cached_property
+    def spread(self) -> float:
+        """Their standard deviation."""
+        return spread(self.pairs)
+
+    @property
+    def luck(self) -> tuple[int, int]:
+        """Of how many the luckiest may have raised the differences, and of how many lowered them."""
+        first, second = self.tried
+        return (first, second) if self.higher else (second, first)
+
+
+def p_values(case: Case, margin: float) -> tuple[float, float]:
+    """Of the test that the mean of the pairs is 0, and of the two that it is `margin` or more either way."""
+    from scipy.special import stdtr
+
+    seeds, centre, (raised, lowered) = case.pairs.size, case.centre, case.luck
+    error = case.spread / math.sqrt(seeds)
+    if error == 0:
+        return float(centre == 0), float(abs(centre) >= margin)
+    tail = lambda distance: float(stdtr(seeds - 1, distance / error))
+    p = 2 * min(raised * tail(-centre), lowered * tail(centre))
+    p_same = max(raised * tail(-margin - centre), lowered * tail(centre - margin))
+    return min(1.0, p), min(1.0, p_same)
+
+
+def conclude(case: Case, margin: float, level: float, p: float, p_same: float, comparisons: int = 1) -> Verdict:
+    """The verdict that these p-values allow, one of so many."""
+    seeds, centre = case.pairs.size, case.centre
+    low, high = around(seeds, centre, case.spread, share(level, comparisons), *case.luck)
+    word: Word = "unclear"
+    if p_same <= 1 - level:
+        word = "same"
+    elif p <= 1 - level:
+        word = "better" if (centre > 0) == case.higher else "worse"
+    seen = case.spread, seeds
+    return Verdict(word, centre, low, high, margin, level, *seen, p, p_same, comparisons, case.tried)
+
+
+def share(level: float, comparisons: int) -> float:
+    """The level of each of several, so that together they keep `level`: 1 − (1 − level)/comparisons (Bonferroni)."""
+    return level if comparisons == 1 else 1 - (1 - level) / comparisons
+
+
+def check_margin(margin: float) -> None:
+    """Raise ValueError for a margin that is not a finite number above 0."""
+    if not 0 < margin < math.inf:
+        raise ValueError(f"{margin=} must be a finite number above 0: the difference that does not matter")

@@ -1,0 +1,162 @@
+"""How often the statistics are right, counted over simulated studies.
+
+    python -m tests.lab.coverage              2,000 studies a row; a minute
+    python -m tests.lab.coverage 20000        more of them
+
+Every row calls what `attnlab.lab.statistics` offers, once a study. The unit is the standard deviation of a seed.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from attnlab.lab.statistics import choose, compare, interval, power, verdicts
+
+STUDIES = 2000
+SEEDS = (3, 5, 10)
+NAMES = ("normal", "t3")
+VARIANTS = 4
+LUCK = 0.9  # what a lane's validation and test owe to its seed, as a share of their variance
+# The true means of learning rates, in standard deviations of a seed.
+ALIKE, GRID, ONE = (0.0,) * 4, (0.0, 1 / 3, 2 / 3, 1.0), (0.0,)
+PROFILES = {"4 equal rates": ALIKE, "rates 0 ⅓ ⅔ 1": GRID, "8 equal rates": ALIKE * 2}
+TUNED = {"A/A, 4 equal rates": (ALIKE, ALIKE), "A/A, rates 0 ⅓ ⅔ 1": (GRID, GRID), "4 equal rates / one": (ALIKE, ONE)}
+
+
+def draw(name: str, random: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers of mean 0 and standard deviation 1: normal, or Student's t with 3 degrees (its own is √3)."""
+    return random.normal(size=shape) if name == "normal" else random.standard_t(3, size=shape) / math.sqrt(3)
+
+
+def count(event: Callable[[np.ndarray], bool], studies: np.ndarray) -> int:
+    """In how many studies it happens."""
+    return sum(bool(event(study)) for study in studies)
+
+
+def covered(name: str, seeds: int, studies: int = STUDIES) -> int:
+    """Studies whose interval holds the true mean."""
+
+    def holds(values):
+        low, high = interval(values)
+        return low <= 0.0 <= high
+
+    return count(holds, draw(name, np.random.default_rng(seeds), studies, seeds))
+
+
+def told_apart(name: str, seeds: int, studies: int = STUDIES, corrected: bool = True) -> int:
+    """A/A studies, four variants and their base all alike, in which any is called better or worse."""
+
+    def false(study):
+        base, *others = study
+        if not corrected:
+            return any(compare(other, base, 1e-9).verdict in ("better", "worse") for other in others)
+        found = verdicts({str(n): (other, base) for n, other in enumerate(others)}, 1e-9)
+        return any(one.verdict in ("better", "worse") for one in found.values())
+
+    return count(false, draw(name, np.random.default_rng(100 + seeds), studies, 1 + VARIANTS, seeds))
+
+
+def wrongly_claimed(name: str, seeds: int, studies: int = STUDIES, margin: float = 2.0) -> int:
+    """Studies with any false claim: two variants are like their base, two differ by just the margin."""
+    shift = np.array([0, 0, 0, margin, margin])[:, None]
+
+    def false(study):
+        base, *others = study + shift
+        found = verdicts({str(n): (other, base) for n, other in enumerate(others)}, margin)
+        said = [one.verdict for one in found.values()]
+        return bool({"better", "worse"} & {*said[:2]} or {"worse", "same"} & {*said[2:]})
+
+    return count(false, draw(name, np.random.default_rng(200 + seeds), studies, 1 + VARIANTS, seeds))
+
+
+def found(name: str, seeds: int, difference: float, studies: int = STUDIES) -> int:
+    """Studies of two variants in which the one that is better by `difference` is called so."""
+
+    def right(study):
+        return compare(study[0] + difference, study[1], 1e-9).verdict == "better"
+
+    return count(right, draw(name, np.random.default_rng(300 + seeds), studies, 2, seeds))
+
+
+def said_same(name: str, seeds: int, margin: float, studies: int = STUDIES) -> int:
+    """Studies of two equal variants that are called the same."""
+    same = lambda study: compare(study[0], study[1], margin).verdict == "same"
+    return count(same, draw(name, np.random.default_rng(400 + seeds), studies, 2, seeds))
+
+
+def _tables(name: str, random: np.random.Generator, means: np.ndarray, studies: int, seeds: int) -> list[np.ndarray]:
+    """Validation and test of every lane [studies, seeds, rates], about the rates' true means."""
+    lanes = means + math.sqrt(LUCK) * draw(name, random, studies, seeds, means.size)
+    return [lanes + math.sqrt(1 - LUCK) * draw(name, random, *lanes.shape) for _ in ("valid", "test")]
+
+
+def tuned_covered(
+    name: str, seeds: int, rates: tuple[float, ...], studies: int = STUDIES, corrected: bool = True
+) -> int:
+    """Studies whose interval, at the rate they chose, holds that rate's true mean; `rates` are the true means."""
+    means, held = np.array(rates, float), 0
+    for valid, test in zip(*_tables(name, np.random.default_rng(500 + seeds), means, studies, seeds), strict=True):
+        choice = choose(valid)
+        low, high = interval(test[:, choice.best], tried=len(choice.contenders) if corrected else 1)
+        held += low <= means[choice.best] <= high
+    return int(held)
+
+
+def tuned_apart(
+    name: str,
+    seeds: int,
+    rates: tuple[float, ...],
+    others: tuple[float, ...],
+    studies: int = STUDIES,
+    corrected: bool = True,
+) -> int:
+    """Studies of two variants, each at the rate it chose, that are told apart the wrong way.
+
+    `rates` and `others` are the true means of either's learning rates. That one is better is wrong where it is not, by
+    the true means of the rates that were chosen.
+    """
+    random = np.random.default_rng(600 + seeds)
+    means, wrong = (np.array(rates, float), np.array(others, float)), 0
+    for study in zip(*(table for each in means for table in _tables(name, random, each, studies, seeds)), strict=True):
+        a, b = choose(study[0]), choose(study[2])
+        tried = (len(a.contenders), len(b.contenders)) if corrected else (1, 1)
+        said = compare(study[1][:, a.best], study[3][:, b.best], 1e-9, tried=tried).verdict
+        true = means[0][a.best] - means[1][b.best]
+        wrong += (said == "better" and true <= 0) or (said == "worse" and true >= 0)
+    return int(wrong)
+
+
+def main(studies: int) -> None:
+    """Print the table."""
+    print(f"{f'of {studies} studies':32}" + "".join(f"{name + f', {n} seeds':>20}" for name in NAMES for n in SEEDS))
+
+    def row(label, cell):
+        print(f"{label:32}" + "".join(f"{cell(name, seeds):>20}" for name in NAMES for seeds in SEEDS), flush=True)
+
+    def share(hits, more=""):
+        return f"{hits} {hits / studies:.1%}{more}"
+
+    row("95% interval covers", lambda *at: share(covered(*at, studies)))
+    row(f"A/A ×{VARIANTS}: told apart", lambda *at: share(told_apart(*at, studies)))
+    row("  without correction", lambda *at: share(told_apart(*at, studies, corrected=False)))
+    row("2 equal, 2 at the margin: ✗", lambda *at: share(wrongly_claimed(*at, studies)))
+    for difference in (1.0, 2.0, 4.0):
+        predicted = lambda seeds, size=difference: f" ({power(size, math.sqrt(2), seeds):.0%})"
+        row(
+            f"power at {difference:g} sd (theory)",
+            lambda name, seeds: share(found(name, seeds, difference, studies), predicted(seeds)),  # noqa: B023
+        )
+    for margin in (1.0, 2.0, 4.0):
+        row(f"equal, same within {margin:g} sd", lambda *at: share(said_same(*at, margin, studies)))  # noqa: B023
+    for label, rates in PROFILES.items():
+        for corrected, how in ((True, "covers"), (False, "  uncorrected")):
+            row(f"{label}: {how}", lambda *at: share(tuned_covered(*at, rates, studies, corrected)))  # noqa: B023
+    for label, (rates, others) in TUNED.items():
+        for corrected, how in ((True, "✗"), (False, "  uncorrected")):
+            row(f"{label}: {how}", lambda *at: share(tuned_apart(*at, rates, others, studies, corrected)))  # noqa: B023
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else STUDIES)

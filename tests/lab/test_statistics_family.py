@@ -1,0 +1,109 @@
+"""Holm's procedure against its definition, and the verdicts of a study against single ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlab.lab.statistics import compare, difference, holm, verdicts
+
+BASE = np.array([0.50, 0.53, 0.51, 0.48, 0.52])
+NOISE = np.array([-0.01, 0.0, 0.01, -0.005, 0.005])
+
+
+@pytest.mark.parametrize(
+    ("pvalues", "rejected"),
+    [
+        ([], []),
+        ([0.05], [True]),
+        ([0.01, 0.04, 0.03, 0.005], [True, False, False, True]),  # against .0125, .0167, .025: the third fails
+        ([0.04, 0.001], [True, True]),  # the second may be at .05: Bonferroni would hold it against .025
+        ([0.02, 0.02, 0.02], [False, False, False]),
+        ([0.026, 0.03], [False, False]),  # the first failed, though the second is below its .05
+    ],
+)
+def test_holm_by_hand(pvalues, rejected):
+    assert holm(pvalues) == rejected
+
+
+@given(st.lists(st.floats(0, 0.06), min_size=1, max_size=6))
+def test_holm_is_its_definition(pvalues):
+    left = sorted(range(len(pvalues)), key=pvalues.__getitem__)
+    while left and pvalues[left[0]] * len(left) <= 0.05:
+        left.pop(0)
+    assert holm(pvalues) == [n not in left for n in range(len(pvalues))]
+
+
+def test_one_variant_is_judged_as_alone():
+    assert verdicts({"a": (BASE + 0.1 + NOISE, BASE)}, 0.02)["a"] == compare(BASE + 0.1 + NOISE, BASE, 0.02)
+
+
+def test_more_variants_make_each_claim_harder():
+    # p of the first is between .05/8 and .05: clear alone, not among eight. Their intervals are Bonferroni's.
+    first = (BASE + 0.012 + NOISE, BASE)
+    rest = {f"v{n}": (BASE + 4 * NOISE[::-1] * (-1) ** n, BASE) for n in range(7)}
+    alone, among = compare(*first, 1e-4), verdicts({"first": first, **rest}, 1e-4)["first"]
+    assert (alone.verdict, among.verdict) == ("better", "unclear")
+    assert among.p == pytest.approx(8 * alone.p)
+    assert (among.difference, among.low, among.high) == difference(*first, 1 - 0.05 / 8)
+    assert among.smallest > alone.smallest
+    assert among.seeds_for_difference > alone.seeds_for_difference
+
+
+def test_a_variant_whose_both_hypotheses_fell_no_longer_counts():
+    # "small" is not equal, and within the margin: of it nothing can be true any more, so "next" is held against .05.
+    small, next_ = (BASE + 0.02 + NOISE / 50, BASE), (BASE + 0.009 + NOISE, BASE)
+    alone = compare(*next_, 0.1)
+    found = verdicts({"small": small, "next": next_}, 0.1)
+    assert found["small"].verdict == "same"
+    assert found["next"].p == pytest.approx(alone.p)
+
+
+def test_a_variant_that_is_better_still_counts():
+    # That it is better by no less than the margin may be true: "same" remains a claim that could be false.
+    better, next_ = (BASE + 0.2 + NOISE / 50, BASE), (BASE + 0.009 + NOISE, BASE)
+    alone = compare(*next_, 1e-4)
+    assert verdicts({"better": better, "next": next_}, 1e-4)["next"].p == pytest.approx(2 * alone.p)
+
+
+@given(st.integers(0, 10_000), st.booleans())
+def test_verdicts_turn_with_their_sides_and_with_higher(seed, higher):
+    draws = np.random.default_rng(seed).normal([[0.0], [0.9]], [[[0.1]], [[1.0]], [[2.0]]], (3, 2, 4))
+    there = verdicts({str(n): (a, b) for n, (a, b) in enumerate(draws)}, 0.5, higher=higher)
+    back = verdicts({str(n): (b, a) for n, (a, b) in enumerate(draws)}, 0.5, higher=higher)
+    turned = {"better": "worse", "worse": "better"}
+    for name, one in there.items():
+        assert back[name].verdict == turned.get(one.verdict, one.verdict)
+        assert (one.p, one.p_same) == pytest.approx((back[name].p, back[name].p_same))
+        alone = compare(*draws[int(name)], 0.5, higher=higher)
+        assert one.p >= alone.p
+        assert one.p_same >= alone.p_same
+
+
+def test_rates_that_were_tried_count_by_name():
+    pairs = {"a": (BASE + 0.02 + NOISE, BASE), "b": (BASE - 0.02 + NOISE, BASE)}
+    plain, tried = verdicts(pairs, 0.001), verdicts(pairs, 0.001, tried={"a": (4, 1)})
+    assert tried["a"].p == pytest.approx(4 * plain["a"].p)
+    assert tried["a"].low < plain["a"].low
+    assert tried["a"].high == plain["a"].high
+    assert (tried["b"].low, tried["b"].high) == (plain["b"].low, plain["b"].high)
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: verdicts({"odd": ([1, 2], [1, 2, 3])}, 0.1), "^odd: a has 2 values"),
+        (lambda: verdicts({"few": ([1], [1])}, 0.1), "^few: .*two seeds"),
+        (lambda: verdicts({"odd": ({0: 1, 1: 2}, {0: 1, 2: 2})}, 0.1), "^odd: seed 1 is in one"),
+        (lambda: verdicts({"lost": ([1, np.nan], [1, 2])}, 0.1), "^lost: .*finite"),
+        (lambda: verdicts({"a": ([1, 2], [1, 2])}, 0.1, tried={"a": (0, 1)}), "^a: tried"),
+        (lambda: verdicts({}, 0), "margin"),
+        (lambda: verdicts({}, 0.1, 1.0), "level"),
+        (lambda: holm([0.1, 1.1]), "p=1.1"),
+        (lambda: holm([np.nan]), "p=nan"),
+        (lambda: holm([0.1], 95), "level"),
+    ],
+)
+def test_refusals(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()

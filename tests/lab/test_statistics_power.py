@@ -1,0 +1,106 @@
+"""Power against published numbers, against counting, and against its own inverses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnlab.lab.statistics import compare, needed, power, smallest
+
+LEVELS = (0.8, 0.95, 0.9999)
+
+
+def test_power_is_the_published_one():
+    # Cohen's tables, as G*Power 3.1 prints them for the difference of two dependent means, two-sided, α = .05.
+    assert power(0.5, 1.0, 34) == pytest.approx(0.8078, abs=1e-4)
+    assert power(0.8, 1.0, 15) == pytest.approx(0.8213, abs=1e-4)
+    assert [needed(effect, 1.0) for effect in (0.2, 0.5, 0.8)] == [199, 34, 15]
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 10])
+@pytest.mark.parametrize("level", LEVELS)
+def test_power_is_what_is_found_given_the_spread(seeds, level):
+    # Given s, the mean is normal: the probability is averaged over s, by the quantiles of its distribution.
+    from scipy.special import chdtri, ndtr, stdtrit
+
+    shares = (np.arange(100_000) + 0.5) / 100_000
+    reach = stdtrit(seeds - 1, (1 + level) / 2) * np.sqrt(chdtri(seeds - 1, shares) / (seeds - 1))
+    shift = 1.3 * math.sqrt(seeds)
+    by_hand = np.mean(ndtr(shift - reach) + ndtr(-shift - reach))
+    assert power(1.3, 1.0, seeds, level) == pytest.approx(by_hand, abs=2e-5)
+    assert power(-1.3, 1.0, seeds, level) == power(1.3, 1.0, seeds, level)
+
+
+def test_power_counts_both_tails():
+    # Next to nothing is found as often as nothing is: at 1 − level.
+    assert power(0.0, 1.0, 5, 0.6) == pytest.approx(0.4)
+    assert power(1e-9, 1.0, 5, 0.6) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "level", "wanted"),
+    [(2, 0.8, 0.8), (3, 0.95, 0.8), (3, 0.9999, 0.95), (10, 0.95, 0.95), (10, 0.5, 0.6), (1000, 0.95, 0.8)],
+)
+def test_the_smallest_difference_is_found_with_the_power_wanted(seeds, level, wanted):
+    least = smallest(0.02, seeds, level, wanted)
+    assert power(least, 0.02, seeds, level) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("effect", [0.05, 0.5, 2.0, 30.0])
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_seeds_needed_are_the_fewest(effect, level):
+    count = needed(effect, 1.0, level)
+    assert power(effect, 1.0, count, level) >= 0.8
+    assert count == 2 or power(effect, 1.0, count - 1, level) < 0.8
+
+
+def test_extremes_are_numbers():
+    assert power(1e10, 1.0, 2) == 1.0
+    assert power(1e-300, 1e300, 2) == pytest.approx(0.05)
+    assert power(0.1, 0.0, 3) == 1.0
+    assert 0 < power(4e5, 1.0, 2, 1 - 1e-6) < 1  # where scipy's noncentral t has no answer
+    assert smallest(0.0, 3) == 0.0
+    assert needed(0.0, 1.0) is None
+    assert needed(1e-6, 1.0) is None
+    assert needed(0.1, 0.0) == 2
+
+
+def test_a_verdict_says_what_its_study_could_have_found():
+    # Differences 1, 2, 6: mean 3, s = √7, and g = J · 3/√7 with J = √(2/2) … Γ(1)/(√1 · Γ(½)) = 1/√π.
+    found = compare([1, 12, 26], [0, 10, 20], margin=0.5)
+    assert found.spread == pytest.approx(math.sqrt(7))
+    assert found.seeds == 3
+    assert found.effect == pytest.approx(3 / math.sqrt(7) / math.sqrt(math.pi))
+    assert found.smallest == smallest(found.spread, 3)
+    assert found.seeds_for_difference == needed(3, found.spread)
+    assert found.seeds_for_margin == needed(0.5, found.spread)
+
+
+def test_the_correction_of_the_effect_is_hedges_for_many_seeds():
+    # J ≈ 1 − 3/(4ν − 1), ν = 19.
+    differences = np.linspace(0, 1, 20)
+    found = compare(differences, np.zeros(20), margin=0.1)
+    assert found.effect == pytest.approx((1 - 3 / 75) * differences.mean() / differences.std(ddof=1), rel=1e-4)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 1.0, 1.0]])
+def test_no_effect_from_two_seeds_or_without_spread(values):
+    assert compare(values, [0.0] * len(values), margin=0.1).effect is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: power(1.0, 1.0, 1),
+        lambda: power(1.0, -1.0, 3),
+        lambda: power(math.nan, 1.0, 3),
+        lambda: power(1.0, math.inf, 3),
+        lambda: power(1.0, 1.0, 3, 1.0),
+        lambda: smallest(1.0, 3, wanted=1.0),
+        lambda: smallest(1.0, 3, wanted=0.05),
+        lambda: needed(1.0, math.nan),
+    ],
+)
+def test_power_refuses(call):
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        call()

@@ -1,0 +1,79 @@
+"""The learning rate that is chosen, and what that does to an interval."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attnlab.lab.statistics import Choice, choose, compare, interval, summary
+
+
+@pytest.mark.parametrize(
+    ("scores", "higher", "choice"),
+    [
+        ([[0.9, 0.5]], True, Choice(0, (0, 1))),  # one seed excludes nothing
+        ([[0.9, 0.5]], False, Choice(1, (0, 1))),
+        ([[0.5, 0.5], [0.5, 0.5]], True, Choice(0, (0, 1))),
+        ([[0.90, 0.50], [0.91, 0.52], [0.92, 0.51]], True, Choice(0, (0,))),
+        ([[0.90, 0.50], [0.91, 0.52], [0.92, 0.51]], False, Choice(1, (1,))),
+        ([[0.90, 0.86], [0.91, 0.95], [0.92, 0.90]], True, Choice(0, (0, 1))),
+        ([[0.9, None], [0.8, 0.95]], True, Choice(0, (0,))),  # the better one diverged once
+        ([[0.9, math.nan], [None, 0.95]], True, Choice(1, (0, 1))),
+        ([[None, math.inf], [None, None]], True, Choice(0, (0, 1))),
+        ([[3.0, -math.inf], [3.0, 1.0]], False, Choice(0, (0,))),
+    ],
+)
+def test_choose(scores, higher, choice):
+    assert choose(scores, higher) == choice
+
+
+def test_a_rate_is_excluded_seed_by_seed():
+    # Seeds differ by far more than rates do, and each says the same of the rates.
+    scores = [[seed, seed - 0.1 - 0.001 * n] for n, seed in enumerate([0.0, 5.0, 9.0, 20.0])]
+    assert choose(scores) == Choice(0, (0,))
+
+
+@pytest.mark.parametrize("scores", [[], [[]], [[1.0], [1.0, 2.0]]])
+def test_choose_refuses(scores):
+    with pytest.raises(ValueError, match="seeds, rates"):
+        choose(scores)
+
+
+def test_the_good_end_of_the_interval_pays_for_the_choice():
+    # Of four rates: t of 2 degrees at 1 − .025/4, which a table gives as 8.8602.
+    low, high = interval([1, 2, 3], tried=4)
+    assert (low, high) == pytest.approx((2 - 8.8602 / math.sqrt(3), 2 + 4.30265 / math.sqrt(3)), abs=1e-4)
+    worse = interval([1, 2, 3], tried=4, higher=False)
+    assert worse == pytest.approx((4 - high, 4 - low))
+    assert interval([1, 2, 3], tried=1, higher=False) == interval([1, 2, 3])
+    assert (summary([1, 2, 3], 4)["low"], summary([1, 2, 3], 4)["high"]) == (low, high)
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_what_speaks_for_the_side_that_tried_more_counts_less(higher):
+    a = np.array([0.02, 0.03, 0.025, 0.02, 0.03]) * (1 if higher else -1)
+    b = np.array([0.0, 0.005, -0.005, 0.01, -0.01])
+    plain = compare(a, b, 0.001, higher=higher)
+    for_a = compare(a, b, 0.001, higher=higher, tried=(20, 1))
+    for_b = compare(a, b, 0.001, higher=higher, tried=(1, 20))
+    assert plain.verdict == "better"
+    assert (for_a.p, for_b.p) == pytest.approx((20 * plain.p, plain.p))
+    assert for_a.verdict == ("better" if 20 * plain.p <= 0.05 else "unclear")
+    assert (for_a.low <= 0 <= for_a.high) == (for_a.verdict == "unclear")
+    near, far = ("low", "high") if higher else ("high", "low")
+    assert getattr(for_a, far) == getattr(plain, far)
+    assert abs(getattr(for_a, near) - plain.difference) > abs(getattr(plain, near) - plain.difference)
+    assert for_a.smallest > plain.smallest
+
+
+def test_sameness_counts_tries_too():
+    differences = np.array([-0.01, 0.01, 0.0, 0.005, -0.005])
+    plain = compare(differences, np.zeros(5), 0.012)
+    assert plain.verdict == "same"
+    assert compare(differences, np.zeros(5), 0.012, tried=(9, 9)).p_same == pytest.approx(9 * plain.p_same)
+
+
+@pytest.mark.parametrize("call", [lambda: interval([1, 2], tried=0), lambda: compare([1, 2], [1, 2], 1, tried=(1, 0))])
+def test_at_least_one_was_tried(call):
+    with pytest.raises(ValueError, match="tried"):
+        call()
