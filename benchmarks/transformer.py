@@ -20,8 +20,6 @@ no argmax of the scores for a training metric (20% at the tiny size). Tried with
 and values; a single lane without its batch axis.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
