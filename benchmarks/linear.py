@@ -16,8 +16,8 @@ the product alone, growing as T^1.06 and T^0.93; retention and lightning take 1.
 reached, and this bounds it: a pass takes some 115 thousand operations a token and head, 3.8 GFLOP at T = 4,096, nearly
 all in products of 64 × 64 × 64, which the compiler runs at 33 GFLOP/s on this machine (jax 0.12: 65), where one square
 product of 1,024 reaches 178: 98 ms were measured where 115 follow from that rate, and six times would be 23. Tried on
-the bare product, against 98 ms: two and four chunks at once 95 and 97, eight 107, all of a sequence at once 150, chunks
-of 128 120, one head after another 111.
+the bare product, in two runs, against 98 ms: two and four chunks at once 95 and 97, eight 107, all of a sequence at
+once 150, chunks of 128 120, one head after another 111.
 """
 
 from attnlab.analysis.growth import growth
