@@ -13,11 +13,11 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
+from attnlab.lab.budget import TOLERANCE, Budget
 from attnlab.lab.describe import Ledger
-from attnlab.lab.quantity import count, large
+from attnlab.lab.quantity import count, large, off
 from attnlab.lab.study import Experiment, Study, change
 
-TOLERANCE = 0.02  # how far a variant's cost may be from the base's
 TRIES = 8  # widths that are traced for one variant
 REACH = 64  # multiples around a width among which one that the model allows is looked for
 # What a ledger counts: what it is called, and how it is written.
@@ -26,8 +26,6 @@ MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "flops": ("training a step", lambda number: large(number, "FLOP")),
     "state": ("decoding state", lambda number: f"{count(number)} B"),
 }
-# What is told in steps: a budget scales them together.
-STEPS = {"warmup": "warm-up", "evaluate_every": "evaluation every", "save_every": "saving every"}
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
             variants[name] = match.solve(name, before, frozenset(own[name]))
             told[name] += match.changed(before, variants[name])
     if study.budget == "flops":
-        budget = _Budget(base.train.steps * ledger.flops(base), ledger)
+        budget = Budget(base.train.steps * ledger.flops(base), ledger)
         lines += [f"trained for the FLOPs of the base: {large(budget.flops, 'FLOP')} a lane"]
         for name, before in variants.items():
             variants[name] = budget.spend(name, before, frozenset(own[name]), coarse=quick)
@@ -130,7 +128,7 @@ class _Match:
             widths = ", ".join(f"model.{field}={getattr(found.model, field)}" for field in fields)
             raise ValueError(
                 f"match={self.match!r}: {name} comes no nearer than {self.told(cost)}, the base has "
-                f"{self.write(self.target)} ({_off(cost, self.target)}, allowed are 2%), at {widths}"
+                f"{self.write(self.target)} ({off(cost, self.target)}, allowed are 2%), at {widths}"
             )
         return found
 
@@ -147,7 +145,7 @@ class _Match:
                 said.append(f"{words} {_inner(before.model) if old is None else old} → {new}")
         old, new = self.count(before), self.count(after)
         costs = self.told(new or 0) if old == new else f"{self.name} {self.write(old)} → {self.write(new)}"
-        return [*(said or ["as it is"]), f"{costs} ({_off(new or 0, self.target)})"]
+        return [*(said or ["as it is"]), f"{costs} ({off(new or 0, self.target)})"]
 
     def _widened(self, experiment: Experiment) -> Experiment:
         """At the width whose cost is nearest the target.
@@ -246,42 +244,6 @@ class _Match:
         return rise / inner / getattr(self.base.model, "width", 1) or start
 
 
-@dataclass(frozen=True)
-class _Budget:
-    """The FLOPs that each lane may spend."""
-
-    flops: int
-    ledger: Ledger
-
-    def spend(self, name: str, experiment: Experiment, own: frozenset[str], coarse: bool) -> Experiment:
-        """With the steps that spend them; `coarse`: however many steps are nearest. What it sets itself stays."""
-        each, train = self.ledger.flops(experiment), experiment.train
-        steps = max(1, round(self.flops / each))
-        if not coarse and abs(steps * each - self.flops) > TOLERANCE * self.flops:
-            raise ValueError(
-                f"budget='flops': {name} comes no nearer than {large(steps * each, 'FLOP')}, the base has "
-                f"{large(self.flops, 'FLOP')} ({_off(steps * each, self.flops)}, allowed are 2%), "
-                f"at train.steps={steps}"
-            )
-        share = steps / train.steps
-        scaled = {
-            "train.warmup": round(share * train.warmup),
-            "train.evaluate_every": math.ceil(share * train.evaluate_every),
-            "train.save_every": math.ceil(share * train.save_every),
-        }
-        return change(experiment, **{"train.steps": steps} | {at: n for at, n in scaled.items() if at not in own})
-
-    def changed(self, before: Experiment, after: Experiment) -> list[str]:
-        """What was changed, in words."""
-        old, new = before.train, after.train
-        off = _off(new.steps * self.ledger.flops(after), self.flops)
-        said = [f"steps {count(new.steps)} ({off})"]
-        if old.steps != new.steps:
-            said = [f"steps {count(old.steps)} → {count(new.steps)} ({off})"]
-        pairs = {words: (getattr(old, field), getattr(new, field)) for field, words in STEPS.items()}
-        return said + [f"{words} {was} → {now}" for words, (was, now) in pairs.items() if was != now]
-
-
 def _power(wider: float, costlier: float) -> float:
     """The power that it grows with, within reason: a guess from it must not fly off."""
     return min(8.0, max(0.25, math.log(costlier) / math.log(wider)))
@@ -304,9 +266,3 @@ def _unit(model: Any) -> int:
 def _inner(model: Any) -> int:
     """The feed-forward width, four times the width where none is given."""
     return 4 * model.width if model.feedforward is None else model.feedforward
-
-
-def _off(cost: float, target: float) -> str:
-    """How far a cost is from its target."""
-    # Not −0.00: rounded first, and a zero has no sign.
-    return f"{round(100 * (cost / target - 1), 2) + 0.0:+.2f}%".replace("-", "−")

@@ -117,3 +117,13 @@ def _trim(value: float, digits: int) -> str:
 def _signed(text: str, sign: bool) -> str:
     text = f"+{text}" if sign and not text.startswith("-") else text
     return text.replace("-", "−")
+
+
+def off(cost: float, target: float) -> str:
+    """How far a cost is from its target, in percent.
+
+    >>> off(98, 100), off(100.0001, 100)
+    ('−2.00%', '+0.00%')
+    """
+    # Not −0.00: rounded first, and a zero has no sign.
+    return f"{round(100 * (cost / target - 1), 2) + 0.0:+.2f}%".replace("-", "−")
