@@ -149,6 +149,7 @@ def _run_options(parser: Parser) -> None:
     parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
     parser.add_argument("--quick", action="store_true", help="a minute's glimpse")
     parser.add_argument("--fresh", action="store_true", help="begin anew, dropping what was run before")
+    parser.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the variants (1)")
 
 
 def _sample_options(parser: Parser) -> None:
@@ -158,6 +159,15 @@ def _sample_options(parser: Parser) -> None:
     _decoding_options(parser)
     add("--best", metavar="N", type=_whole, help="the N best answers; without the others, those of a beam")
     add("--html", metavar="FILE.html", type=Path, help="a page of the answers and of every layer's and head's map")
+
+
+def _inspect_options(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/linear")
+    add = parser.add_argument
+    add("--input", metavar="TEXT", required=True, help="what the model is given")
+    add("--other", metavar="RUN2", type=Path, help="another run, the distance to whose maps is told")
+    add("--html", metavar="FILE.html", type=Path, help="a page of every layer's and head's map with its figures")
+    add("--json", metavar="FILE.json", type=Path, help="every map and number, into a file")
 
 
 def _translate_options(parser: Parser) -> None:
@@ -239,7 +249,7 @@ VERBS = {
         _show_options,
     ),
     "run": Verb(
-        "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh]",
+        "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh] [--workers N]",
         "train every variant and lane; resumes by itself; ends with the table and the report",
         verbs.run,
         _run_options,
@@ -255,6 +265,12 @@ VERBS = {
         "decode with a trained model; shows its attention",
         verbs.sample,
         _sample_options,
+    ),
+    "inspect": Verb(
+        "RUN --input TEXT [--other RUN2] [--html FILE.html] [--json FILE.json]",
+        "every map's rank, entropy and reach; scores and gradients by layer, at each checkpoint that is kept",
+        verbs.inspect,
+        _inspect_options,
     ),
     "translate": Verb(
         "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] … < in > out",

@@ -1,4 +1,5 @@
 import io
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 import attnlab
 from attnlab.cli import VERBS, explain, main
+from tests.lab.looked import FOUND
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPERIMENT = '''"""Softmax against linear, small.
@@ -69,7 +71,7 @@ def tree(folder):
 
 FILE = "experiments/small.py"
 MALFORMED = [
-    ([], 2, "say what to do: list, show, run, report, sample, translate, parity, bench, data"),
+    ([], 2, "say what to do: list, show, run, report, sample, inspect, translate, parity, bench, data"),
     (["rnu", FILE], 2, "'rnu' is no verb; nearest: 'run'; known: list, show"),
     (["--verison"], 2, "--verison is no option; nearest: '--version'"),
     (["-q"], 2, "-q is no option"),
@@ -133,6 +135,8 @@ MALFORMED = [
     (["sample", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it would hold experiment.json"),
     (["sample", "runs/x"], 2, "the following arguments are required: --input"),
     (["sample", "--input", "x"], 2, "the following arguments are required: RUN"),
+    (["inspect", "runs/x"], 2, "the following arguments are required: --input"),
+    (["inspect", "runs/x", "--input", "a"], 4, "runs/x is not a run folder; it would hold experiment.json"),
     (["translate"], 2, "the following arguments are required: RUN"),
     (["translate", "runs/x"], 4, "runs/x is not a run folder; it would hold experiment.json"),
     (["translate", "runs/x", "--batch", "two"], 2, "argument --batch: 'two' must be a whole number"),
@@ -277,7 +281,8 @@ def test_list_one_kind(here, capsys):
 def test_show(here, capsys, fake):
     fake(
         "attnlab.lab.describe",
-        describe=lambda study: [{"variant": name, "parameters": 1234} for name in study.variants()],
+        describe=lambda study, found: [{"variant": name, "parameters": 1234} for name in found.experiments],
+        Ledger=dict,
     )
     assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -398,6 +403,50 @@ def test_a_page_that_cannot_be_written(runs, capfd, sampled):
     shown = capfd.readouterr()
     assert (shown.out, shown.err.count("\n")) == ("", 1)
     assert shown.err.startswith("attnlab: error: /proc/page.html: ")
+
+
+@pytest.fixture
+def inspected(monkeypatch):
+    """`inspect` with nothing loaded: what it was asked."""
+    calls = []
+    monkeypatch.setattr("attnlab.lab.inspect.inspect", lambda *asked: calls.append(asked) or FOUND)
+    return calls
+
+
+def test_inspect(runs, capsys, inspected):
+    assert main(["inspect", "runs/small/softmax", "--input", "12"]) == 0
+    assert inspected == [(Path("runs/small/softmax"), "12", None)]
+    shown = capsys.readouterr().out
+    assert shown.startswith("b\n\nencoder: linear, 2 × 3")
+    assert shown.count("\nstep") == shown.count("page:") == shown.count("record:") == 0
+
+
+def test_inspect_beside_another_with_a_page_and_a_record(runs, capsys, inspected):
+    options = ["--other", "runs/small/linear", "--html", "a.html", "--json", "a.json"]
+    assert main(["inspect", "runs/small/softmax", "--input", "12", *options]) == 0
+    assert inspected == [(Path("runs/small/softmax"), "12", Path("runs/small/linear"))]
+    assert capsys.readouterr().out.endswith("\npage: a.html\nrecord: a.json\n")
+    assert "small/softmax" in Path("a.html").read_text()
+    record = json.loads(Path("a.json").read_text())
+    assert record["attentions"]["encoder"]["figures"][0][1]["rank"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "leaves", "words"),
+    [
+        (["--other", "runs/x"], 4, "runs/x is not a run folder"),
+        (["--html", "page.pdf"], 2, "--html page.pdf must end in .html"),
+        (["--json", "no/a.json"], 2, "--json no/a.json: there is no folder no"),
+        (["--beam", "2"], 2, "attnlab inspect takes no '--beam'"),
+    ],
+)
+def test_what_cannot_be_inspected_gives_one_line(runs, here, capfd, inspected, options, leaves, words):
+    before = tree(here)
+    assert main(["inspect", "runs/small/softmax", "--input", "12", *options]) == leaves
+    shown = capfd.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert shown.err.startswith(f"attnlab: error: {words}")
+    assert (inspected, tree(here)) == ([], before)
 
 
 def test_translate(runs, capsys, fake, monkeypatch):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from attnlab.data import cmudict, multi30k, scan, sigmorphon
+from attnlab.data import cmudict, multi30k, scan, shakespeare, sigmorphon
 from attnlab.data.files import DataError, Source, fetch, locate, verified
 from attnlab.data.names import check
 
@@ -11,6 +11,7 @@ SOURCES: dict[str, tuple[Source, ...]] = {
     "multi30k": tuple(multi30k.SOURCES.values()),
     "scan": scan.SOURCES,
     "sigmorphon2020_g2p": sigmorphon.SOURCES,
+    "tiny_shakespeare": shakespeare.SOURCES,
 }
 
 

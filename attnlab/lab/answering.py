@@ -86,7 +86,7 @@ class Asked:
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError where something was asked for and the problem is not answered symbol by symbol."""
-        if self.said and not problem.decodes:
+        if self.said and not (problem.decodes or problem.continues):
             raise ValueError(f"{self.said[0]}: what this task asks is not answered symbol by symbol; leave it out")
 
     def _said(self, *names: str) -> list[str]:
@@ -112,7 +112,8 @@ class Answerer:
 
     def __init__(self, found: Trained, asked: Asked = Asked()):
         self.problem: Any = found.problem
-        self.decoder, self._model = asked.decoder(found.experiment.decoder), found.model
+        own = found.experiment.decoder or self.problem.decoder
+        self.decoder, self._model = asked.decoder(own), found.model
         seed = asked.seed or 0
 
         def answers(model, sources, numbers):
@@ -135,7 +136,9 @@ class Answerer:
         return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in told]
 
     def _told(self, tokens: np.ndarray, score: np.floating) -> Answer:
-        text = one_line(self.problem.tell({"tokens": tokens[None]}))
+        text = self.problem.tell({"tokens": tokens[None]})
+        # A text that is gone on with has lines of its own.
+        text = text if self.problem.continues else one_line(text)
         return Answer(text, float(score), bool((tokens == END).any()), tokens)
 
 

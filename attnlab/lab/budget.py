@@ -1,12 +1,13 @@
-"""Training for equal FLOPs: the steps that a variant may make, and what is told in steps."""
+"""Training for an equal price, FLOPs or seconds: the steps that a variant may make, and what is told in steps."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnlab.lab.describe import Ledger
-from attnlab.lab.quantity import count, large, off
+from attnlab.lab.quantity import count, duration, large, off
 from attnlab.lab.study import Experiment, change
 
 TOLERANCE = 0.02  # how far a variant's cost may be from the base's
@@ -16,19 +17,20 @@ STEPS = {"warmup": "warm-up", "evaluate_every": "evaluation every", "save_every"
 
 @dataclass(frozen=True)
 class Budget:
-    """The FLOPs that each lane may spend."""
+    """What each lane may spend: `total`, of which a step of an experiment costs `price(experiment)`."""
 
-    flops: int
-    ledger: Ledger
+    name: str
+    total: float
+    price: Callable[[Experiment], float]
 
     def spend(self, name: str, experiment: Experiment, own: frozenset[str], coarse: bool) -> Experiment:
-        """With the steps that spend them; `coarse`: however many steps are nearest. What it sets itself stays."""
-        each, train = self.ledger.flops(experiment), experiment.train
-        steps = max(1, round(self.flops / each))
-        if not coarse and abs(steps * each - self.flops) > TOLERANCE * self.flops:
+        """With the steps that spend it; `coarse`: however many steps are nearest. What it sets itself stays."""
+        each, train = self.price(experiment), experiment.train
+        steps = max(1, round(self.total / each))
+        if not coarse and abs(steps * each - self.total) > TOLERANCE * self.total:
             raise ValueError(
-                f"budget='flops': {name} comes no nearer than {large(steps * each, 'FLOP')}, the base has "
-                f"{large(self.flops, 'FLOP')} ({off(steps * each, self.flops)}, allowed are 2%), "
+                f"budget={self.name!r}: {name} comes no nearer than {self.write(steps * each)}, the base has "
+                f"{self.write(self.total)} ({off(steps * each, self.total)}, allowed are 2%), "
                 f"at train.steps={steps}"
             )
         share = steps / train.steps
@@ -42,9 +44,24 @@ class Budget:
     def changed(self, before: Experiment, after: Experiment) -> list[str]:
         """What was changed, in words."""
         old, new = before.train, after.train
-        far = off(new.steps * self.ledger.flops(after), self.flops)
+        far = off(new.steps * self.price(after), self.total)
         said = [f"steps {count(new.steps)} ({far})"]
         if old.steps != new.steps:
             said = [f"steps {count(old.steps)} → {count(new.steps)} ({far})"]
         pairs = {words: (getattr(old, field), getattr(new, field)) for field, words in STEPS.items()}
         return said + [f"{words} {was} → {now}" for words, (was, now) in pairs.items() if was != now]
+
+    @property
+    def words(self) -> str:
+        """What it is counted in."""
+        return "FLOPs" if self.name == "flops" else "seconds"
+
+    def write(self, price: float) -> str:
+        """A price in words."""
+        return large(price, "FLOP") if self.name == "flops" else duration(price)
+
+
+def budget(name: str, base: Experiment, ledger: Ledger) -> Budget:
+    """What the base spends on a lane: "flops" as counted, "seconds" as this machine needs for steps of all lanes."""
+    price = ledger.flops if name == "flops" else ledger.seconds
+    return Budget(name, base.train.steps * price(base), price)

@@ -50,11 +50,13 @@ def costs(experiment: Experiment, problem: Problem) -> dict[str, Any]:
 class Ledger:
     """What experiments cost, each counted once: tracing takes most of a second.
 
-    `problems` holds what tasks loaded; what is asked of another task is loaded into it.
+    `problems` holds what tasks loaded; what is asked of another task is loaded into it. `clock(experiment, problem)`
+    measures the seconds of a training step; None: they are not known.
     """
 
     problems: dict[Any, Problem] = field(default_factory=dict)
     known: dict[tuple, Any] = field(default_factory=dict)
+    clock: Callable[[Experiment, Problem], float] | None = None
 
     def problem(self, experiment: Experiment) -> Problem:
         """What its task loads. Raises ValueError for numbers that jax is not set to compute in."""
@@ -83,6 +85,12 @@ class Ledger:
         """Bytes of its decoding state, with room for the longest example; None for a model that does not decode."""
         model, problem = self.model(experiment), self.problem(experiment)
         return self._once(("state", experiment.task, experiment.model), lambda: decoding_state(model, problem))
+
+    def seconds(self, experiment: Experiment) -> float:
+        """Seconds of a training step of all lanes. Raises ValueError without a clock."""
+        if self.clock is None:
+            raise ValueError("how long a step takes is measured when the study runs")
+        return self.clock(experiment, self.problem(experiment))
 
     def costs(self, experiment: Experiment) -> dict[str, Any]:
         """All of them, by name."""

@@ -22,7 +22,7 @@ FILES: dict[str, Fields] = {
     "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},
     "environment": {},
     "result": {"metrics": dict, "seeds": list, "metric": str, "higher": bool, "diverged": list},
-    "maps": {"source": list, "target": list, "layers": list},
+    "maps": {},  # those of older runs hold one example
 }
 ROW: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")

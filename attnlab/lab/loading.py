@@ -52,7 +52,7 @@ def trained(run: str | Path) -> Trained:
     if found is None:
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
     step, state, _ = found
-    lane = _lane(experiment, read(folder, "result"), np.asarray(state.alive))
+    lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)))
 
 
@@ -76,7 +76,8 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> N
         )
 
 
-def _lane(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:
+def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:
+    """The lane that stands for a run: of its rate, the first seed that did not diverge. CheckpointError: none."""
     rate = result["learning_rate"] if result else experiment.train.rates[0]
     lanes = [n for n, (_, at) in enumerate(experiment.train.lanes) if at == rate and alive[n]]
     if not lanes:

@@ -31,7 +31,7 @@ def sample(run: str | Path, text: str, asked: Asked = Asked()) -> dict[str, Any]
     found = trained(run)
     asked.check(found.problem)
     batch = found.problem.ask(text)
-    if not found.problem.decodes:
+    if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
         told = {"answer": one_line(found.problem.tell(answer)), "answers": [], "decoder": None}
         return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
@@ -45,9 +45,11 @@ def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
         raise DivergedError("the model's numbers are not finite on this input")
     best = {"tokens": answers[0].tokens[None]}
     told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
-    seen = look(found.experiment.model, found.model, found.problem, batch, best)
+    problem = found.problem
+    # Of what is gone on with, nothing is read by another sequence.
+    seen = look(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
     if seen is None:
-        symbols = found.problem.tokens({"source": batch["source"], "target": best["tokens"]})
+        symbols = problem.tokens({"source": batch["source"], "target": best["tokens"]})
         return {**told, **symbols, "map": None, "layers": None}
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
     shown = {name: seen[name] for name in ("source", "target", "layers")}
@@ -81,8 +83,29 @@ def scored(decoder: Decoder) -> str:
     return f"log-probability in nats{divided}"
 
 
+FIRST = 8  # test examples, among which those of `looks` are
+
+
+def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """Where a trained model looks on the longest, a middling and the shortest of the first test examples: `maps.json`.
+
+    {"kind": "cross", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}. None where the model
+    has no cross-attention.
+    """
+    batch = problem.examination("test", FIRST)[0]
+    order = np.argsort(np.sum(np.asarray(batch["source"])[:FIRST] != PAD, axis=1), kind="stable")
+    answers, found = jax.jit(problem.answer), []
+    for row in dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)):
+        one = {name: values[row : row + 1] for name, values in batch.items()}
+        seen = look(config, model, problem, one, answers(model, one))
+        if seen is None:
+            return None
+        found.append(seen)
+    return {"kind": "cross", "examples": found}
+
+
 def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any] | None:
-    """The cross-attention of row 0, teacher-forced on the model's own answer: what `maps.json` holds.
+    """The cross-attention of row 0, teacher-forced on the model's own answer: {"source", "target", "layers"}.
 
     None where the model has none.
     """
@@ -94,4 +117,4 @@ def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch)
     symbols = problem.tokens({"source": source[None], "target": target[None]})
     T, S = len(symbols["target"]), len(symbols["source"])
     layers = np.round(np.asarray(seen, np.float64)[:, :, :T, :S], 4)
-    return {"kind": "cross", **symbols, "layers": layers.tolist()}
+    return {**symbols, "layers": layers.tolist()}

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from attnlab.lab.budget import TOLERANCE, Budget
+from attnlab.lab.budget import TOLERANCE, budget
 from attnlab.lab.describe import Ledger
 from attnlab.lab.quantity import count, large, off
 from attnlab.lab.study import Experiment, Study, change
@@ -42,9 +42,10 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
 
     A match solves for the model's width first, among those that heads, position and mechanism allow, unless the cost is
     within 2% as it is; then for its feed-forward width, any whole number, to come as near as that goes. Then a budget
-    in FLOPs gives each variant the steps that make steps × FLOPs a step the base's; warm-up grows in proportion, so do
-    the steps between evaluations and between checkpoints (rounded up: there are never more of them than in the base),
-    and the schedule spans them all. What a variant sets itself stays as it is. Without either, nothing is loaded.
+    in FLOPs (or seconds) gives each variant the steps that make steps × FLOPs a step the base's; warm-up grows in
+    proportion, so do the steps between evaluations and between checkpoints (rounded up: there are never more of them
+    than in the base), and the schedule spans them all. What a variant sets itself stays as it is. Without either,
+    nothing is loaded.
 
     Raises ValueError, saying how near it came, where a variant stays more than 2% away; naming the model, where it has
     no width to solve for or no decoding state; and for numbers that jax is not set to compute in. Raises DataError
@@ -63,14 +64,18 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
         for name, before in variants.items():
             variants[name] = match.solve(name, before, frozenset(own[name]))
             told[name] += match.changed(before, variants[name])
-    if study.budget == "flops":
-        budget = Budget(base.train.steps * ledger.flops(base), ledger)
-        lines += [f"trained for the FLOPs of the base: {large(budget.flops, 'FLOP')} a lane"]
+    if study.budget == "seconds" and ledger.clock is None:
+        lines += ["trained for the seconds of the base: how many steps those are is measured when it runs"]
+    elif study.budget != "steps":
+        spent = budget(study.budget, base, ledger)
+        lanes = "a lane" if study.budget == "flops" else "for all lanes together"
+        lines += [f"trained for the {spent.words} of the base: {spent.write(spent.total)} {lanes}"]
         for name, before in variants.items():
-            variants[name] = budget.spend(name, before, frozenset(own[name]), coarse=quick)
-            told[name] += budget.changed(before, variants[name])
+            variants[name] = spent.spend(name, before, frozenset(own[name]), coarse=quick)
+            told[name] += spent.changed(before, variants[name])
     wide = max(map(len, told))
-    return Matched(variants, [*lines, *(f"  {name:<{wide}}  {', '.join(said)}" for name, said in told.items())], ledger)
+    lines += [f"  {name:<{wide}}  {', '.join(said)}" for name, said in told.items() if said]
+    return Matched(variants, lines, ledger)
 
 
 class _Match:

@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from attnlab.lab.estimates import Estimate, Rate, estimate, is_rate, rates
+from attnlab.lab.examples import Example, examples
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.quantity import number
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A metric over seeds, as `result.json` holds it. A value of None is one that was not finite."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    values: tuple[float | None, ...]
-
-    @property
-    def sound(self) -> bool:
-        """Whether there is a mean, and every seed is in it."""
-        return self.mean is not None and None not in self.values
 
 
 @dataclass(frozen=True)
 class Outcome:
     """One variant's folder. `troubles` says in a line each what could not be read.
 
-    `result` is None for a run that has not finished; `metrics` are its estimates by name.
+    `result` is None for a run that has not finished; `metrics` are its estimates by name, `rates` those of each
+    learning rate where several were trained, `maps` where it looked.
     """
 
     name: str
@@ -42,9 +28,10 @@ class Outcome:
     result: dict[str, Any] | None
     metrics: dict[str, Estimate]
     rows: list[dict[str, Any]]
-    maps: dict[str, Any] | None
+    maps: tuple[Example, ...]
     troubles: tuple[str, ...]
-    order: int = 0  # its place in the order of names, which its colour goes by
+    rates: tuple[Rate, ...] = ()
+    order: int = 0  # its place in the study, which its colour goes by; the first is what others are compared with
 
     @property
     def headline(self) -> Estimate | None:
@@ -54,13 +41,23 @@ class Outcome:
     def by_seed(self, metric: str) -> dict[int, float]:
         """The values by seed; empty where it is not known which value is whose, or one is not finite."""
         estimate = self.metrics.get(metric)
-        if self.result is None or estimate is None or not estimate.sound:
+        sound = estimate is not None and estimate.sound
+        return {seed: value or 0.0 for seed, value in self.values(metric).items()} if sound else {}
+
+    def values(self, metric: str) -> dict[int, float | None]:
+        """The values by seed, None for one that is not finite; empty where it is not known which value is whose."""
+        estimate = self.metrics.get(metric)
+        if self.result is None or estimate is None:
             return {}
-        lost = [entry.get("seed") for entry in self.lost()]
-        for seeds in (self.result["seeds"], [s for s in self.result["seeds"] if s not in lost]):
+        for seeds in (self.result["seeds"], self.alive()):
             if len(seeds) == len(estimate.values):
-                return dict(zip(seeds, (value or 0.0 for value in estimate.values), strict=True))
+                return dict(zip(seeds, estimate.values, strict=True))
         return {}
+
+    def alive(self) -> list[int]:
+        """The seeds that did not diverge at the learning rate that was chosen."""
+        lost = [lane.get("seed") for lane in self.lost()]
+        return [seed for seed in (self.result or {}).get("seeds", []) if seed not in lost]
 
     def lost(self) -> list[dict[str, Any]]:
         """The lanes that diverged at the learning rate that was chosen."""
@@ -72,6 +69,28 @@ class Outcome:
     def diverged(self) -> list[dict[str, Any]]:
         """All lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
+
+    def tried(self) -> int:
+        """Of how many learning rates that may have been as good the reported one was the best."""
+        contenders = (self.result or {}).get("contenders")
+        return max(len(contenders), 1) if isinstance(contenders, list) else 1
+
+    def trained_steps(self) -> float | None:
+        """The steps of one lane of the chosen rate, the mean over those that are in the metrics: some stop early."""
+        steps, result = number((self.result or {}).get("steps")), self.result or {}
+        if steps is None:
+            return None
+        rate, early = number(result.get("learning_rate")), {}
+        for lane in result.get("stopped") or []:
+            if isinstance(lane, dict) and (rate is None or is_rate(lane.get("learning_rate"), rate)):
+                early[lane.get("seed")] = number(lane.get("step"))
+        each = [early.get(seed) or steps for seed in result["seeds"]]
+        return math.fsum(each) / len(each) if each else steps
+
+    def training_flops(self) -> float | None:
+        """Floating-point operations of training one lane."""
+        flops, steps = number((self.result or {}).get("flops")), self.trained_steps()
+        return None if flops is None or steps is None else flops * steps
 
     def lanes(self) -> int | None:
         """How many lanes the run has, seeds times learning rates, where its configuration says so."""
@@ -91,12 +110,6 @@ class Outcome:
         return None if steps is None else int(steps)
 
 
-def is_rate(value: Any, rate: float) -> bool:
-    """Whether a learning rate read from a file is the one meant."""
-    value = number(value)
-    return value is not None and math.isclose(value, rate, rel_tol=1e-9)
-
-
 def outcomes(folder: Path) -> list[Outcome]:
     """Every variant in the folder of a study: finished ones first, the best by its headline metric leading.
 
@@ -109,7 +122,18 @@ def outcomes(folder: Path) -> list[Outcome]:
         raise FolderError(f"{folder}: {error.strerror or error}") from error
     if not places:
         raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
-    return sorted((_outcome(place, folder, n) for n, place in enumerate(places)), key=_rank)
+    found = sorted((_outcome(place, folder) for place in places), key=_planned)
+    return sorted((replace(outcome, order=n) for n, outcome in enumerate(found)), key=_rank)
+
+
+def is_planned(outcome: Outcome) -> bool:
+    """Whether its folder tells its place in the study."""
+    return type(outcome.experiment.get("order")) is int
+
+
+def _planned(outcome: Outcome) -> tuple[float, str]:
+    """Variants go in the order of the study; those that do not tell it go behind, by name."""
+    return outcome.experiment["order"] if is_planned(outcome) else math.inf, outcome.name
 
 
 def _is_run(place: Path) -> bool:
@@ -126,7 +150,7 @@ def _rank(outcome: Outcome) -> tuple[int, float, str]:
     return 0, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
 
 
-def _outcome(place: Path, study: Path, order: int) -> Outcome:
+def _outcome(place: Path, study: Path) -> Outcome:
     troubles: list[str] = []
 
     def attempt(read, otherwise):
@@ -143,40 +167,19 @@ def _outcome(place: Path, study: Path, order: int) -> Outcome:
     if not run.file("experiment").exists():
         troubles.append(f"{place.name}{os.sep}experiment.json: is missing")
     environment = attempt(lambda: run.read("environment"), {})
-    result, metrics = attempt(lambda: _result(run), (None, {}))
+    result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
     rows = attempt(run.metrics, [])
-    maps = attempt(lambda: _maps(run), None)
-    return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), order)
+    maps = attempt(lambda: examples(run), ())
+    return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate)
 
 
-def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate]] | None:
+def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[Rate, ...]] | None:
     result = run.read("result")
     if result is None:
         return None
     if not all(type(seed) is int for seed in result["seeds"]):
         raise FolderError(f"{run.file('result')}: the field 'seeds' must list whole numbers")
     where = f"{run.file('result')}: metrics"
-    return result, {name: _estimate(entry, f"{where}.{name}") for name, entry in result["metrics"].items()}
-
-
-def _estimate(entry: Any, where: str) -> Estimate:
-    values = entry.get("values") if isinstance(entry, dict) else None
-    if not isinstance(values, list):
-        raise FolderError(f"{where}: must hold mean, low, high and values")
-    mean, low, high = (number(entry.get(name)) for name in ("mean", "low", "high"))
-    return Estimate(mean, low, high, tuple(number(value) for value in values))
-
-
-def _maps(run: RunFolder) -> dict[str, Any] | None:
-    """The maps, with their layers as one array [L H T S]; null weights as 0."""
-    maps = run.read("maps")
-    if maps is None:
-        return None
-    try:
-        layers = np.nan_to_num(np.array(maps["layers"], np.float64))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise FolderError(f"{run.file('maps')}: layers must be numbers [L H T S]") from error
-    shape = len(maps["target"]), len(maps["source"])
-    if layers.ndim != 4 or layers.shape[2:] != shape or 0 in layers.shape:
-        raise FolderError(f"{run.file('maps')}: layers are {list(layers.shape)}, not [L, H, {shape[0]}, {shape[1]}]")
-    return {**maps, "layers": layers}
+    metrics = {name: estimate(entry, f"{where}.{name}") for name, entry in result["metrics"].items()}
+    lost = [lane.get("learning_rate") for lane in result["diverged"] if isinstance(lane, dict)]
+    return result, metrics, rates(result.get("by_rate") or [], lost, f"{run.file('result')}: by_rate")

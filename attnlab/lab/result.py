@@ -29,7 +29,8 @@ def result(
     """
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
-    choice = _choose(experiment, problem, valid, alive)
+    by_rate = _by_rate(experiment, problem, valid, alive)
+    choice = _choose(by_rate, problem.higher)
     rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
 
@@ -47,6 +48,7 @@ def result(
         "learning_rate": rate,
         "learning_rates": list(train.rates),
         "contenders": contenders,
+        "by_rate": by_rate,
         "diverged": [
             {"seed": seed, "learning_rate": at, "step": int(fitted.died[n])}
             for n, (seed, at) in enumerate(train.lanes)
@@ -62,18 +64,28 @@ def result(
         "seconds": round(fitted.seconds, 2),
         "compile_seconds": round(fitted.compile_seconds, 2),
         "seconds_per_step": fitted.seconds_per_step,
+        "memory_bytes": fitted.memory_bytes,
         "peak_memory": peak_memory(),
         "fingerprint": problem.fingerprint,
     }
 
 
-def _choose(experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray) -> Choice:
-    train = experiment.train
+def _by_rate(experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray) -> list[dict]:
+    """The headline metric on validation at each of several rates, by seed; None where a lane diverged."""
     if valid is None:
-        return Choice(0, (0,))
+        return []
     # A lane that diverged is frozen where it last was sound: its numbers say nothing of its rate.
-    scores = {lane: valid[n][problem.metric] if alive[n] else None for n, lane in enumerate(train.lanes)}
-    return choose([[scores[seed, rate] for rate in train.rates] for seed in train.seed_list], problem.higher)
+    scores = {lane: valid[n][problem.metric] if alive[n] else None for n, lane in enumerate(experiment.train.lanes)}
+    return [
+        {"learning_rate": rate, "values": [scores[seed, rate] for seed in experiment.train.seed_list]}
+        for rate in experiment.train.rates
+    ]
+
+
+def _choose(by_rate: list[dict], higher: bool) -> Choice:
+    if not by_rate:
+        return Choice(0, (0,))
+    return choose(list(zip(*(entry["values"] for entry in by_rate), strict=True)), higher)
 
 
 def peak_memory() -> int:

@@ -9,24 +9,22 @@ import jax
 
 from attnlab.analysis.cost import operations
 from attnlab.analysis.roofline import Kind, Machine, kinds
+from attnlab.lab.matching import Matched
 from attnlab.lab.quantity import count, large
 from attnlab.lab.show import columns
-from attnlab.lab.study import Experiment, Study
+from attnlab.lab.study import Experiment
 
 MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing
 
 
-def placed(study: Study, machines: Sequence[Machine]) -> list[str]:
-    """For every variant a table of its operations in one forward pass of a batch, the costliest first."""
-    problems: dict[Any, Any] = {}
+def placed(found: Matched, machines: Sequence[Machine]) -> list[str]:
+    """For every variant, as matched, a table of its operations in one forward pass of a batch, the costliest first."""
     lines = ["One forward pass of a batch, operation by operation; bytes as each reads and writes them by itself."]
     for each in machines:
         does = f"{large(each.flops, 'FLOP/s')} over {large(each.bandwidth, 'B/s')}"
         lines.append(f"{each.name}: {does}; compute is the limit from {each.ridge:.3g} FLOP a byte on")
-    for name, experiment in study.variants().items():
-        if experiment.task not in problems:
-            problems[experiment.task] = experiment.task.load()
-        lines += ["", name, *table(forward(experiment, problems[experiment.task]), machines)]
+    for name, experiment in found.experiments.items():
+        lines += ["", name, *table(forward(experiment, found.ledger.problem(experiment)), machines)]
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Literal, get_args
@@ -12,7 +13,7 @@ from attnlab.registry import field_names, no_field
 from attnlab.training.config import Train
 
 Match = Literal["parameters", "flops", "state"]
-Budget = Literal["steps", "flops"]
+Budget = Literal["steps", "flops", "seconds"]
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,14 @@ class Study:
     `quick` holds the fields that `--quick` changes, so that a glimpse ends within a minute.
     `name` is the experiment's folder; a file that gives none lends its own.
     `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
+    `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
+    unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
 
     `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
     "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
-    trained for: as many "steps", or as many "flops", for which each has steps of its own. Both are solved for by
-    `attnlab.lab.matching`, which says how; `variants()` holds what was asked, not what was solved.
+    trained for: as many "steps", or as many "flops" or "seconds", for which each has steps of its own; seconds are
+    measured on the machine when the study first runs, and kept. Both are solved for by `attnlab.lab.matching`, which
+    says how; `variants()` holds what was asked, not what was solved.
 
     Raises ValueError where a variant names a field that does not exist, or a value that its config refuses; where two
     variants are one experiment under two names; and for a budget over steps that a variant sets itself.
@@ -171,6 +175,7 @@ class Study:
     published: dict[str, float] = field(default_factory=dict)
     match: Match | None = None
     budget: Budget = "steps"
+    margin: float | None = None
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
@@ -179,6 +184,10 @@ class Study:
             raise ValueError(f"match={self.match!r} must be one of {', '.join(get_args(Match))}, or none")
         if self.budget not in get_args(Budget):
             raise ValueError(f"budget={self.budget!r} must be one of {', '.join(get_args(Budget))}")
+        if self.margin is not None and not (self.margin > 0 and math.isfinite(self.margin)):
+            raise ValueError(
+                f"margin={self.margin} must be above 0: no two measurements are the same to the last digit"
+            )
         self._check_twins()
         self._check_steps()
         # What a glimpse changes may make variants alike: it is thrown away.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.outcome import Estimate, Outcome, outcomes
+from attnlab.lab.comparison import comparison
+from attnlab.lab.outcome import Outcome, outcomes
 from attnlab.lab.quantity import NONE, count, duration, large, measure, number, span, title
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 SIDE_BY_SIDE = 3
 PUBLISHED = "published"
-NARROW = (PUBLISHED, "parameters", "FLOPs a step", "decoding state", "diverged lanes")
+VERDICT = "verdict"
+NARROW = (VERDICT, PUBLISHED, "decoding state", "diverged lanes")
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,11 @@ def results_table(folder: Path) -> Table:
     else:
         kept = [n for n, head in enumerate(heads) if n == 0 or head in NARROW]
         lines = [["", *(heads[n] for n in kept)]]
-        lines += [[o.name, *(_short(row[n]) for n in kept)] for o, row in zip(found, rows, strict=True)]
+        # Of the rest the notes, and how far a run is that has not finished, would take the room of the numbers.
+        lines += [
+            [o.name, _line(row[0]).split(", ")[0], *(row[n].text for n in kept[1:])]
+            for o, row in zip(found, rows, strict=True)
+        ]
     table = Table(
         title=Text(Path(folder).resolve().name),
         title_justify="left",
@@ -56,7 +63,7 @@ def results_table(folder: Path) -> Table:
     )
     # Text, not str: rich would take square brackets in a name for its own markup.
     for n, head in enumerate(lines[0]):
-        whole = len(found) > SIDE_BY_SIDE and n < 2
+        whole = len(found) > SIDE_BY_SIDE and (n < 2 or head == VERDICT)
         table.add_column(Text(head), justify="right" if n else "left", overflow="fold", no_wrap=whole)
     for line in lines[1:]:
         table.add_row(*map(Text, line))
@@ -67,26 +74,21 @@ def _line(cell: Cell) -> str:
     return f"{cell.text} ({cell.note})" if cell.note else cell.text
 
 
-def _short(cell: Cell) -> str:
-    # How far a run is that has not finished would take the room of the numbers.
-    return _line(cell).split(", ")[0]
-
-
 def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
     """Column heads and, for each outcome, its cells; one that has not finished has its state in the first."""
-    metrics, published = _metrics(found), [_published(outcome) for outcome in found]
-    beside = [PUBLISHED] if any(cell.text != NONE for cell in published) else []
-    heads = [*map(title, metrics[:1]), *beside, *map(title, metrics[1:]), *COSTS, "diverged lanes"]
-    rows = []
-    for outcome, printed in zip(found, published, strict=True):
-        if outcome.result is None:
-            rows.append([Cell(state(outcome)), *[Cell(NONE)] * (len(heads) - 1)])
-            continue
-        cells = [_estimate(metric, outcome.metrics.get(metric)) for metric in metrics]
-        cells[1:1] = [printed for _ in beside]
-        cells += [cost(outcome.result) for cost in COSTS.values()]
-        rows.append([*cells, _diverged(outcome)])
-    return heads, rows
+    said = comparison(found)
+    columns = [(title(metric), partial(_estimate, metric)) for metric in _metrics(found)]
+    # A column in which no variant has anything to say would only take room.
+    beside: list[tuple[str, Callable[[Outcome], Cell]]] = []
+    beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if said.verdicts else []
+    beside += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
+    columns = [*columns[:1], *beside, *columns[1:], *COSTS.items(), ("diverged lanes", _diverged)]
+    none = [Cell(NONE)] * (len(columns) - 1)
+    rows = [
+        [Cell(state(outcome)), *none] if outcome.result is None else [cell(outcome) for _, cell in columns]
+        for outcome in found
+    ]
+    return [head for head, _ in columns], rows
 
 
 def state(outcome: Outcome) -> str:
@@ -98,23 +100,54 @@ def state(outcome: Outcome) -> str:
     return f"unfinished, {count(outcome.last_step())}{of} steps"
 
 
-def _steps(result: dict[str, Any]) -> Cell:
-    each = result.get("seconds_per_step")
-    return _cost(result, "steps", count, "" if number(each) is None else f"{duration(each)} each")
+def _training_flops(outcome: Outcome) -> Cell:
+    """Of one lane; those that stopped early took less, and it is their mean."""
+    value, a_step = outcome.training_flops(), _known(outcome, "flops")
+    note = "" if a_step is None else f"{large(a_step, 'FLOP')} a step"
+    return Cell(large(value, "FLOP"), note, "" if value is None else repr(value))
 
 
-def _training(result: dict[str, Any]) -> Cell:
-    compiling = result.get("compile_seconds")
-    return _cost(result, "seconds", duration, "" if number(compiling) is None else f"{duration(compiling)} compiling")
+def _memory(outcome: Outcome) -> Cell:
+    """By the compiler's estimate, over the most that the whole process ever held."""
+    held = _known(outcome, "peak_memory")
+    return _cost("memory_bytes", _bytes, "" if held is None else f"{_bytes(held)} process")(outcome)
 
 
-COSTS: dict[str, Callable[[dict[str, Any]], Cell]] = {
-    "parameters": lambda result: _cost(result, "parameters", count),
-    "FLOPs a step": lambda result: _cost(result, "flops", lambda value: large(value, "FLOP")),
-    "decoding state": lambda result: _cost(result, "state_bytes", lambda value: large(value, "B")),
-    "steps": _steps,
+def _step(outcome: Outcome) -> Cell:
+    steps = _known(outcome, "steps")
+    return _cost("seconds_per_step", duration, "" if steps is None else f"{count(steps)} steps")(outcome)
+
+
+def _training(outcome: Outcome) -> Cell:
+    compiling = _known(outcome, "compile_seconds")
+    return _cost("seconds", duration, "" if compiling is None else f"{duration(compiling)} compiling")(outcome)
+
+
+def _cost(field: str, write: Callable[[Any], str], note: str = "") -> Callable[[Outcome], Cell]:
+    """A number of `result.json`, as it is written; older folders may lack it."""
+
+    def cell(outcome: Outcome) -> Cell:
+        value = (outcome.result or {}).get(field)
+        return Cell(write(value), note, "" if number(value) is None else repr(value))
+
+    return cell
+
+
+def _known(outcome: Outcome, field: str) -> float | None:
+    return number((outcome.result or {}).get(field))
+
+
+def _bytes(value: Any) -> str:
+    return large(value, "B")
+
+
+COSTS: dict[str, Callable[[Outcome], Cell]] = {
+    "parameters": _cost("parameters", count),
+    "training FLOPs": _training_flops,
+    "decoding state": _cost("state_bytes", _bytes),
+    "peak memory": _memory,
+    "a step": _step,
     "training": _training,
-    "peak memory": lambda result: _cost(result, "peak_memory", lambda value: large(value, "B")),
 }
 
 
@@ -125,7 +158,8 @@ def _metrics(found: list[Outcome]) -> list[str]:
     return list(named | others)
 
 
-def _estimate(metric: str, estimate: Estimate | None) -> Cell:
+def _estimate(metric: str, outcome: Outcome) -> Cell:
+    estimate = outcome.metrics.get(metric)
     if estimate is None:
         return Cell(NONE)
     if not estimate.sound:
@@ -133,7 +167,7 @@ def _estimate(metric: str, estimate: Estimate | None) -> Cell:
         return Cell("failed", f"not finite in {bad} of {len(estimate.values)} seeds")
     exact = ", ".join(repr(value) for value in estimate.values)
     if estimate.low is None or estimate.high is None:
-        note = "no interval from one seed" if len(estimate.values) == 1 else "no interval"
+        note = "one seed" if len(estimate.values) == 1 else "no interval"
     else:
         note = span(metric, estimate.low, estimate.high)
     return Cell(measure(metric, estimate.mean), note, f"mean {estimate.mean!r}; by seed {exact}")
@@ -141,14 +175,9 @@ def _estimate(metric: str, estimate: Estimate | None) -> Cell:
 
 def _published(outcome: Outcome) -> Cell:
     """What others printed of the headline metric."""
-    value = outcome.experiment.get("published")
+    value = outcome.experiment.get("published") if outcome.result else None
     metric = outcome.result["metric"] if outcome.result else ""
     return Cell(measure(metric, value), "", "" if number(value) is None else repr(value))
-
-
-def _cost(result: dict[str, Any], field: str, write: Callable[[Any], str], note: str = "") -> Cell:
-    value = result.get(field)
-    return Cell(write(value), note, "" if number(value) is None else repr(value))
 
 
 def _diverged(outcome: Outcome) -> Cell:

@@ -35,16 +35,18 @@ def show(options: argparse.Namespace) -> int:
     from attnlab.lab.show import costs, settings
 
     study = _study(options)
-    from attnlab.lab.describe import describe
+    from attnlab.lab.describe import Ledger, describe
+    from attnlab.lab.matching import matched
 
+    found = matched(study, Ledger())
     # Both before either is printed: what cannot work gives one line and nothing else.
-    lines = [*settings(study), "", *costs(describe(study))]
+    lines = [*settings(study, found), "", *costs(describe(study, found))]
     if options.roofline:
         from attnlab.analysis.measure import machine
         from attnlab.analysis.roofline import A100
         from attnlab.lab.roofline import placed
 
-        lines += ["", *placed(study, [machine(), A100])]
+        lines += ["", *placed(found, [machine(), A100])]
     print("\n".join(lines))
     return 0
 
@@ -69,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
             out=options.out,
             quick=options.quick,
             fresh=options.fresh,
+            workers=options.workers,
             progress=progress,
             command=command(options),
         )
@@ -115,6 +118,38 @@ def sample(options: argparse.Namespace) -> int:
     print("\n".join(lines(found, width)))
     if options.html is not None:
         print(f"alignment: {options.html}")
+    return 0
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Every map of a trained model on one input, with its figures, and those of its training."""
+    for folder in (options.run, options.other):
+        if folder is not None:
+            _check_run(folder)
+    from attnlab.lab.inspect import check_json, inspect
+    from attnlab.lab.inspecttable import tables
+    from attnlab.lab.jsonfile import dumps, write_whole
+
+    # What cannot be written is told before a model is loaded for it.
+    if options.html is not None:
+        from attnlab.lab.report.alignment import check
+
+        check(options.html)
+    if options.json is not None:
+        check_json(options.json)
+    found = inspect(options.run, options.input, options.other)
+    if options.html is not None:
+        from attnlab.lab.report.inspection import write
+
+        write(options.html, found, options.input, options.run)
+    if options.json is not None:
+        write_whole(options.json, dumps(found) + "\n")
+    print(found["answer"])
+    for table in tables(found):
+        print_table(table)
+    for name, file in (("page", options.html), ("record", options.json)):
+        if file is not None:
+            print(f"{name}: {file}")
     return 0
 
 

@@ -7,11 +7,12 @@ from attnlab.tasks.g2p import CMUdict, Sigmorphon
 from attnlab.tasks.recall import Recall
 from attnlab.tasks.reverse import Copy, Reverse
 from attnlab.tasks.scan import Scan
+from attnlab.tasks.text import Shakespeare, Text
 from attnlab.tasks.translation import Multi30k, Parallel
 
 __all__ = [
     "TASKS", "Associations", "CMUdict", "Copy", "Dates", "Multi30k", "Pairs", "Parallel", "Problem", "Recall",
-    "Reverse", "Scan", "Sigmorphon", "Task", "Tokens",
+    "Reverse", "Scan", "Shakespeare", "Sigmorphon", "Task", "Text", "Tokens",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = {
@@ -23,6 +24,8 @@ TASKS: dict[str, Task] = {
     "scan": Scan(),
     "multi30k": Multi30k(),
     "parallel": Parallel(),
+    "shakespeare": Shakespeare(),
+    "text": Text(),
     "associations": Associations(),
     "recall": Recall(),
 }

@@ -46,7 +46,9 @@ class Problem(ABC):
 
     `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `fingerprint` the sha256 (hex) of the data;
     `metric` the headline among those of `score`, and `higher` whether more of it is better; `decodes` says whether
-    answers are decoded symbol by symbol, and `notes` what a person should know of how the data were read.
+    answers are decoded symbol by symbol, `continues` whether what a person gives is gone on with so (both have
+    `answers`), `decoder` how, where nobody says (None: greedily), and `notes` what a person should know of how the data
+    were read.
     """
 
     shape: Any
@@ -54,6 +56,8 @@ class Problem(ABC):
     metric: str
     higher: bool
     decodes: bool = False
+    continues: bool = False
+    decoder: Any = None
     notes: tuple[str, ...] = ()
 
     @abstractmethod

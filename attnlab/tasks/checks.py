@@ -20,11 +20,23 @@ def seed(task: Any) -> None:
 
 
 def text(task: Any) -> None:
-    """What tasks of text have in common: units, a share of smoothing, buckets."""
-    if not isinstance(task.units, Units):
-        raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
+    """What tasks of pairs of texts have in common: units, a share of smoothing, buckets."""
+    units(task)
     smoothing(task)
     buckets(task)
+
+
+def units(task: Any) -> None:
+    """What the symbols of a text are."""
+    if not isinstance(task.units, Units):
+        raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
+
+
+def files(task: Any) -> None:
+    """Each part must have a file."""
+    for part in ("train", "valid", "test"):
+        if not getattr(task, part):
+            raise ValueError(f"task.{part}={getattr(task, part)!r} must name a file: attnlab cannot know yours")
 
 
 def smoothing(task: Any) -> None:

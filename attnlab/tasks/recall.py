@@ -13,7 +13,8 @@ from attnlab.data import codecs, recall
 from attnlab.data.files import DataError
 from attnlab.data.vocabulary import RESERVED, Vocabulary
 from attnlab.tasks import checks
-from attnlab.tasks.base import Batch, Problem, Task, Tokens
+from attnlab.tasks.base import Batch, Task, Tokens
+from attnlab.tasks.prediction import Prediction
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 250  # sequences of an examination's batch
@@ -66,11 +67,8 @@ class Recall(Task):
         return Recollection(self)
 
 
-class Recollection(Problem):
-    """Sequences in which some places ask for the next token: the problem of `Recall`.
-
-    A model is called with tokens [T] and keep [T], and answers scores [T vocabulary].
-    """
+class Recollection(Prediction):
+    """Sequences in which some places ask for the next token: the problem of `Recall`."""
 
     metric, higher = "accuracy", True
 
@@ -87,21 +85,6 @@ class Recollection(Problem):
         """{"tokens", "answers": [B T] int32, "asked": [B T]}; asked are keys that are told again too."""
         drawn = self._draw(size, "train", seed, step)
         return drawn | {"asked": drawn.pop("might")}
-
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, the mean over the places that ask; and {"accuracy"} there."""
-        import jax
-        import jax.numpy as jnp
-        import optax
-
-        tokens, answers, asked = (jnp.asarray(batch[name]) for name in ("tokens", "answers", "asked"))
-        keys = None if key is None else jax.random.split(key, len(tokens))
-        logits = jax.vmap(lambda tokens, key: self._scores(model, tokens, key))(tokens, keys)
-        losses = optax.softmax_cross_entropy_with_integer_labels(logits, answers)
-        right = (jnp.argmax(logits, axis=-1) == answers).astype(losses.dtype)
-        count = jnp.maximum(asked.sum(), 1).astype(losses.dtype)
-        loss, accuracy = (jnp.where(asked, values, 0).sum() / count for values in (losses, right))
-        return loss, {"accuracy": accuracy}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
         """{"tokens": [B T]}: the token it takes for the next one, at every place."""
@@ -153,13 +136,6 @@ class Recollection(Problem):
     def check(self, folder: Path) -> None:
         """Raise DataError where the folder's `vocabulary.json` is not of this data."""
         codecs.check(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
-
-    def _scores(self, model: Any, tokens: Any, key: Any) -> Any:
-        import jax.numpy as jnp
-
-        scores = model(tokens, jnp.ones(tokens.shape, bool), key=key)
-        # Sums of half-precision exponentials lose the tail.
-        return scores.astype(jnp.promote_types(scores.dtype, jnp.float32))
 
     def _draw(self, size: int, part: str, *more: int) -> Batch:
         task = self.task

@@ -81,9 +81,7 @@ class Parallel(Task):
 
     def load(self) -> Transduction:
         """Read one's files."""
-        for part in ("train", "valid", "test"):
-            if not getattr(self, part):
-                raise ValueError(f"task.{part}={getattr(self, part)!r} must name a file: attnlab cannot know yours")
+        checks.files(self)
         limit = Limit(self.longest, self.longer)
         corpora = {part: parallel.pairs(getattr(self, part), limit) for part in ("train", "valid", "test")}
         found = _problem(self, {part: corpus.examples for part, corpus in corpora.items()}, _all, self.metric)

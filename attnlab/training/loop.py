@@ -39,6 +39,7 @@ class Fitted:
     seconds_per_step: float | None
     seconds: float
     compile_seconds: float
+    memory_bytes: int | None  # of training, as the compiler estimates its peak; None where no step was left to make
 
 
 def fit(
@@ -81,7 +82,10 @@ def fit(
                 checkpoints.save(step, state, watch.elapsed())
             # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], step)
-    return Fitted(state, chosen(train, state, step), step, np.asarray(state.died), watch.pace(), **watch.elapsed())
+    return Fitted(
+        state, chosen(train, state, step), step, np.asarray(state.died), watch.pace(), **watch.elapsed(),
+        memory_bytes=trainer.memory_bytes,
+    )  # fmt: skip
 
 
 class _Watch:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -14,6 +14,7 @@ import numpy as np
 
 from attnlab.training import state as lane
 from attnlab.training.config import Train
+from attnlab.training.devices import Devices, devices
 
 DISPATCH = 8  # steps to a dispatch: enough that its overhead vanishes, and the length of a run of equal shapes
 
@@ -23,7 +24,7 @@ class Trainer:
     """Seeds × learning rates of one model on one problem, trained together.
 
     `create(key) -> model`; `problem` follows `attnlab.tasks.base.Problem`. `announce(what)` and `announced(what,
-    seconds)` hear of every compilation.
+    seconds)` hear of every compilation. `devices` are those to compute on; None: all of them.
     """
 
     create: Callable
@@ -31,8 +32,15 @@ class Trainer:
     train: Train
     announce: Callable[[str], None] = lambda what: None
     announced: Callable[[str, float], None] = lambda what, seconds: None
+    devices: Sequence[Any] | None = None
     compiled: dict = field(default_factory=dict)
     compile_seconds: float = 0.0
+    memory_bytes: int | None = None  # of a dispatch of training, as the compiler estimates its peak; None before one
+
+    @cached_property
+    def spread(self) -> Devices | None:
+        """How lanes and batches lie over the devices; None where there is one."""
+        return devices(len(self.train.lanes), self.train.batch_size * self.train.accumulate, self.devices)
 
     def start(self) -> lane.State:
         """Every lane before its first step."""
@@ -61,10 +69,14 @@ class Trainer:
 
     def advance(self, state: lane.State, batches: dict[str, np.ndarray], count: int):
         """`count` steps of every lane in one dispatch. Answers (state, {metric: [count, lanes]})."""
-        program = self._compile(
-            "train", _advance(self.problem.loss, self.train), (state, batches, np.int32(count)), donate=(0,)
-        )
-        state, metrics = program(state, batches, np.int32(count))
+        program, placed = _advance(self.problem.loss, self.train), {}
+        if self.spread is not None:
+            state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
+            placed = {"out_shardings": (self.spread.lanes, self.spread.whole)}
+        arguments = state, batches, np.int32(count)
+        program = self._compile("train", program, arguments, donate_argnums=0, **placed)
+        self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
+        state, metrics = program(*arguments)
         return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
     def evaluate(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[dict[str, float]]:
@@ -80,18 +92,25 @@ class Trainer:
             for n in lanes
         ]
 
-    def _compile(self, what: str, function: Callable, arguments: tuple, donate: tuple = ()) -> Callable:
-        """The function compiled for these shapes, once."""
+    def _compile(self, what: str, function: Callable, arguments: tuple, **options: Any) -> Callable:
+        """The function compiled for these shapes, once; the options are those of `jax.jit`."""
         shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(arguments[1]))
         if (what, shapes) not in self.compiled:
             widths = " ".join("×".join(map(str, x.shape[-2:])) for x in jax.tree.leaves(arguments[1]))
             self.announce(f"{what} {widths}")
             began = time.perf_counter()
-            self.compiled[what, shapes] = jax.jit(function, donate_argnums=donate).lower(*arguments).compile()
+            self.compiled[what, shapes] = jax.jit(function, **options).lower(*arguments).compile()
             seconds = time.perf_counter() - began
             self.compile_seconds += seconds
             self.announced(f"{what} {widths}", seconds)
         return self.compiled[what, shapes]
+
+
+def _peak(program: Any) -> int:
+    """The bytes that a compiled program holds at most: what it is given, what it answers, and what lies between."""
+    found = program.memory_analysis()
+    given, answered, shared = (getattr(found, f"{what}_size_in_bytes") for what in ("argument", "output", "alias"))
+    return given + answered - shared + found.temp_size_in_bytes
 
 
 def _advance(loss: Callable, train: Train) -> Callable:

@@ -5,7 +5,7 @@ from attnlab.data.sources import SOURCES, report
 
 def test_sources_are_whole_and_distinct():
     listed = [source for sources in SOURCES.values() for source in sources]
-    assert len(listed) == 1 + 12 + 8 + 30
+    assert len(listed) == 1 + 12 + 8 + 30 + 1
     assert len({source.sha256 for source in listed}) == len({source.url for source in listed}) == len(listed)
     for name, sources in SOURCES.items():
         for source in sources:

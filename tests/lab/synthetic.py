@@ -21,7 +21,7 @@ def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, *
     if variants is None:
         variants = {"softmax": {"mean": 0.991}, "linear": {"mean": 0.969, "offset": 1.3}}
     for n, (variant, changes) in enumerate(variants.items()):
-        write_run(home / variant, variant, salt=n, **{**more, **changes})
+        write_run(home / variant, variant, salt=n, **{"order": n, **more, **changes})
     return home
 
 
@@ -39,16 +39,32 @@ def write_run(
     groups: tuple[str, ...] = LANGUAGES,
     question: str = "Does softmax attention read human-written dates better than linear attention?",
     salt: int = 0,
+    order: int | None = None,
+    margin: float | None = None,
+    rates: tuple[float, ...] = (),
+    costs: float = 1.0,
+    examples: int = 3,
 ) -> RunFolder:
-    """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `died` diverge."""
+    """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `died` diverge.
+
+    Of several `rates` the first is the chosen one, and others are worse; what it costs is `costs` times the usual.
+    """
     run, random = RunFolder(path), np.random.default_rng(salt)
-    run.write("experiment", experiment(variant, seeds, steps, quick, question))
+    planned = {} if order is None else {"order": order, "margin": margin}
+    run.write("experiment", experiment(variant, seeds, steps, quick, question) | planned)
     run.write("environment", ENVIRONMENT)
     run.append_metrics(_rows(random, mean, offset, seeds, steps if finished else steps // 4, died))
     if finished:
         alive = tuple(seed for seed in seeds if seed not in died)
-        run.write("result", result(random, mean, spread, alive, steps, groups, died))
-        run.write("maps", _maps(random, SOURCES.get(variant, "5 de março de 2024"), offset))
+        found = result(random, mean, spread, alive, steps, groups, died)
+        for name in ("flops", "state_bytes", "seconds", "seconds_per_step", "memory_bytes"):
+            found[name] *= costs
+        if rates:
+            tuned = _by_rate(random, mean, spread, seeds, rates)
+            found |= {**tuned, "diverged": [*found["diverged"], *tuned["diverged"]]}
+        run.write("result", found)
+        sources = [SOURCES.get(variant, "5 de março de 2024"), "5.3.24", "March 5th"][:examples]
+        run.write("maps", {"kind": "cross", "examples": [_maps(random, source, offset) for source in sources]})
     return run
 
 
@@ -100,8 +116,23 @@ def result(random, mean, spread, seeds, steps, groups, died) -> dict[str, Any]:
         "compile_seconds": 21.4,
         "seconds_per_step": 0.0953,
         "peak_memory": 1_430_000_000,
+        "memory_bytes": 48_500_000,
         "fingerprint": "9f2c" * 16,
     }
+
+
+def _by_rate(random, mean, spread, seeds, rates) -> dict[str, Any]:
+    """Validation at each rate: the worse, the further from the first; the last seed diverges at ten times that."""
+    entries, lost = [], []
+    for rate in rates:
+        away = abs(np.log10(rate / rates[0]))
+        values = np.clip(mean - 0.1 * away**2 + spread * random.normal(size=len(seeds)), 0, 1).tolist()
+        if away >= 1:
+            values[-1] = None
+            lost.append({"seed": seeds[-1], "learning_rate": rate, "step": 100})
+        entries.append({"learning_rate": rate, "values": values})
+    chosen = {"learning_rates": list(rates), "learning_rate": rates[0], "contenders": rates[:2]}
+    return {**chosen, "by_rate": entries, "diverged": lost}
 
 
 def _rows(random, mean, offset, seeds, last, died) -> list[dict[str, Any]]:
@@ -130,4 +161,4 @@ def _maps(random, source: str, offset: float) -> dict[str, Any]:
             weights = np.exp(-(((columns - rows[:, None]) / width) ** 2)) + 0.02 * random.random(len(columns))
             heads.append((weights / weights.sum(1, keepdims=True)).round(4))
         layers.append(np.stack(heads))
-    return {"kind": "cross", "source": list(source), "target": TARGET, "layers": np.stack(layers)}
+    return {"source": list(source), "target": TARGET, "layers": np.stack(layers)}

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.lab import configuration, report, runs
+from attnlab.lab.conduct import describe as describe_folder
 from attnlab.lab.describe import Ledger, describe
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.matching import matched
@@ -254,6 +255,22 @@ def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_glimpse()
     assert matched(glimpse, ledger, quick=True).experiments["linear"].train.steps == 3
 
 
+def test_a_budget_of_seconds_takes_what_a_clock_measures():
+    clock = lambda experiment, problem: 0.75 if isinstance(experiment.model.mechanism, Linear) else 0.25
+    study = two(budget="seconds", **{"train.steps": 300})
+    found = matched(study, Ledger(clock=clock))
+    assert [each.train.steps for each in found.experiments.values()] == [300, 100]
+    assert found.lines[0] == "trained for the seconds of the base: 1 min 15 s for all lanes together"
+    assert "  linear   steps 300 → 100 (+0.00%)" in found.lines[2]
+
+
+def test_without_a_clock_seconds_are_left_for_when_it_runs():
+    study = two(budget="seconds")
+    found = matched(study, Ledger())
+    assert found.experiments == study.variants()
+    assert found.lines == ["trained for the seconds of the base: how many steps those are is measured when it runs"]
+
+
 def test_match_and_budget_go_together():
     ledger = Formula(dearer=2.0)
     study = two("flops", "flops", **{"train.steps": 1000})
@@ -285,10 +302,10 @@ def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_pa
     # What would train only says what its folder is for.
     def conduct(plan, *rest):
         plan.folder.path.mkdir(parents=True, exist_ok=True)
-        runs._describe(plan, "")
+        describe_folder(plan, "")
         return {"diverged": []}
 
-    monkeypatch.setattr(runs, "_conduct", conduct)
+    monkeypatch.setattr(runs, "conduct", conduct)
     monkeypatch.setattr(report, "report", lambda folder: folder)
     runs.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "equal" / "gated").read("experiment")

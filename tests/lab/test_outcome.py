@@ -1,7 +1,7 @@
 import pytest
 
 from attnlab.lab.folder import FolderError, RunFolder
-from attnlab.lab.outcome import outcomes
+from attnlab.lab.outcome import is_planned, outcomes
 from tests.lab.synthetic import write_run, write_study
 
 
@@ -14,11 +14,43 @@ def test_the_best_leads_and_the_unfinished_follows(tmp_path):
     variants = {"a": {"finished": False}, "b": {"mean": 0.6}, "c": {"mean": 0.9}}
     write_study(tmp_path, variants, steps=40)
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["c", "b", "a"]
-    # Colours go by name, so that they stay when the order turns.
+    # Colours go by the place in the study, so that they stay when the order turns.
     assert [outcome.order for outcome in outcomes(tmp_path)] == [2, 1, 0]
     for name in ("b", "c"):
         change(tmp_path / name, higher=False)
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["b", "c", "a"]
+
+
+def test_the_place_in_the_study_is_told_by_the_folders_else_by_their_names(tmp_path):
+    for name, order in (("z", 0), ("y", 1), ("b", None), ("a", None)):
+        write_run(tmp_path / name, name, steps=40, order=order)
+    found = {outcome.name: outcome for outcome in outcomes(tmp_path)}
+    assert {name: outcome.order for name, outcome in found.items()} == {"z": 0, "y": 1, "a": 2, "b": 3}
+    assert {name for name, outcome in found.items() if is_planned(outcome)} == {"y", "z"}
+
+
+def test_steps_are_the_mean_of_the_lanes_and_flops_go_by_them(tmp_path):
+    run = write_run(tmp_path / "a", "a", steps=40)
+    early = [{"seed": 1, "learning_rate": 0.003, "step": 10}, {"seed": 2, "learning_rate": 0.5, "step": 20}]
+    change(run.path, stopped=early, flops=100.0)
+    (outcome,) = outcomes(tmp_path)
+    assert outcome.trained_steps() == 30
+    assert outcome.training_flops() == 3000
+    change(run.path, flops=None, stopped=[], contenders=[0.1, 0.2])
+    (outcome,) = outcomes(tmp_path)
+    assert (outcome.trained_steps(), outcome.training_flops(), outcome.tried()) == (40, None, 2)
+    change(run.path, steps=None, contenders="x")
+    (outcome,) = outcomes(tmp_path)
+    assert (outcome.trained_steps(), outcome.tried()) == (None, 1)
+
+
+def test_learning_rates_are_read_with_the_lanes_that_diverged(tmp_path):
+    write_run(tmp_path / "a", "a", steps=40, rates=(0.003, 0.03))
+    first, second = outcomes(tmp_path)[0].rates
+    assert [first.learning_rate, second.learning_rate] == [0.003, 0.03]
+    assert [(rate.diverged, len(rate.estimate.values)) for rate in (first, second)] == [(0, 3), (1, 2)]
+    change(tmp_path / "a", by_rate=[{}])
+    assert outcomes(tmp_path)[0].troubles == ("a/result.json: by_rate: must list learning_rate and values",)
 
 
 def test_other_folders_are_left_alone(tmp_path):
@@ -38,8 +70,14 @@ def test_values_go_with_their_seeds(tmp_path):
     # Seeds that diverged may stand among the others, without a value.
     change(tmp_path / "a", seeds=[4, 7, 9])
     assert outcomes(tmp_path)[0].by_seed("exact_match") == {4: values[0], 9: values[1]}
+    assert outcomes(tmp_path)[0].alive() == [4, 9]
     change(tmp_path / "a", seeds=[4, 5, 7, 9])
     assert outcomes(tmp_path)[0].by_seed("exact_match") == {}
+    # One that is not finite is kept as such, and nothing is made of it.
+    estimate = {"mean": None, "low": None, "high": None, "values": [0.5, None]}
+    change(tmp_path / "a", seeds=[4, 9], metrics={"exact_match": estimate})
+    (outcome,) = outcomes(tmp_path)
+    assert (outcome.values("exact_match"), outcome.by_seed("exact_match")) == ({4: 0.5, 9: None}, {})
 
 
 def test_lanes_and_steps_are_read_from_the_configuration(tmp_path):

@@ -22,8 +22,9 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
     train = Train(seeds=tuple(range(7, 7 + len(test))), learning_rate=rates)
     state = SimpleNamespace(alive=alive.ravel(), stopped=np.full(alive.size, -1))
     fitted = SimpleNamespace(
-        state=state, died=np.where(alive.ravel(), -1, 5), step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1
-    )
+        state=state, died=np.where(alive.ravel(), -1, 5), step=9, seconds=1.0, compile_seconds=0.5,
+        seconds_per_step=0.1, memory_bytes=64,
+    )  # fmt: skip
     problem = SimpleNamespace(metric=metric, higher=higher, fingerprint="f")
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
@@ -35,6 +36,10 @@ def test_the_rate_is_chosen_on_validation_and_reported_on_test():
     said = found([[0.8, 0.9], [0.7, 0.95], [0.9, 0.9]], [[1, 2], [3, 4], [5, 7]])
     assert (said["learning_rate"], said["learning_rates"], said["seeds"]) == (1e-2, [1e-3, 1e-2], [7, 8, 9])
     assert said["metrics"]["exact_match"]["values"] == [2, 4, 7]
+    assert said["by_rate"] == [
+        {"learning_rate": 1e-3, "values": [0.8, 0.7, 0.9]},
+        {"learning_rate": 1e-2, "values": [0.9, 0.95, 0.9]},
+    ]
 
 
 def test_that_it_was_chosen_is_inside_the_interval():
@@ -77,6 +82,7 @@ def test_lanes_that_diverged_count_against_their_rate_and_are_never_averaged():
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], alive)
     assert (said["learning_rate"], said["contenders"]) == (1e-3, [1e-3])
     assert said["diverged"] == [{"seed": 8, "learning_rate": 1e-2, "step": 5}]
+    assert said["by_rate"][1]["values"] == [0.9, None, 0.9]
     both = [[True, False], [True, False], [False, False]]
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], both)
     assert (said["learning_rate"], said["seeds"]) == (1e-3, [7, 8])

@@ -41,7 +41,7 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
     assert results.code == 0
     assert results.report == out / "small" / "report.html"
     assert results.report.is_file()
-    for variant in ("softmax", "linear"):
+    for order, variant in enumerate(("softmax", "linear")):
         names = {path.name for path in (out / "small" / variant).iterdir()}
         assert names >= {
             "experiment.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json", "maps.json",
@@ -52,6 +52,16 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
         assert set(metric) == {"mean", "low", "high", "values"}
         assert len(metric["values"]) == 2
         assert 0 <= metric["mean"] <= 1
+        # Both moments, the parameters and their gradients, in four bytes each.
+        assert result["memory_bytes"] > 4 * 4 * 2 * result["parameters"]
+        assert RunFolder(out / "small" / variant).read("experiment")["order"] == order
+        examples = RunFolder(out / "small" / variant).read("maps")["examples"]
+        lengths = [len(one["source"]) for one in examples]
+        assert 2 <= len(examples) <= 3
+        assert lengths[0] == max(lengths) > lengths[-1] == min(lengths)
+        for one in examples:
+            shape = np.shape(one["layers"])
+            assert shape[2:] == (len(one["target"]), len(one["source"]))
         for line in (out / "small" / variant / "metrics.jsonl").read_text().splitlines():
             assert {"step", "seed", "loss"} <= set(json.loads(line))
 

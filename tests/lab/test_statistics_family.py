@@ -80,6 +80,20 @@ def test_verdicts_turn_with_their_sides_and_with_higher(seed, higher):
         assert one.p_same >= alone.p_same
 
 
+def test_without_a_margin_each_variant_brings_one_question_and_none_is_the_same():
+    shifts = {"a": 0.02, "b": 0.004, "c": 0.003, "equal": 0.0}
+    pairs = {name: (BASE + shift + (NOISE if shift else 0), BASE) for name, shift in shifts.items()}
+    found = verdicts(pairs, None)
+    alone = [compare(*pair, None).p for pair in pairs.values()]
+    assert [found[name].p <= 0.05 for name in pairs] == holm(alone)
+    # Holm's step: the second smallest counts for those that are left.
+    first, second = sorted(alone)[:2]
+    assert sorted(each.p for each in found.values())[:2] == pytest.approx([4 * first, 3 * second])
+    assert found["equal"].verdict == "unclear"
+    assert {each.p_same for each in found.values()} == {1.0}
+    assert found["a"].seeds_for_margin is None
+
+
 def test_rates_that_were_tried_count_by_name():
     pairs = {"a": (BASE + 0.02 + NOISE, BASE), "b": (BASE - 0.02 + NOISE, BASE)}
     plain, tried = verdicts(pairs, 0.001), verdicts(pairs, 0.001, tried={"a": (4, 1)})

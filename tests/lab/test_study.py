@@ -173,7 +173,13 @@ def test_what_is_matched_is_named_and_steps_are_not_set_twice(toy):
     study = Study(toy.base, over("train.steps", few=20, many=30), match="state")
     with pytest.raises(ValueError, match=r"^match='size' must be one of parameters, flops, state, or none$"):
         replace(study, match="size")
-    with pytest.raises(ValueError, match=r"^budget='seconds' must be one of steps, flops$"):
-        replace(study, budget="seconds")
+    with pytest.raises(ValueError, match=r"^budget='hours' must be one of steps, flops, seconds$"):
+        replace(study, budget="hours")
     with pytest.raises(ValueError, match=r"^budget='flops' solves for train.steps, but 'few' sets train.steps$"):
         replace(study, budget="flops")
+
+
+@pytest.mark.parametrize("margin", [0.0, -0.01, float("nan"), float("inf")])
+def test_a_margin_is_above_zero(toy, margin):
+    with pytest.raises(ValueError, match=r"^margin=.* must be above 0: no two measurements"):
+        Study(toy.base, margin=margin)

@@ -23,6 +23,7 @@ def test_the_numbers_are_those_of_the_file(tmp_path):
     found = outcomes(tmp_path)
     heads, ((headline, loss, *costs, diverged),) = table_of(found)
     assert heads[:3] == ["exact match", "loss", "parameters"]
+    assert heads[3:] == ["training FLOPs", "decoding state", "peak memory", "a step", "training", "diverged lanes"]
     result = RunFolder(tmp_path / "softmax").read("result") or {}
     estimate = result["metrics"]["exact_match"]
     assert headline.text == f"{100 * estimate['mean']:.1f}%"
@@ -31,7 +32,9 @@ def test_the_numbers_are_those_of_the_file(tmp_path):
     assert all(repr(value) in headline.exact for value in estimate["values"])
     assert loss.text == f"{result['metrics']['loss']['mean']:.3g}"
     exact = [cell.exact for cell in costs]
-    assert exact == ["312456", "1620000000.0", "24576", "40", "143.2", "1430000000"]
+    assert exact == ["312456", "64800000000.0", "24576.0", "48500000.0", "0.0953", "143.2"]
+    notes = [cell.note for cell in costs]
+    assert notes == ["", "1.62 GFLOP a step", "", "1.43 GB process", "40 steps", "21.4 s compiling"]
     assert diverged.text == "0 of 3"
 
 
@@ -44,6 +47,23 @@ def test_the_terminal_says_the_same(tmp_path):
         for cell in cells:
             assert cell.text.split(",")[0] in text
     assert "1 of 3" in text
+
+
+def test_older_folders_lack_the_compiler_s_memory(tmp_path):
+    run = write_run(tmp_path / "softmax", "softmax", steps=40)
+    result = run.read("result") or {}
+    run.write("result", {name: value for name, value in result.items() if name != "memory_bytes"})
+    heads, (cells,) = table_of(outcomes(tmp_path))
+    assert cells[heads.index("peak memory")].text == "–"
+
+
+def test_verdicts_stand_beside_the_headline_where_there_are_any(tmp_path):
+    write_study(tmp_path, {"softmax": {"mean": 0.99}, "linear": {"mean": 0.5}, "delta": {"finished": False}}, steps=40)
+    heads, rows = table_of(outcomes(tmp_path))
+    assert heads[1] == "verdict"
+    assert [row[1].text for row in rows] == ["reference", "worse", "–"]
+    write_study(tmp_path / "one", {"softmax": {}, "linear": {}}, seeds=(1,), steps=40)
+    assert "verdict" not in table_of(outcomes(tmp_path / "one"))[0]
 
 
 def test_many_variants_fit_eighty_columns_by_their_headline(tmp_path):
@@ -73,8 +93,8 @@ def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_pa
     run = RunFolder(tmp_path / "softmax")
     run.write("experiment", {**(run.read("experiment") or {}), "published": 0.987})
     heads, (softmax, linear) = table_of(outcomes(tmp_path))
-    assert heads[:3] == ["exact match", "published", "loss"]
-    assert (softmax[1].text, softmax[1].exact) == ("98.7%", "0.987")
-    assert linear[1].text == "–"
+    assert heads[:4] == ["exact match", "verdict", "published", "loss"]
+    assert (softmax[2].text, softmax[2].exact) == ("98.7%", "0.987")
+    assert linear[2].text == "–"
     assert "98.7%" in printed(tmp_path)
     assert "98.7%" in page(outcomes(tmp_path), "study")

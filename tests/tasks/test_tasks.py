@@ -8,7 +8,8 @@ from attnlab.tasks import TASKS, Task
 
 def test_the_registry():
     assert list(TASKS) == [
-        "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "associations", "recall",
+        "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "shakespeare",
+        "text", "associations", "recall",
     ]  # fmt: skip
 
 

@@ -1,28 +1,71 @@
-"""What a study says, in sentences: each variant's headline with its interval, and the paired differences."""
+"""What a study says, in sentences: each variant's headline with its interval, and its verdict against the reference."""
 
 from __future__ import annotations
 
-from attnlab.lab.outcome import Estimate, Outcome
-from attnlab.lab.quantity import is_rate, measure, span, title
+from collections.abc import Sequence
+
+from attnlab.lab.comparison import Comparison
+from attnlab.lab.estimates import Estimate
+from attnlab.lab.outcome import Outcome
+from attnlab.lab.quantity import count, is_rate, measure, span, title
 from attnlab.lab.report.markup import Markup, join, name, tag
-from attnlab.lab.statistics import difference
+from attnlab.lab.statistics import POWER, Verdict
+
+_SUMS = {
+    "better": (" is better than ", " are better than ", "."),
+    "worse": (" is worse than ", " are worse than ", "."),
+    "same": (" is the same as ", " are the same as ", " within {margin}."),
+    "unclear": (" cannot be told from ", " cannot be told from ", " by these seeds."),
+}
 
 
-def verdicts(found: list[Outcome]) -> list[Markup]:
-    """What finished runs say of each other: the best, the first of `outcomes`, against each of the rest."""
-    finished = [outcome for outcome in found if outcome.result is not None]
-    if not finished:
+def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+    """The whole study in a few sentences, one for each kind of verdict, then which variant is the reference."""
+    if not any(outcome.result is not None for outcome in found):
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
-    if len({_metric(outcome) for outcome in finished}) > 1:
-        return [Markup("The finished runs name different headline metrics; they are not compared.")]
-    sound = [outcome for outcome in finished if outcome.headline is not None and outcome.headline.sound]
-    said = [_paired(sound[0], other) for other in sound[1:]]
-    return [*said, SEVERAL] if len(said) > 1 else said
+    if len(found) == 1:
+        return []
+    reference = name(said.reference.name)
+    if said.silent:
+        return [join("Nothing is compared with ", reference, f", the reference: {said.silent}.")]
+    sentences = []
+    for word, (one, several, end) in _SUMS.items():
+        names = [outcome.name for outcome in found if said.word(outcome) == word]
+        if names:
+            margin = _amount(_metric(said.reference), said.margin or 0.0)
+            verb = one if len(names) == 1 else several
+            sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
+    if said.refused:
+        sentences.append(join("Nothing tells ", listed([*said.refused]), " from ", reference, " yet."))
+    return sentences
 
 
-SEVERAL = Markup(
-    "The best was picked by these same numbers, and the intervals are not corrected for there being several."
-)
+def basis(said: Comparison) -> Markup | None:
+    """How the verdicts came about: what is compared with what, how sure they are, and what the words mean."""
+    if said.silent or not said.verdicts:
+        return None
+    reference, several = name(said.reference.name), len(said.verdicts)
+    first = "the study's first variant" if said.planned else "the first by name, as these folders tell no order"
+    surer = (
+        f"The {several} verdicts are corrected for each other (Holm's procedure in Shaffer's form): with 95% "
+        "confidence none is a false claim. Their intervals hold together at 95%; a verdict may be surer than its own. "
+    )
+    same = (
+        "No margin was set, so no variant is called the same. "
+        if said.margin is None
+        else f"Differences of less than {_amount(_metric(said.reference), said.margin)} count as the same. "
+    )
+    luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
+    return join(
+        "Each variant is compared with ",
+        reference,
+        f", {first}, over the same seeds. ",
+        surer if several > 1 else "The verdict and its interval are at 95%. ",
+        same,
+        luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
+        "The effect is Hedges' g of the paired differences; what could be found is told for a power of "
+        f"{POWER:.0%}, by the spread that was seen.",
+    )
 
 
 def reading(outcome: Outcome) -> Markup:
@@ -43,6 +86,25 @@ def reading(outcome: Outcome) -> Markup:
     return join(name(outcome.name), f": {title(metric)} ", value, f" ({bounds(metric, estimate)}{left_out}).")
 
 
+def against(outcome: Outcome, said: Comparison) -> Markup | None:
+    """One variant's verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
+    if outcome.name == said.reference.name:
+        return Markup("The reference.") if said.verdicts else None
+    if outcome.name in said.refused:
+        return join("Not compared with ", name(said.reference.name), f": {said.refused[outcome.name]}.")
+    found = said.verdicts.get(outcome.name)
+    if found is None:
+        return None
+    metric, reference = _metric(outcome), name(said.reference.name)
+    opening = {
+        "better": join(tag("b", "Better"), " than ", reference),
+        "worse": join(tag("b", "Worse"), " than ", reference),
+        "same": join(tag("b", "The same"), " as ", reference),
+        "unclear": join(tag("b", "Unclear"), " against ", reference),
+    }[found.verdict]
+    return join(opening, ": ", _numbers(metric, found), _reach(metric, found, said), _alone(outcome, said))
+
+
 def bounds(metric: str, estimate: Estimate) -> str:
     """The interval in words, with the number of seeds behind it."""
     if estimate.low is None or estimate.high is None:
@@ -51,36 +113,58 @@ def bounds(metric: str, estimate: Estimate) -> str:
     return f"95% interval {span(metric, estimate.low, estimate.high)}, {_seeds(estimate)}"
 
 
-def _paired(a: Outcome, b: Outcome) -> Markup:
-    metric = _metric(a)
-    first, second = a.by_seed(metric), b.by_seed(metric)
-    seeds = sorted(set(first) & set(second))
-    if len(seeds) < 2:
-        needed = "a paired difference takes two seeds or more that both were trained with."
-        return join("Nothing tells ", name(a.name), " from ", name(b.name), f" yet: {needed}")
-    centre, low, high = difference([first[s] for s in seeds], [second[s] for s in seeds])
+def _numbers(metric: str, found: Verdict) -> Markup:
+    """Difference, interval, pairs and effect."""
     unit = " points" if is_rate(metric) else ""
-    clear = not low <= 0 <= high
-    ends = f"{measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}"
+    ends = f"{measure(metric, found.low, sign=True)} to {measure(metric, found.high, sign=True)}"
+    effect = "" if found.effect is None else f"; effect {found.effect:+.2g}".replace("-", "−")
+    level = "95% interval" if found.comparisons == 1 else "joint interval"
     return join(
-        tag("b", _verdict(a, b, clear, centre)),
-        " Seed by seed, ",
-        name(a.name),
-        " minus ",
-        name(b.name),
-        " is ",
-        tag("b", measure(metric, centre, sign=True) + unit, class_="number"),
-        f" of {title(metric)} (95% interval {ends}, {len(seeds)} pairs), which ",
-        "leaves out zero." if clear else "includes zero.",
+        tag("b", measure(metric, found.difference, sign=True) + unit, class_="number"),
+        f" ({level} {ends}, {found.seeds} pairs{effect}).",
     )
 
 
-def _verdict(a: Outcome, b: Outcome, clear: bool, centre: float) -> Markup:
-    if not clear:
-        return join("These seeds cannot tell ", name(a.name), " from ", name(b.name), ".")
-    higher = bool(a.result and a.result["higher"])
-    better, worse = (a, b) if (centre > 0) == higher else (b, a)
-    return join(name(better.name), " is better than ", name(worse.name), ".")
+def _reach(metric: str, found: Verdict, said: Comparison) -> str:
+    """Of an unclear verdict: what these seeds could have found, and how many would do."""
+    if found.verdict != "unclear":
+        return ""
+    if found.spread == 0:
+        return " These seeds show no spread, which says nothing of what others would."
+    could = f" A true difference of {_amount(metric, found.smallest)} or more would have been found"
+    if said.margin is None:
+        seeds, of = found.seeds_for_difference, "the difference seen"
+    else:
+        seeds, of = found.seeds_for_margin, f"one of {_amount(metric, said.margin)}"
+    if seeds is not None and seeds <= found.seeds:
+        return f"{could}."
+    return f"{could}; to find {of} takes {'more than a million' if seeds is None else count(seeds)} seeds."
+
+
+def _alone(outcome: Outcome, said: Comparison) -> str:
+    """Which seeds have no partner, and whether they diverged."""
+    seeds = said.alone[outcome.name]
+    if not seeds:
+        return ""
+    diverged = {lane.get("seed") for side in (outcome, said.reference) for lane in side.lost()}
+    listed = ", ".join(f"{seed} (diverged)" if seed in diverged else str(seed) for seed in seeds)
+    return f" Left out, for want of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
+
+
+def _amount(metric: str, value: float) -> str:
+    """A size without a sign: "1.5 points", "0.02"."""
+    if not is_rate(metric):
+        return f"{value:.3g}"
+    points = f"{100 * value:.{2 if value < 0.1 else 3}g}"
+    return f"{points} point{'s' * (points != '1')}"
+
+
+def listed(names: Sequence[str]) -> Markup:
+    """Names as a person lists them: "a, b and c"."""
+    shown = [name(one) for one in names]
+    if len(shown) == 1:
+        return shown[0]
+    return join([join(one, ", ") for one in shown[:-2]], shown[-2], " and ", shown[-1])
 
 
 def _metric(outcome: Outcome) -> str:
@@ -88,5 +172,5 @@ def _metric(outcome: Outcome) -> str:
 
 
 def _seeds(estimate: Estimate) -> str:
-    count = len(estimate.values)
-    return f"{count} seed{'s' * (count != 1)}"
+    seeds = len(estimate.values)
+    return f"{seeds} seed{'s' * (seeds != 1)}"

@@ -2,23 +2,22 @@
 
 # Variants: Okabe and Ito's colours, told apart in every common form of colour blindness; darker on white
 # and lighter on black than theirs, so that a thin line keeps three to one against its ground.
-_LIGHT = """
-  --page:#fdfdfb; --ink:#1b1c1e; --ink-2:#5a5e66; --grid:#e3e3de; --rule:#e6e5df; --wash:#f3f2ed;
-  --map:#0b4f8a; --less:#a34400; --v0:#0072b2; --v1:#c8500a; --v2:#00805c; --v3:#a8558a; --v4:#9a6700;
-  --v5:#2489bd; --v6:#55585e; --v7:#7a4fc4;
-"""
-_DARK = """
-  --page:#15171a; --ink:#e9e8e4; --ink-2:#a3a7ae; --grid:#33373d; --rule:#2c3035; --wash:#22262b;
-  --map:#7cc0f5; --less:#ff9c5e; --v0:#5cb3ec; --v1:#ff8f4d; --v2:#3fc7a0; --v3:#e39ac6; --v4:#e8b53d;
-  --v5:#9ad4f7; --v6:#b9bcc2; --v7:#b898f0;
-"""
-
+LIGHT = {
+    "page": "#fdfdfb", "ink": "#1b1c1e", "ink-2": "#5a5e66", "grid": "#e3e3de", "rule": "#e6e5df",
+    "wash": "#f3f2ed", "map": "#0b4f8a", "less": "#a34400", "v0": "#0072b2", "v1": "#c8500a", "v2": "#00805c",
+    "v3": "#a8558a", "v4": "#9a6700", "v5": "#2489bd", "v6": "#55585e", "v7": "#7a4fc4",
+}  # fmt: skip
+DARK = {
+    "page": "#15171a", "ink": "#e9e8e4", "ink-2": "#a3a7ae", "grid": "#33373d", "rule": "#2c3035",
+    "wash": "#22262b", "map": "#7cc0f5", "less": "#ff9c5e", "v0": "#5cb3ec", "v1": "#ff8f4d", "v2": "#3fc7a0",
+    "v3": "#e39ac6", "v4": "#e8b53d", "v5": "#9ad4f7", "v6": "#b9bcc2", "v7": "#b898f0",
+}  # fmt: skip
 _RULES = """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
 body{margin:0;background:var(--page);color:var(--ink);line-height:1.55;font-size:16px;
   font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
-main{max-width:66rem;margin:0 auto;padding:3.5rem 1.5rem 5rem}
+main{max-width:72rem;margin:0 auto;padding:3.5rem 1.5rem 5rem}
 h1,h2{font-family:ui-serif,"Iowan Old Style",Charter,"Palatino Linotype",Georgia,"Noto Serif",serif;
   font-weight:600}
 h1{font-size:clamp(1.6rem,1.1rem + 2.2vw,2.5rem);line-height:1.2;letter-spacing:-.012em;margin:.35rem 0 0;
@@ -32,6 +31,7 @@ p{margin:.4rem 0;max-width:42em;overflow-wrap:anywhere}
 p.quiet{max-width:50em}
 .name{font-weight:600}
 .number{font-variant-numeric:tabular-nums;white-space:nowrap}
+a{color:var(--v0)}
 .banner{margin:1.5rem 0 0;padding:.7rem 1rem;border-left:3px solid var(--v1);background:var(--wash);
   max-width:none}
 .answer p{margin:.3rem 0}
@@ -63,7 +63,7 @@ p.quiet{max-width:50em}
 
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}
-th,td{text-align:right;vertical-align:top;padding:.6rem .35rem .6rem 1.1rem;
+th,td{text-align:right;vertical-align:top;padding:.6rem .2rem .6rem 1rem;
   border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 thead th{font-weight:400;color:var(--ink-2);font-size:.8125rem;vertical-align:bottom;
@@ -83,6 +83,24 @@ td.state{text-align:left;color:var(--ink-2);white-space:normal}
 .facts td{white-space:normal;overflow-wrap:anywhere}
 .facts td,.facts th{text-align:left;padding:.35rem 1.2rem .35rem 0}
 
+.verdicts{list-style:none;margin:.6rem 0;padding:0}
+.verdicts li{max-width:50em;padding:.35rem 0 .35rem 1.4rem;position:relative;overflow-wrap:anywhere}
+.verdicts li::before{content:"";position:absolute;left:.1rem;top:.85rem;width:.6rem;height:.6rem;
+  border-radius:50%;background:var(--of)}
+
+.scatter{display:block;width:100%;overflow:visible}
+.scatter text{fill:var(--ink-2);font-size:12px;font-variant-numeric:tabular-nums}
+.scatter .label text{fill:currentColor;font-size:12px;font-weight:600;unicode-bidi:isolate;
+  paint-order:stroke;stroke:var(--page);stroke-width:3px;stroke-linejoin:round}
+.scatter .reach{stroke-width:2;opacity:.4}
+.scatter .ring{stroke-width:1;opacity:.6}
+.scatter .track{stroke:currentColor;stroke-width:1.2;opacity:.6}
+.scatter .behind .track{stroke:var(--grid);opacity:1}
+.panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,10.3rem),1fr));gap:.8rem 1.2rem}
+.pair+figure{margin-top:1.6rem}
+.scatter .leader{stroke:currentColor;stroke-width:1;opacity:.6}
+.scatter .cross{fill:none;stroke:currentColor;stroke-width:1.6}
+
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1.4rem 2.2rem;
   margin-top:.8rem}
 figure{margin:0;min-width:0}
@@ -93,6 +111,16 @@ figcaption{font-size:.9rem;margin-bottom:.35rem}
 .map-figure{margin-top:1.8rem}
 .map{display:block;fill:var(--map);height:auto}
 .map .less{fill:var(--less)}
+.map .still{fill:none;stroke:var(--map);shape-rendering:crispEdges}
+.map .still .less{fill:none;stroke:var(--less)}
+.live .example .still{display:none}
+.lens{flex:1 1 20rem;min-width:min(100%,20rem)}
+.sliders{display:grid;grid-template-columns:auto minmax(7rem,12rem) 1fr;gap:.1rem .8rem;align-items:center;
+  margin:.3rem 0 .6rem;font-size:.875rem;color:var(--ink-2)}
+.sliders[hidden]{display:none}
+.sliders label{display:contents}
+.sliders input{width:100%;margin:0;height:1.8rem;accent-color:var(--map)}
+.sliders output{color:var(--ink);font-variant-numeric:tabular-nums}
 .map .frame{fill:none;stroke:var(--grid)}
 .map text{fill:var(--ink);font-size:15px}
 .map rect[fill-opacity]:hover{stroke:var(--ink);stroke-width:1.5}
@@ -113,7 +141,7 @@ details{border-top:1px solid var(--rule);padding:.65rem 0}
 details:last-of-type{border-bottom:1px solid var(--rule)}
 details details{margin-left:1rem}
 summary{cursor:pointer;font-size:.95rem}
-summary:focus-visible,.scroll:focus-visible{outline:2px solid var(--v0);outline-offset:3px}
+summary:focus-visible,.scroll:focus-visible,input:focus-visible{outline:2px solid var(--v0);outline-offset:3px}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--wash);padding:.9rem 1rem;
   border-radius:6px;font-size:.78rem;
   line-height:1.5}
@@ -129,7 +157,7 @@ _NARROW = """
   main{padding:1.6rem 1rem 3rem}
   section{margin-top:2.4rem}
   .heads{grid-template-columns:1fr 1fr}
-  .strip{grid-template-columns:minmax(3.2rem,5.5rem) 1fr;column-gap:.6rem}
+  .strip{grid-template-columns:minmax(3.2rem,6.8rem) 1fr;column-gap:.6rem}
   .results thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
   .results,.results tbody,.results tr,.results th,.results td{display:block}
   .results tr{padding:.7rem 0;border-bottom:1px solid var(--rule)}
@@ -153,19 +181,23 @@ _PAPER = """
   th,td{padding-left:.5rem}
   pre{font-size:7pt}
   .map{max-width:100%;min-width:0!important}
+  .sliders,.cells,details.screen,.live .example{display:none!important}
+  .live .example .still{display:inline}
+  .live .sliders+.example{display:block!important}
   .pair{grid-template-columns:1fr 1fr}
+  .heads{grid-template-columns:repeat(var(--heads),1fr)}
+  .results tbody{columns:2;column-gap:2.5rem}
   svg,.swatch i{print-color-adjust:exact;-webkit-print-color-adjust:exact}
   details::details-content{content-visibility:visible;block-size:auto;opacity:1}
 }
 """
 
+
+def _colours(named: dict[str, str]) -> str:
+    return "".join(f"--{name}:{colour};" for name, colour in named.items())
+
+
 STYLE = (
-    ":root{color-scheme:light dark;"
-    + _LIGHT
-    + "}@media screen and (prefers-color-scheme:dark){:root{"
-    + _DARK
-    + "}}"
-    + _RULES
-    + _NARROW
-    + _PAPER
+    f":root{{color-scheme:light dark;{_colours(LIGHT)}}}"
+    f"@media screen and (prefers-color-scheme:dark){{:root{{{_colours(DARK)}}}}}" + _RULES + _NARROW + _PAPER
 )

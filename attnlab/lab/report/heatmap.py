@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,33 @@ _SHOWN = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"
 
 def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
     """A map [T S], input along the top, output down the side; a cell tells its weight when pointed at."""
-    weights, source, target = weights[:LONGEST, :LONGEST], source[:LONGEST], target[:LONGEST]
+    return framed(_cells(weights[:LONGEST, :LONGEST], source, target), source, target, label)
+
+
+def still(weights: np.ndarray) -> Markup:
+    """The cells of a map [T S] for `framed`; they tell nothing, and take a tenth of the room."""
+    return tag("g", *_paths(weights[:LONGEST, :LONGEST]), transform=f"scale({CELL})", class_="still")
+
+
+def framed(cells: Markup | None, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
+    """The frame of a map with its symbols, and the cells in it; `<g class="cells">` is left for a script to fill."""
+    source, target = source[:LONGEST], target[:LONGEST]
     rows, columns = [visible(t) for t in target], [visible(s) for s in source]
     tall = max(map(len, columns)) > 2
-    left, top = 12 + 8 * max(map(len, rows)), 12 + 8 * max(map(len, columns)) if tall else 24
-    width, height = left + CELL * len(columns) + 1, top + CELL * len(rows) + 1
-    names = [_column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)]
-    names += [_label(text, left - 6, top + CELL * (n + 0.7), "end", target[n]) for n, text in enumerate(rows)]
+    left, top = _left(rows), 12 + 8 * max(map(len, columns)) if tall else 24
+    width, height = breadth(source, target), top + CELL * len(rows) + 1
+    above = [_column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)]
+    aside = [_label(text, left - 6, top + CELL * (n + 0.7), "end", target[n]) for n, text in enumerate(rows)]
     return tag(
         "svg",
         tag("title", label),
-        tag("g", *names, class_="chars"),
+        tag("g", *above, class_="columns"),
+        tag("g", *aside, class_="rows"),
         tag(
             "g",
             _frame(len(rows), len(columns)),
-            _cells(weights, source, target),
+            cells,
+            tag("g", class_="cells"),
             transform=f"translate({left} {top})",
         ),
         viewBox=f"0 0 {width} {height}",
@@ -44,6 +56,11 @@ def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], l
     )
 
 
+def breadth(source: Sequence[Any], target: Sequence[Any]) -> int:
+    """How many pixels wide a framed map of these symbols is."""
+    return _left([visible(t) for t in target[:LONGEST]]) + CELL * min(len(source), LONGEST) + 1
+
+
 def small(weights: np.ndarray, label: str) -> Markup:
     """The same map [T S] without characters, to be set beside others."""
     weights = weights[:LONGEST, :LONGEST]
@@ -52,7 +69,7 @@ def small(weights: np.ndarray, label: str) -> Markup:
         "svg",
         tag("title", label),
         _frame(rows, columns),
-        tag("g", *_paths(weights)),
+        still(weights),
         viewBox=f"-1 -1 {CELL * columns + 2} {CELL * rows + 2}",
         role="img",
         aria_label=label,
@@ -83,6 +100,10 @@ def visible(token: Any) -> str:
     return text if len(text) <= 10 else text[:9] + "…"
 
 
+def _left(rows: Sequence[str]) -> int:
+    return 12 + 8 * max(map(len, rows))
+
+
 def _shade(weight: float) -> float:
     # The root lifts small weights: a map spread over thirty positions would else look empty.
     return math.sqrt(min(abs(weight), 1.0))
@@ -108,18 +129,25 @@ def _cell(weight: float, t: int, s: int, where: str) -> Markup:
 
 
 def _paths(weights: np.ndarray) -> list[Markup]:
-    """One path for each shade: a tenth of the size of a rectangle for each cell."""
+    """A path for each shade, of strokes as wide as a cell: neighbours of one shade are one stroke."""
     levels = np.rint(np.sqrt(np.minimum(np.abs(weights), 1)) * LEVELS) * np.sign(weights)
     return [
         tag(
             "path",
-            d="".join(f"M{CELL * s} {CELL * t}h{CELL}v{CELL}h-{CELL}z" for t, s in np.argwhere(levels == level)),
-            fill_opacity=f"{abs(level) / LEVELS:.2f}",
+            d="".join(f"M{s} {t}.5h{length}" for t, s, length in _runs(levels == level)),
+            stroke_opacity=f"{abs(level) / LEVELS:.2f}",
             class_="less" if level < 0 else None,
         )
         for level in np.unique(levels)
         if level
     ]
+
+
+def _runs(marked: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Row, column and length of each run of marked cells [T S]."""
+    edges = np.diff(np.pad(marked.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    (rows, starts), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
+    yield from zip(rows.tolist(), starts.tolist(), (ends - starts).tolist(), strict=True)
 
 
 def _frame(rows: int, columns: int) -> Markup:

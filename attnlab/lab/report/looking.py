@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attnlab.lab.outcome import Outcome
-from attnlab.lab.report.heatmap import heatmap, ramp, small
-from attnlab.lab.report.layout import scroll, section
+from attnlab.lab.report.heatmap import LONGEST, ramp, small
+from attnlab.lab.report.layout import section
+from attnlab.lab.report.lens import lens
 from attnlab.lab.report.markup import Markup, name, tag
 
 HEADS = 16  # more maps than these are too small to read; then only the last layer's are shown
 
 
-def maps(found: list[Outcome]) -> Markup | None:
-    """One attention map for each variant, its characters along the axes."""
-    shown = [_map(outcome) for outcome in found if outcome.maps is not None]
+def maps(found: Sequence[Outcome]) -> Markup | None:
+    """The attention maps of each variant, symbols along the axes, with sliders where scripts run."""
+    shown = [_map(outcome) for outcome in found if outcome.maps]
     if not shown:
         return None
+    longest = max(max(one.layers.shape[2:]) for outcome in found for one in outcome.maps)
+    cut = f" Only the first {LONGEST} of {longest} positions are drawn." if longest > LONGEST else ""
     note = (
-        "How much each output character (a row) drew from each input character (a column), both in the order "
-        "in which they are read; the output is the model's own. Large: the last layer, mean of its heads."
+        "How much each symbol of the output (a row) drew from each symbol of the input (a column), both in the order "
+        f"in which they are read; the output is the model's own.{cut} Large: the last layer, mean of its heads, until "
+        "the sliders are moved; small: each head, on the first example."
     )
     return section("What it looks at", tag("p", note, class_="quiet"), ramp(), shown)
 
 
 def _map(outcome: Outcome) -> Markup:
-    found = outcome.maps or {}
-    source, target, layers = found["source"], found["target"], found["layers"]
-    label = f"attention of {outcome.name}, last layer, mean over heads"
-    whole = heatmap(layers[-1].mean(0), source, target, label)
-    reads = [tag("bdi", "".join(map(str, source))), " → ", tag("bdi", "".join(map(str, target)))]
-    heads = tag("div", _heads(layers, outcome.name), class_="heads", style=f"--heads:{min(layers.shape[1], 4)}")
+    layers = outcome.maps[0].layers
+    each = _heads(layers, outcome.name) if layers.shape[0] * layers.shape[1] > 1 else []
+    heads = tag("div", each, class_="heads", style=f"--heads:{min(layers.shape[1], 4)}") if each else None
     return tag(
         "figure",
-        tag("figcaption", name(outcome.name), ": ", reads, class_="reads"),
-        tag("div", scroll(whole, label), heads, class_="map-row"),
+        tag("figcaption", name(outcome.name)),
+        tag("div", lens(outcome.maps, f"attention of {outcome.name}"), heads, class_="map-row"),
         class_="map-figure",
     )
 

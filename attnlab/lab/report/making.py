@@ -54,7 +54,7 @@ def _fingerprint(outcome: Outcome) -> dict[str, Any]:
 
 
 def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool = False) -> Markup | None:
-    """A table of facts; one column where all variants agree, else one for each."""
+    """A table of facts; one column where all variants agree, else a row for each."""
     kept = [(outcome, fact) for outcome, fact in zip(found, facts, strict=True) if fact]
     if not kept:
         return None
@@ -63,10 +63,10 @@ def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool =
         rows = [tag("tr", tag("th", key, scope="row"), tag("td", _said(value))) for key, value in facts_of_all]
         return tag("table", tag("tbody", rows), class_="facts")
     keys = dict.fromkeys(key for _, fact in kept for key in fact)
-    head = tag("tr", tag("th", ""), [tag("th", name(o.name), scope="col") for o, _ in kept])
+    head = tag("tr", tag("th", "variant", scope="col"), [tag("th", key, scope="col") for key in keys])
     rows = [
-        tag("tr", tag("th", key, scope="row"), [tag("td", _said(fact.get(key, NONE))) for _, fact in kept])
-        for key in keys
+        tag("tr", tag("th", name(o.name), scope="row"), [tag("td", _said(fact.get(key, NONE))) for key in keys])
+        for o, fact in kept
     ]
     table = tag("table", tag("thead", head), tag("tbody", rows), class_="facts")
     return scroll(table, "By variant")

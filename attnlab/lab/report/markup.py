@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-_VOID = {"meta", "link", "br", "hr"}
+_VOID = {"meta", "link", "br", "hr", "input"}
 
 
 class Markup(str):

@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from attnlab.lab.jsonfile import write_whole
+from attnlab.lab.jsonfile import named, write_whole
 from attnlab.lab.outcome import Outcome, outcomes
-from attnlab.lab.report import looking, making, sections
+from attnlab.lab.report import groups, looking, making, pictures, sections, spreadsheet, trade
 from attnlab.lab.report.layout import document
+from attnlab.lab.report.lens import SCRIPT
 
 
 def report(folder: str | Path) -> Path:
     """Write `report.html` into the folder of a study (`OUT/<experiment>`) and answer where it stands.
 
+    Beside it go `table.csv`, whose columns `attnlab.lab.report.spreadsheet` tells, and as pictures `answer.png` and
+    `learning.png`, where there is anything to draw.
+
     Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what
     cannot be read is named on the page. Raises FolderError where there is no run, or no page can be written.
     """
     folder = Path(folder)
-    path = folder / "report.html"
-    write_whole(path, page(outcomes(folder), folder.resolve().name))
+    path, found = folder / "report.html", outcomes(folder)
+    write_whole(folder / "table.csv", spreadsheet.rows(found))
+    drawn = {"answer.png": pictures.answer(found), "learning.png": pictures.learning(sections.curves(found))}
+    for file, content in drawn.items():
+        _picture(folder / file, content)
+    files = ["table.csv", *(file for file, content in drawn.items() if content is not None)]
+    write_whole(path, page(found, folder.resolve().name, files))
     return path
 
 
-def page(found: list[Outcome], study: str) -> str:
-    """The whole page as HTML."""
+def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
+    """The whole page as HTML, with links to the files beside it."""
+    looked = looking.maps(found)
     return document(
         study,
         sections.opening(found, study),
         sections.findings(found),
         sections.numbers(found),
         sections.learning(found),
-        sections.groups(found),
-        looking.maps(found),
+        trade.trade(found),
+        groups.groups(found),
+        looked,
         making.making(found),
+        sections.beside(files) if files else None,
+        script=SCRIPT if looked else "",
     )
+
+
+def _picture(path: Path, content: bytes | None) -> None:
+    """Put a picture there, whole; one of an earlier report goes where there is none any more."""
+    with named(path):
+        if content is None:
+            path.unlink(missing_ok=True)
+            return
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            part.write_bytes(content)
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from attnlab.lab.outcome import Estimate, Outcome
-from attnlab.lab.quantity import NONE, measure, title
-from attnlab.lab.report.answer import reading, verdicts
-from attnlab.lab.report.figures import Curve, curve, draw
-from attnlab.lab.report.layout import details, scroll, section
+from attnlab.lab.comparison import comparison
+from attnlab.lab.estimates import Estimate
+from attnlab.lab.outcome import Outcome
+from attnlab.lab.quantity import title
+from attnlab.lab.report.answer import against, basis, reading, verdict
+from attnlab.lab.report.curves import Curve, curve
+from attnlab.lab.report.figures import draw
+from attnlab.lab.report.layout import scroll, section
 from attnlab.lab.report.markup import Markup, name, tag
 from attnlab.lab.report.strips import Mark, strips
 from attnlab.lab.table import Cell, state, table_of
@@ -50,8 +51,13 @@ def findings(found: list[Outcome]) -> Markup:
             _caption(metric, [mark.estimate for _, marks in rows for mark in marks]),
             strips(metric, rows, seeds=True),
         )
-    said = [tag("p", sentence) for sentence in verdicts(found)]
-    readings = [tag("p", reading(outcome)) for outcome in found if outcome.result is not None]
+    said = comparison(found)
+    sentences = [tag("p", sentence) for sentence in verdict(found, said)]
+    readings = [
+        tag("li", reading(outcome), " ", against(outcome, said), style=f"--of:var(--v{outcome.order % 8})")
+        for outcome in found
+        if outcome.result is not None
+    ]
     unfinished = [
         tag("p", name(o.name), f": {state(o)}; not part of any number here.", class_="quiet")
         for o in found
@@ -59,7 +65,16 @@ def findings(found: list[Outcome]) -> Markup:
     ]
     quick = any(outcome.experiment.get("quick") for outcome in found)
     heading = "The answer of a quick run" if quick else "The answer"
-    return section(heading, tag("div", said, class_="said"), plot, readings, unfinished, class_="answer")
+    told = basis(said)
+    return section(
+        heading,
+        tag("div", sentences, class_="said"),
+        plot,
+        tag("ul", readings, class_="verdicts") if readings else None,
+        tag("p", told, class_="quiet") if told else None,
+        unfinished,
+        class_="answer",
+    )
 
 
 def numbers(found: list[Outcome]) -> Markup:
@@ -74,34 +89,39 @@ def numbers(found: list[Outcome]) -> Markup:
 NOTES = (
     "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). "
     "All lanes (seeds times learning rates) train together: time and memory are of all of them, FLOPs of "
-    "one. The decoding state is what one example takes. Point at a number for all its digits."
+    "one. Peak memory is what the compiler estimates for one call of several training steps, over the most "
+    "that the process ever held. The decoding state is what one example takes. Point at a number for all its digits."
 )
 
 
 def learning(found: list[Outcome]) -> Markup | None:
     """Loss and the headline metric on validation, step by step."""
-    finished = [outcome for outcome in found if outcome.result is not None]
-    metrics = dict.fromkeys(f"valid.{o.result['metric']}" for o in finished if o.result)
-    drawn = [(key, _curves(finished, key)) for key in ("loss", *metrics)]
-    figures = [_figure(key, curves) for key, curves in drawn if curves]
-    if not figures:
+    drawn = curves(found)
+    if not drawn:
         return None
-    shown = {one.order: one for _, curves in drawn for one in curves}
+    shown = {one.order: one for _, _, some in drawn for one in some}
     legend = tag("ul", [_key(one) for one in shown.values()], class_="legend")
-    note = _band_note([one for _, curves in drawn for one in curves])
+    note = _band_note([one for _, _, some in drawn for one in some])
+    figures = [_figure(*one) for one in drawn]
     return section("Learning", legend, tag("div", figures, class_="pair"), tag("p", note, class_="quiet"))
 
 
-def groups(found: list[Outcome]) -> Markup | None:
-    """Each metric by group (by language, say), the hardest group first."""
+def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
+    """What there are learning curves of: the key, what it is in words, and the variants' curves."""
     finished = [outcome for outcome in found if outcome.result is not None]
-    wholes = dict.fromkeys(m.split(".")[0] for o in finished for m in o.metrics if "." in m)
-    if not wholes:
-        return None
-    headline = next(o.result["metric"] for o in finished if o.result)
-    order = sorted(wholes, key=lambda metric: metric != headline)
-    blocks = [_groups(finished, metric, first=n == 0) for n, metric in enumerate(order)]
-    return section("By group", tag("ul", [_dot(o) for o in finished], class_="legend"), blocks)
+    keys = ("loss", *dict.fromkeys(f"valid.{o.result['metric']}" for o in finished if o.result))
+    drawn = []
+    for key in keys:
+        part = " on validation" if key.startswith("valid.") else " in training"
+        some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
+        drawn += [(key, title(key.removeprefix("valid.")) + part, some)] if some else []
+    return drawn
+
+
+def beside(files: Sequence[str]) -> Markup:
+    """What else stands in the folder: the same numbers and figures as files."""
+    links = [tag("li", tag("a", file, href=file)) for file in files]
+    return section("Beside this page", tag("ul", links, class_="plain"))
 
 
 def _caption(metric: str, estimates: Sequence[Estimate]) -> Markup:
@@ -131,15 +151,9 @@ def _cell(head: str, cell: Cell) -> Markup:
     return tag("td", tag("span", head, class_="head", aria_hidden="true"), value, note)
 
 
-def _curves(finished: list[Outcome], key: str) -> list[Curve]:
-    return [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
-
-
-def _figure(key: str, curves: list[Curve]) -> Markup:
-    part = " on validation" if key.startswith("valid.") else " in training"
-    words = title(key.removeprefix("valid.")) + part
-    label = f"{words}, by step, of " + ", ".join(one.name for one in curves)
-    return tag("figure", tag("figcaption", tag("b", words)), draw(curves, key, label))
+def _figure(key: str, words: str, some: list[Curve]) -> Markup:
+    label = f"{words}, by step, of " + ", ".join(one.name for one in some)
+    return tag("figure", tag("figcaption", tag("b", words)), draw(some, key, label))
 
 
 def _key(one: Curve) -> Markup:
@@ -160,54 +174,3 @@ def _band_note(curves: list[Curve]) -> str:
     if any(one.cut for one in curves):
         said.append("a dotted line that ends in a cross is a seed that diverged, kept out of the mean")
     return "; ".join(said) + ". Where several learning rates were trained, the chosen one is shown."
-
-
-def _dot(outcome: Outcome) -> Markup:
-    dot = tag("circle", cx=15, cy=5, r=4, class_="dot")
-    return tag("li", tag("svg", dot, aria_hidden="true"), name(outcome.name), class_=f"v{outcome.order % 8}")
-
-
-def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
-    prefix = f"{metric}."
-    named = dict.fromkeys(m.removeprefix(prefix) for o in finished for m in o.metrics if m.startswith(prefix))
-    higher = _higher(finished, metric)
-
-    def ease(group: str) -> tuple[float, str]:
-        means = [o.metrics[prefix + group].mean for o in finished if prefix + group in o.metrics]
-        mean = float(np.mean([m for m in means if m is not None] or [0.0]))
-        return mean if higher else -mean, group
-
-    rows = [(name(group), _marks(finished, prefix + group)) for group in sorted(named, key=ease)]
-    plot = tag("div", strips(metric, rows, seeds=False), class_="groups")
-    cells = scroll(_group_table(finished, prefix, sorted(named)), title(metric))
-    table = details("The same as a table", cells)
-    heading = f"{title(metric)} by group, hardest first"
-    return tag("div", tag("h3", heading), plot, table) if first else details(heading, plot, table)
-
-
-def _higher(finished: list[Outcome], metric: str) -> bool:
-    """Whether more of a metric is better: of the headline one it is said, others are told by name."""
-    for outcome in finished:
-        if outcome.result and outcome.result["metric"] == metric:
-            return outcome.result["higher"]
-    return not metric.endswith(("error_rate", "loss", "perplexity"))
-
-
-def _marks(finished: list[Outcome], metric: str) -> list[Mark]:
-    return [Mark(o.metrics[metric], o.order, o.name) for o in finished if metric in o.metrics]
-
-
-def _group_table(finished: list[Outcome], prefix: str, named: Iterable[str]) -> Markup:
-    head = tag("tr", tag("th", "group", scope="col"), [tag("th", name(o.name), scope="col") for o in finished])
-    rows = [
-        tag("tr", tag("th", name(group), scope="row"), [_group_cell(o, prefix + group) for o in finished])
-        for group in named
-    ]
-    return tag("table", tag("thead", head), tag("tbody", rows), class_="tight")
-
-
-def _group_cell(outcome: Outcome, metric: str) -> Markup:
-    estimate = outcome.metrics.get(metric)
-    if estimate is None or not estimate.sound:
-        return tag("td", NONE if estimate is None else "failed")
-    return tag("td", tag("span", measure(metric, estimate.mean), title=repr(estimate.mean)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.lab.outcome import Estimate
+from attnlab.lab.estimates import Estimate
 from attnlab.lab.quantity import is_rate, measure
+from attnlab.lab.report.axis import Axis, axis, within
 from attnlab.lab.report.markup import Markup, tag
 
 
@@ -26,70 +26,39 @@ def strips(metric: str, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bo
     A mark is a dot at its mean with a line for its interval; `seeds` adds a small ring for each seed.
     Estimates that are not sound are left out.
     """
-    axis = _axis(metric, [mark.estimate for _, marks in rows for mark in marks if mark.estimate.sound], seeds)
+    scale = _axis(metric, [mark.estimate for _, marks in rows for mark in marks if mark.estimate.sound], seeds)
     lines = [
-        tag("div", tag("span", name, class_="strip-name"), _strip(metric, marks, axis, seeds), class_="strip")
+        tag("div", tag("span", name, class_="strip-name"), _strip(metric, marks, scale, seeds), class_="strip")
         for name, marks in rows
     ]
-    return tag("div", *lines, _scale(metric, axis), class_="strips")
+    return tag("div", *lines, _scale(metric, scale), class_="strips")
 
 
-@dataclass(frozen=True)
-class _Axis:
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-
-    def at(self, value: float) -> str:
-        """Where a value stands, in per cent of the width; past an end, at the end."""
-        share = (value - self.low) / (self.high - self.low)
-        return f"{100 * min(max(share, 0), 1):.2f}%"
-
-
-def _axis(metric: str, estimates: Sequence[Estimate], seeds: bool) -> _Axis:
+def _axis(metric: str, estimates: Sequence[Estimate], seeds: bool) -> Axis:
     ends = [e for estimate in estimates for e in (estimate.mean, estimate.low, estimate.high)]
     ends += [value for estimate in estimates for value in estimate.values] if seeds else []
-    numbers = [value for value in ends if value is not None] or [0.0, 1.0]
-    low, high = min(numbers), max(numbers)
-    low, high = _within(metric, low, high)
-    room = 0.04 * (high - low) or 0.01 * (abs(high) or 1)
-    step = _step((high - low + 2 * room) / 4)
-    ticks = [n * step for n in range(math.ceil((low - room) / step), math.floor((high + room) / step) + 1)]
-    if is_rate(metric):
-        ticks = [tick for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
-    return _Axis(low - room, high + room, tuple(ticks))
+    return axis([value for value in ends if value is not None], metric)
 
 
-def _within(metric: str, low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where the truth can be."""
-    return (max(low, 0.0), min(high, 1.0)) if is_rate(metric) else (low, high)
-
-
-def _step(rough: float) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that is no less."""
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(power * n for n in (1, 2, 5, 10) if power * n >= rough * 0.999)
-
-
-def _strip(metric: str, marks: Sequence[Mark], axis: _Axis, seeds: bool) -> Markup:
-    grid = [tag("line", x1=axis.at(t), x2=axis.at(t), y1="0", y2="100%", class_="grid") for t in axis.ticks]
+def _strip(metric: str, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Markup:
+    grid = [tag("line", x1=scale.at(t), x2=scale.at(t), y1="0", y2="100%", class_="grid") for t in scale.ticks]
     sound = [mark for mark in marks if mark.estimate.sound]
-    drawn = [_mark(metric, mark, axis, _height(n, len(sound)), seeds) for n, mark in enumerate(sound)]
+    drawn = [_mark(metric, mark, scale, _height(n, len(sound)), seeds) for n, mark in enumerate(sound)]
     said = "; ".join(f"{mark.label} {_said(metric, mark.estimate)}" for mark in marks)
     return tag("svg", *grid, *drawn, class_="strip-plot", role="img", aria_label=said or "no value")
 
 
-def _mark(metric: str, mark: Mark, axis: _Axis, height: float, seeds: bool) -> Markup:
+def _mark(metric: str, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:
     estimate, y = mark.estimate, f"{100 * height:.0f}%"
     parts = [tag("title", f"{mark.label}: {_said(metric, estimate)}")]
     if estimate.low is not None and estimate.high is not None:
-        low, high = _within(metric, estimate.low, estimate.high)
-        ends = {"x1": axis.at(low), "x2": axis.at(high)}
+        low, high = within(metric, estimate.low, estimate.high)
+        ends = {"x1": scale.at(low), "x2": scale.at(high)}
         parts.append(tag("line", **ends, y1=y, y2=y, class_="reach"))
     if seeds:
         rings = [value for value in estimate.values if value is not None]
-        parts += [tag("circle", cx=axis.at(value), cy=y, r=3.5, class_="ring") for value in rings]
-    parts.append(tag("circle", cx=axis.at(estimate.mean or 0.0), cy=y, r=5 if seeds else 4, class_="dot"))
+        parts += [tag("circle", cx=scale.at(value), cy=y, r=3.5, class_="ring") for value in rings]
+    parts.append(tag("circle", cx=scale.at(estimate.mean or 0.0), cy=y, r=5 if seeds else 4, class_="dot"))
     return tag("g", *parts, class_=f"v{mark.order % 8}")
 
 
@@ -107,17 +76,18 @@ def _said(metric: str, estimate: Estimate) -> str:
     return f"{text}, {measure(metric, estimate.low)} to {measure(metric, estimate.high)}"
 
 
-def _scale(metric: str, axis: _Axis) -> Markup:
+def _scale(metric: str, scale: Axis) -> Markup:
     words = [
-        tag("text", _tick(metric, tick), x=axis.at(tick), y=12, text_anchor=_anchor(axis.at(tick)))
-        for tick in axis.ticks
+        tag("text", tick(metric, value), x=scale.at(value), y=12, text_anchor=_anchor(scale.at(value)))
+        for value in scale.ticks
     ]
     empty = tag("span", class_="strip-name")
     plot = tag("svg", *words, class_="strip-plot scale", aria_hidden="true")
     return tag("div", empty, plot, class_="strip")
 
 
-def _tick(metric: str, value: float) -> str:
+def tick(metric: str, value: float) -> str:
+    """A number along an axis."""
     return f"{100 * value:.4g}%" if is_rate(metric) else f"{value:.4g}"
 
 

@@ -30,7 +30,7 @@ def holm(pvalues: Sequence[float], level: float = 0.95) -> list[bool]:
 
 def verdicts(
     pairs: Mapping[str, tuple[BySeed, BySeed]],
-    margin: float,
+    margin: float | None,
     level: float = 0.95,
     higher: bool = True,
     tried: Mapping[str, tuple[int, int]] | None = None,
@@ -42,10 +42,10 @@ def verdicts(
     0, or has the other sign and matters; and "same" where it is `margin` or more.
 
     Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
-    the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against
-    (1 − level)/m, where m is how many can still be true: variants of which not both have been rejected (Shaffer's
-    form). So k variants cost what k tests do, not 2k. To step down for each variant decided would not do: one that
-    is rightly "better" can still be wrongly the "same".
+    the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against (1 −
+    level)/m, where m is how many can still be true: variants of which not both have been rejected (Shaffer's form). So
+    k variants cost what k tests do, not 2k. Without a margin each brings the first alone (Holm's own form). To step
+    down for each variant decided would not do: one that is rightly "better" can still be wrongly the "same".
 
     `p` and `p_same` of each verdict are so adjusted: a claim is made where they are at most 1 − level. `low` and
     `high` are at 1 − (1 − level)/k, and hold together (Bonferroni); a claim that m < k allowed may therefore be surer
@@ -70,8 +70,8 @@ def verdicts(
             raise ValueError(f"{name}: {refusal}") from refusal
     adjusted = _adjusted([p_values(case, margin) for case in cases.values()])
     return {
-        name: conclude(case, margin, level, p, p_same, len(cases))
-        for (name, case), (p, p_same) in zip(cases.items(), adjusted, strict=True)
+        name: conclude(case, margin, level, *p, comparisons=len(cases))
+        for (name, case), p in zip(cases.items(), adjusted, strict=True)
     }
 
 

@@ -27,13 +27,14 @@ class Verdict:
     As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
     of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
+    Without a margin nothing is the same, and `p_same` is 1.
     """
 
     verdict: Word
     difference: float
     low: float
     high: float
-    margin: float
+    margin: float | None
     level: float
     spread: float
     seeds: int
@@ -74,7 +75,7 @@ class Verdict:
     @property
     def seeds_for_margin(self) -> int | None:
         """The seeds with which the difference test would find a true difference of `margin` in 80% of studies."""
-        return needed(self.margin, self.spread, self._alone)
+        return None if self.margin is None else needed(self.margin, self.spread, self._alone)
 
     @property
     def _alone(self) -> float:
@@ -84,12 +85,12 @@ class Verdict:
 def compare(
     a: BySeed,
     b: BySeed,
-    margin: float,
+    margin: float | None,
     level: float = 0.95,
     higher: bool = True,
     tried: tuple[int, int] = (1, 1),
 ) -> Verdict:
-    """Whether a is better than b, over paired seeds, where differences up to `margin` do not matter.
+    """Whether a is better than b, over paired seeds, where differences up to `margin` do not matter (None: all do).
 
     With α = 1 − level, d the mean of a − b:
 
@@ -145,21 +146,25 @@ class Case:
         return (first, second) if self.higher else (second, first)
 
 
-def p_values(case: Case, margin: float) -> tuple[float, float]:
-    """Of the test that the mean of the pairs is 0, and of the two that it is `margin` or more either way."""
+def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
+    """Of the test that the mean of the pairs is 0, and, of a margin, of the two that it is that or more either way."""
     from scipy.special import stdtr
 
     seeds, centre, (raised, lowered) = case.pairs.size, case.centre, case.luck
     error = case.spread / math.sqrt(seeds)
     if error == 0:
-        return float(centre == 0), float(abs(centre) >= margin)
+        return (float(centre == 0),) if margin is None else (float(centre == 0), float(abs(centre) >= margin))
     tail = lambda distance: float(stdtr(seeds - 1, distance / error))
     p = 2 * min(raised * tail(-centre), lowered * tail(centre))
+    if margin is None:
+        return (min(1.0, p),)
     p_same = max(raised * tail(-margin - centre), lowered * tail(centre - margin))
     return min(1.0, p), min(1.0, p_same)
 
 
-def conclude(case: Case, margin: float, level: float, p: float, p_same: float, comparisons: int = 1) -> Verdict:
+def conclude(
+    case: Case, margin: float | None, level: float, p: float, p_same: float = 1.0, *, comparisons: int = 1
+) -> Verdict:
     """The verdict that these p-values allow, one of so many."""
     seeds, centre = case.pairs.size, case.centre
     low, high = around(seeds, centre, case.spread, share(level, comparisons), *case.luck)
@@ -177,7 +182,7 @@ def share(level: float, comparisons: int) -> float:
     return level if comparisons == 1 else 1 - (1 - level) / comparisons
 
 
-def check_margin(margin: float) -> None:
+def check_margin(margin: float | None) -> None:
     """Raise ValueError for a margin that is not a finite number above 0."""
-    if not 0 < margin < math.inf:
+    if margin is not None and not 0 < margin < math.inf:
         raise ValueError(f"{margin=} must be a finite number above 0: the difference that does not matter")

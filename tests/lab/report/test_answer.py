@@ -5,65 +5,93 @@ from html import unescape
 
 import pytest
 
-from attnlab.lab.outcome import Estimate, Outcome
-from attnlab.lab.report.answer import reading, verdicts
-from attnlab.lab.statistics import summary
+from attnlab.lab.comparison import comparison
+from attnlab.lab.report.answer import against, basis, reading, verdict
+from attnlab.lab.statistics import needed, smallest
+from tests.lab.made import outcome
 
-
-def outcome(name, values, metric="exact_match", higher=True, seeds=None, **result):
-    told = summary(values) if values else {"mean": None, "low": None, "high": None, "values": []}
-    estimate = Estimate(told["mean"], told["low"], told["high"], tuple(told["values"]))
-    seeds = list(range(len(values))) if seeds is None else seeds
-    found = {"metric": metric, "higher": higher, "seeds": seeds, "diverged": [], **result}
-    return Outcome(name, {}, {}, found, {metric: estimate} if values else {}, [], None, ())
+BASE = [0.90, 0.90, 0.90]
 
 
 def text(markup):
-    return unescape(re.sub("<[^>]*>", "", markup))
+    return unescape(re.sub("<[^>]*>", "", markup or ""))
+
+
+def said(*found):
+    """The sentences over the page, and each variant's own."""
+    compared = comparison(found)
+    return [text(s) for s in verdict(found, compared)], [text(against(one, compared)) for one in found]
 
 
 def test_a_clear_difference():
-    # Differences .02, .03 and .04: mean .03, reach 4.30265 · .01/√3 = .0248.
-    a, b = outcome("a", [0.92, 0.93, 0.94]), outcome("b", [0.90, 0.90, 0.90])
-    assert [text(s) for s in verdicts([a, b])] == [
-        "a is better than b. Seed by seed, a minus b is +3.0 points of exact match "
-        "(95% interval +0.5 to +5.5, 3 pairs), which leaves out zero."
-    ]
+    # Differences .02, .03 and .04: mean .03, reach 4.30265 · .01/√3 = .0248; effect .5642 · .03/.01.
+    over, (own, first) = said(outcome("a", [0.92, 0.93, 0.94], order=1), outcome("b", BASE))
+    assert over == ["a is better than b."]
+    assert own == "Better than b: +3.0 points (95% interval +0.5 to +5.5, 3 pairs; effect +1.7)."
+    assert first == "The reference."
 
 
 def test_less_of_an_error_is_better():
-    a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False)
-    b = outcome("b", [0.20, 0.21, 0.221], "word_error_rate", False)
-    (said,) = verdicts([a, b])
-    assert text(said).startswith("a is better than b. Seed by seed, a minus b is −10.0 points of word error rate")
+    a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False, order=1)
+    over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.221], "word_error_rate", False))
+    assert over == ["a is better than b."]
+    assert own.startswith("Better than b: −10.0 points (95% interval ")
 
 
-def test_what_cannot_be_told_is_not_called_the_same():
-    a, b = outcome("a", [0.92, 0.90, 0.94]), outcome("b", [0.93, 0.89, 0.93])
-    (said,) = map(text, verdicts([a, b]))
-    assert said.startswith("These seeds cannot tell a from b.")
-    assert said.endswith("which includes zero.")
-    assert "same" not in said
+def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_the_same():
+    over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93]))
+    assert over == ["a cannot be told from b by these seeds."]
+    assert own.startswith("Unclear against b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
+    could, seeds = smallest(0.02 / 3**0.5, 3), needed(0.01 / 3, 0.02 / 3**0.5)
+    assert f"A true difference of {100 * could:.2g} points or more would have been found; " in own
+    assert own.endswith(f"to find the difference seen takes {seeds} seeds.")
+    assert "same" not in own
 
 
-def test_pairs_are_made_by_seed_and_not_by_place():
-    # By place the differences are .01 and .01; by seed −.01 and .03, and seed 5 has no partner.
-    a = outcome("a", [0.91, 0.93], seeds=[0, 1])
-    b = outcome("b", [0.90, 0.92, 0.99], seeds=[1, 0, 5])
-    assert "+1.0 points of exact match" in text(verdicts([a, b])[0])
-    assert "2 pairs), which includes zero" in text(verdicts([a, b])[0])
+def test_a_margin_makes_sameness_sayable():
+    over, (own, _) = said(outcome("a", [0.901, 0.899, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
+    assert over == ["a is the same as b within 1 point."]
+    assert own.startswith("The same as b: +0.0 points (95% interval ")
+    over, (own, _) = said(outcome("a", [0.95, 0.85, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
+    assert over == ["a cannot be told from b by these seeds."]
+    assert re.search(r"; to find one of 1 point takes \d+ seeds\.$", own)
 
 
-def test_several_differences_say_that_they_are_not_corrected():
-    found = [outcome(name, [n, n + 0.01, n + 0.02]) for name, n in (("a", 0.9), ("b", 0.8), ("c", 0.7))]
-    *said, last = map(text, verdicts(found))
-    assert [s.split(".")[0] for s in said] == ["a is better than b", "a is better than c"]
-    assert "not corrected" in last
+def test_seeds_without_a_partner_are_named():
+    a = outcome("a", [0.91, 0.93], seeds=[0, 1], order=1)
+    lost = {"diverged": [{"seed": 7, "learning_rate": 0.1, "step": 3}], "learning_rate": 0.1}
+    _, (own, _) = said(a, outcome("b", [0.90, 0.92, 0.99], seeds=[1, 0, 5]))
+    assert own.endswith("Left out, for want of a partner: seed 5.")
+    b = outcome("b", [0.90, 0.92], seeds=[1, 0])
+    c = outcome("c", [0.90, 0.92, 0.99], seeds=[1, 0, 7], order=2)
+    assert "seed 7 (diverged)." in said(c, outcome("b", [0.90, 0.92], seeds=[1, 0], **lost))[1][0]
+    assert "Left out" not in said(a, b)[1][0]
 
 
-def test_metrics_that_differ_are_not_compared():
-    found = [outcome("a", [0.9, 0.8]), outcome("b", [0.9, 0.8], "loss", False)]
-    assert "not compared" in text(verdicts(found)[0])
+def test_one_seed_and_strange_seeds_are_not_compared():
+    over, (own, _) = said(outcome("a", [0.91], order=1), outcome("b", [0.90]))
+    assert over == ["Nothing tells a from b yet."]
+    assert own.startswith("Not compared with b: one seed shows no spread; ")
+    over, (own, _) = said(outcome("a", [0.91, 0.9], seeds=[5, 6], order=1), outcome("b", [0.90, 0.91]))
+    assert own.endswith("takes two seeds or more that both were trained with, not 5, 6 and 0, 1.")
+
+
+def test_several_are_listed_by_verdict_and_said_to_be_corrected():
+    rows = {"b": 0.95, "c": 0.85, "d": 0.96, "e": 0.8}
+    found = [outcome(name, [n, n + 0.001, n - 0.001], order=k) for k, (name, n) in enumerate(rows.items(), 1)]
+    found.append(outcome("a", BASE))
+    over, own = said(*found)
+    assert over == ["b and d are better than a.", "c and e are worse than a."]
+    assert all("joint interval" in one for one in own[:-1])
+    told = text(basis(comparison(found)))
+    assert "a, the study's first variant, over the same seeds. The 4 verdicts are corrected for each other" in told
+    assert "No margin was set" in told
+
+
+def test_nothing_to_compare_is_said():
+    (sentence,), _ = said(outcome("a", [0.9, 0.8]), outcome("b", [0.9, 0.8], "loss", False, order=1))
+    assert sentence.startswith("Nothing is compared with a, the reference: the finished runs name different")
+    assert said(outcome("a", BASE)) == ([], [""])
 
 
 @pytest.mark.parametrize(
@@ -72,6 +100,7 @@ def test_metrics_that_differ_are_not_compared():
         (outcome("a", [0.9]), "a: exact match 90.0% (no interval from one seed)."),
         (outcome("a", [0.5, 0.7], "loss", False), "a: loss 0.6 (95% interval −0.671–1.87, 2 seeds)."),
         (outcome("a", []), "a has no exact match: it was not measured."),
+        (outcome("a", [0.9, None]), "a failed: exact match is not finite for 1 of 2 seeds. It is not averaged."),
         (
             outcome("a", [0.9], diverged=[{"seed": 1, "learning_rate": 0.1, "step": 3}]),
             "a: exact match 90.0% (no interval from one seed; 1 more diverged and is not in the mean).",

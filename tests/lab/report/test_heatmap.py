@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from attnlab.lab.report.heatmap import LONGEST, heatmap, small, visible
+from attnlab.lab.report.heatmap import LONGEST, breadth, framed, heatmap, small, still, visible
 
 
 def test_each_cell_is_as_dark_as_its_weight():
@@ -19,8 +19,16 @@ def test_each_cell_is_as_dark_as_its_weight():
 
 def test_the_small_one_shows_the_same_cells():
     weights = np.array([[0.25, 0.0], [1.0, 0.25]])
-    paths = dict(re.findall(r'<path d="([^"]*)" fill-opacity="([\d.]+)"', small(weights, "x")))
-    assert paths == {"M0 0h22v22h-22zM22 22h22v22h-22z": "0.50", "M0 22h22v22h-22z": "1.00"}
+    paths = dict(re.findall(r'<path d="([^"]*)" stroke-opacity="([\d.]+)"', small(weights, "x")))
+    assert paths == {"M0 0.5h1M1 1.5h1": "0.50", "M0 1.5h1": "1.00"}
+
+
+def test_neighbours_of_one_shade_are_one_stroke():
+    drawn = still(np.array([[0.5, 0.5, 0.0, 0.5], [-0.5, -0.5, -0.5, 0.5]]))
+    assert re.findall(r'd="([^"]*)"[^>]*?( class="less")?>', drawn) == [
+        ("M0 1.5h3", ' class="less"'),
+        ("M0 0.5h2M3 0.5h1M3 1.5h1", ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,3 +58,9 @@ def test_long_tokens_are_turned_and_long_maps_cut():
     assert "rotate(-90" in heatmap(np.ones((1, 1)), ["<end>"], ["x"], "map")
     long = heatmap(np.full((1, 500), 0.1), ["a"] * 500, ["x"], "map")
     assert long.count("<rect") == LONGEST + 1
+
+
+def test_a_frame_is_as_wide_as_it_says():
+    source, target = ["a"] * 7, ["<end>", "b"]
+    assert f'viewBox="0 0 {breadth(source, target)} ' in framed(None, source, target, "map")
+    assert breadth(["a"] * 500, ["b"]) == breadth(["a"] * LONGEST, ["b"])

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from attnlab.lab.outcome import Estimate
+from attnlab.lab.estimates import Estimate
 from attnlab.lab.report.strips import Mark, strips
 
 

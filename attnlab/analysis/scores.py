@@ -1,0 +1,85 @@
+"""The scores of a trained model's attentions: what their softmax is of, or would be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from attnlab.analysis.maps import watched
+from attnlab.mechanisms import Softmax, Watched
+from attnlab.mechanisms.clock import Clock, pairs, place
+from attnlab.mechanisms.given import arrays
+from attnlab.mechanisms.synthesizer import Synthesizer
+from attnlab.ops.mask import Full, Mask
+from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.softmax import masked_softmax
+
+# Of each attention, which of a model's last two inputs say what rows and what columns are no padding.
+SIDES = {"encoder": (-2, -2), "decoder": (-1, -1), "cross": (-1, -2)}
+
+
+@dataclass(frozen=True)
+class Scored(Watched):
+    """`mechanism`, of which one sees the scores in the place of the map: to look at them inside a model, swap this in.
+
+    Of softmax attention they are its own; of any other, those it would have as softmax: q·k/√K, and the bias. −inf
+    where the mask of the call forbids a pair; what a mechanism leaves out by itself, as a window does, is there. NaN
+    where it asks no keys.
+    """
+
+    def sized(self, length):
+        """The mechanism's, scored."""
+        return Scored(self.mechanism.sized(length))
+
+    def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, keep=None, segment=None, bias=None, **extra):
+        """The scores [T S] of the call."""
+        q, k, mechanism = jnp.asarray(q), jnp.asarray(k), self.mechanism
+        T, S = q.shape[0], k.shape[0]
+        if keep is None and segment is None:
+            j = np.arange(S, dtype=np.int32) if j is None else j
+            i = np.arange(S - T, S, dtype=np.int32) if i is None else i
+            allowed = pairs(mask, i, j)
+        else:
+            # A sequence from its beginning, in which padding takes no position.
+            block, _ = place(Clock.start(), T, i, *arrays(keep, segment))
+            i, j, allowed = block.i, block.i, block.pairs
+        if isinstance(mechanism, Softmax):
+            found = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
+        elif isinstance(mechanism, Synthesizer):
+            found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
+        else:
+            found = Scores(scaled_dot, {}, bias)(q, k, i, j)
+        return jnp.where(allowed, found, -jnp.inf)
+
+
+def scored(config: Any, model: Any, shape: Any) -> Any:
+    """`model`, made by `config.create(key, shape)`, with each mechanism `Scored`: same numbers."""
+    return watched(config, model, shape, Scored)
+
+
+def scores(config: Any, model: Any, shape: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
+    """The scores of every attention in one example, by name as `maps`; −inf for pairs that may not meet."""
+    return look(scored(config, model, shape), *inputs)
+
+
+@jax.jit
+def look(model: Any, *inputs: Array) -> dict[str, Any]:
+    """What a `scored` model sees in one example; padding, the last of the inputs says which, meets nothing."""
+    found = {}
+    for name, seen in model.look(*inputs)[1].items():
+        rows, columns = (inputs[side] for side in SIDES[name])
+        meets = (rows[:, None] & columns[None, :])[None, None]
+        found[name] = None if seen is None else jnp.where(meets, seen, -jnp.inf)
+    return found
+
+
+@jax.jit
+def softmax(scores: Float[Array, "... T S"]) -> Float[Array, "... T S"]:
+    """The softmax map of scores; zero in a row where no pair may meet."""
+    rows = scores.reshape(-1, scores.shape[-1])
+    return masked_softmax(rows, rows != -jnp.inf).reshape(scores.shape)

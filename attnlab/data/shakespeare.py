@@ -1,0 +1,27 @@
+"""Tiny Shakespeare: forty thousand lines of his plays in one file (Karpathy 2015)."""
+
+from attnlab.data.files import Source, read, text
+
+# The branch, not a commit: the hash says which state of it is meant.
+INPUT = Source(
+    set="tiny_shakespeare",
+    file="input.txt",
+    sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+    size=1_115_394,
+    url="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+)
+SOURCES = (INPUT,)
+HELD = 20  # the twentieth before the published validation is held out to validate with
+
+
+def parts() -> dict[str, str]:
+    """The text in three pieces, in its order: 85% to train with, 5% to validate, 10% to test.
+
+    The test is the last tenth, 111,540 characters, on which published numbers stand under the name of validation.
+    They were trained on all nine tenths before it; here the last twentieth of the whole before the test is held out, so
+    that what is chosen (a rate, when to stop) is not chosen by the test. Raises DataError as `files.read` does.
+    """
+    content = text(read(INPUT), INPUT.file)
+    test = int(len(content) * 0.9)
+    valid = test - len(content) // HELD
+    return {"train": content[:valid], "valid": content[valid:test], "test": content[test:]}

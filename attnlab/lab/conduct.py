@@ -1,0 +1,94 @@
+"""One variant from its plan to its result."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.lab import configuration
+from attnlab.lab.describe import costs
+from attnlab.lab.folder import environment
+from attnlab.lab.jsonfile import named
+from attnlab.lab.lock import locked
+from attnlab.lab.look import looks
+from attnlab.lab.plan import Plan
+from attnlab.lab.result import result
+from attnlab.tasks.base import Pairs
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.loop import Fitted, fit
+from attnlab.training.trainer import Trainer
+
+QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
+
+
+def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
+    """Train one of `count` variants to its result, from where it stands; what is done already is not done again.
+
+    Raises LockedError where another process trains in its folder, Interrupted on a signal, after saving.
+    """
+    folder, train = plan.folder, plan.experiment.train
+    with named(folder.path):
+        folder.path.mkdir(parents=True, exist_ok=True)
+    with locked(folder.path):
+        if plan.clear:
+            clear(folder.path)
+        elif (done := folder.read("result")) is not None:
+            # Another process was faster.
+            return done
+        describe(plan, command)
+        trainer = Trainer(
+            lambda key: plan.experiment.model.create(key, plan.problem.shape), plan.problem, train,
+            announce=progress.compiling, announced=progress.compiled,
+        )  # fmt: skip
+        if trainer.spread is not None:
+            progress.note(f"{plan.variant}: {trainer.spread}")
+        checkpoints = Checkpoints(folder.path / "checkpoints", note=progress.note)
+        progress.variant(plan.variant, plan.order, count, train.steps, max(checkpoints.steps(), default=0))
+        fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
+        valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
+        test = trainer.evaluate(fitted.model, "test", QUICK if plan.quick else None, plan.experiment.decoder)
+        found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
+        # Where there is no sequence to be read by another there is no map of it.
+        if found["metrics"] and isinstance(plan.problem.shape, Pairs):
+            seen = _maps(plan, fitted, found)
+            if seen is not None:
+                folder.write("maps", seen)
+        folder.write("result", found)
+    return found
+
+
+def clear(folder: Path) -> None:
+    """Empty the folder, except for the lock that is held."""
+    with named(folder):
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+
+
+def describe(plan: Plan, command: str) -> None:
+    """Say what the folder is for, before the first step."""
+    if plan.folder.read("experiment") is None:
+        plan.problem.save(plan.folder.path)
+        plan.folder.write("environment", environment())
+        plan.folder.write("experiment", {
+            "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "order": plan.order,
+            "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
+            "match": plan.study.match, "budget": plan.study.budget, "margin": plan.study.margin,
+            "published": None if plan.quick else plan.study.published.get(plan.variant),
+            "experiment": configuration.write(plan.experiment),
+        })  # fmt: skip
+
+
+def _maps(plan: Plan, fitted: Fitted, found: dict) -> dict[str, Any] | None:
+    """The attention of the first lane of the chosen rate that did not diverge, if it has any."""
+    alive = np.asarray(fitted.state.alive)
+    lane = next(
+        n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n]
+    )
+    return looks(plan.experiment.model, jax.tree.map(lambda x: x[lane], fitted.model), plan.problem)

@@ -1,0 +1,77 @@
+"""One example as a trained model is to be looked at with it: its inputs, teacher-forced, and the symbols they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.data.vocabulary import BEGIN, PAD
+from attnlab.lab.answering import Answerer, DivergedError, one_line
+from attnlab.lab.loading import Trained
+from attnlab.tasks.base import Batch, Pairs, Tokens
+
+START = "⊢"  # what a decoder reads before the first symbol
+
+
+@dataclass(frozen=True)
+class Forced:
+    """The inputs of a model for one example, the answer it is forced to, and the symbols along each attention's axes.
+
+    `axes` has (rows, columns) by the attention's name: rows are what is written or stands there, columns what is read.
+    The symbols stand before all padding.
+    """
+
+    answer: str
+    inputs: tuple[np.ndarray, ...]
+    axes: dict[str, tuple[list[str], list[str]]]
+
+
+def check(run: str | Path, found: Trained) -> None:
+    """Raise ValueError, naming the run, where its model has no attention whose maps can be seen."""
+    config, shape = found.experiment.model, found.problem.shape
+    if not isinstance(shape, Pairs | Tokens):
+        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: models that read or write sequences do")
+    if not config.attentions:
+        raise ValueError(f"{run}: its model has no attention: there is no map to look at")
+
+
+def inputs(shape: Any, batch: Batch) -> tuple[np.ndarray, ...]:
+    """The inputs of a model of that shape, as the problem's loss gives them, with the leading axis of the batch."""
+    if isinstance(shape, Tokens):
+        tokens = np.asarray(batch["tokens"], np.int32)
+        return tokens, np.ones(tokens.shape, bool)
+    source, target = (np.asarray(batch[name], np.int32) for name in ("source", "target"))
+    given = np.concatenate([np.full((len(target), 1), BEGIN, np.int32), target[:, :-1]], axis=1)
+    return source, given, source != PAD, target != PAD
+
+
+def forced(found: Trained, text: str) -> Forced:
+    """`text`, and the answer of the model to it as its test was answered, as one example.
+
+    Raises DataError for symbols never seen, DivergedError where the model answers NaN.
+    """
+    problem, batch = found.problem, found.problem.ask(text)
+    if isinstance(problem.shape, Tokens):
+        answer = one_line(problem.tell(jax.jit(problem.answer)(found.model, batch)))
+        words = problem.tokens(batch)["source"]
+        return Forced(answer, _first(inputs(problem.shape, batch)), {"decoder": (words, words)})
+    best = Answerer(found)(batch["source"], np.ones(1))[0][0]
+    if np.isnan(best.score):
+        raise DivergedError("the model's numbers are not finite on this input")
+    # No decoder writes a mark but the end's: a symbol for every token.
+    batch = batch | {"target": best.tokens[None]}
+    source, written = (problem.tokens(batch)[side] for side in ("source", "target"))
+    axes = {
+        "encoder": (source, source),
+        "decoder": (written, [START, *written[:-1]]),
+        "cross": (written, source),
+    }
+    return Forced(best.text, _first(inputs(problem.shape, batch)), axes)
+
+
+def _first(given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    return tuple(x[0] for x in given)

@@ -1,0 +1,110 @@
+"""What a variant is to do, checked before anything is trained or written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from attnlab.lab import configuration, precision
+from attnlab.lab.folder import RunFolder, folder_name
+from attnlab.lab.loading import read, same_data
+from attnlab.lab.lock import locked
+from attnlab.lab.study import Experiment, Study
+from attnlab.tasks.base import Problem
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A variant that was checked and may run, or the result that it has."""
+
+    study: Study
+    order: int  # of the variant in the study; the first is what others are compared with
+    variant: str
+    experiment: Experiment
+    problem: Problem
+    folder: RunFolder
+    quick: bool
+    clear: bool
+    done: dict | None
+
+
+def plans(
+    study: Study,
+    experiments: dict[str, Experiment],
+    home: Path,
+    problems: dict[Any, Problem],
+    *,
+    quick: bool = False,
+    fresh: bool = False,
+) -> list[Plan]:
+    """A plan for every variant, in folders of `home`; `problems` holds what tasks loaded, and comes to hold the rest.
+
+    Raises as `attnlab.lab.run` does for what cannot be trained, or not there.
+    """
+    found = []
+    for order, (variant, experiment) in enumerate(experiments.items()):
+        folder = RunFolder(home / folder_name(variant))
+        # What a fresh run drops need not be readable.
+        before = None if fresh else read(folder, "experiment")
+        # A glimpse is thrown away by the real run.
+        clear = folder.file("experiment").exists() if before is None else before["quick"] and not quick
+        kept = None if clear else before
+        if kept is not None:
+            _same(folder, kept, experiment)
+        precision.check(experiment.model)
+        if experiment.task not in problems:
+            problems[experiment.task] = experiment.task.load()
+        problem = problems[experiment.task]
+        done = None if kept is None else _done(folder, kept, problem)
+        # What a model cannot be built for is met here, not in the middle of the study.
+        model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
+        _check_decoder(experiment, problem, model)
+        found.append(Plan(study, order, variant, experiment, problem, folder, quick, clear, done))
+    return found
+
+
+def free(found: Iterable[Plan]) -> None:
+    """Raise LockedError where another process trains in a folder that is yet to be trained in."""
+    for plan in found:
+        if plan.done is None and (plan.folder.path / "lock").exists():
+            with locked(plan.folder.path):
+                pass
+
+
+def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
+    """The result that a folder has, which must be of these data."""
+    same_data(folder, kept, problem)
+    done = read(folder, "result")
+    if done is None:
+        problem.check(folder.path)
+    return done
+
+
+def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None:
+    """Refuse a decoder that could not answer the test, before anything is trained."""
+    from attnlab.decoding import Decoder
+
+    decoder = experiment.decoder
+    if decoder is None:
+        return
+    if not isinstance(decoder, Decoder):
+        raise ValueError(f"decoder={decoder!r} must be a decoder, such as those of attnlab.DECODERS")
+    if not problem.decodes:
+        raise ValueError(f"decoder={decoder}: what this task asks is not answered symbol by symbol; leave it out")
+    answer: Any = problem.answer  # where answers are decoded it takes a decoder
+    batch = {name: values[:1] for name, values in problem.examination("test", 1)[0].items()}
+    jax.eval_shape(partial(answer, decoder=decoder), model, batch)
+
+
+def _same(folder: RunFolder, before: dict, experiment: Experiment) -> None:
+    differing = configuration.difference(before["experiment"], configuration.write(experiment))
+    if differing:
+        fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
+        raise ValueError(
+            f"{folder.path} holds another configuration: {fields}; --fresh starts again, --out DIR keeps both"
+        )

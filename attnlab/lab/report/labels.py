@@ -1,0 +1,80 @@
+"""Where the names of points go, so that none lies on another: beside its point, moved up or down as far as it must."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LETTER = 6.6  # pixels that a letter takes at the size of a figure's words
+LINE = 13.0  # and a line
+GAP = 9.0  # between a point and its name
+DOT = 5.0
+LONGEST = 18
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A name on this side of its point (−1 left, 1 right), `shift` pixels below it."""
+
+    side: int
+    shift: float
+
+
+def place(
+    points: Sequence[tuple[float, float]],
+    reaches: Sequence[tuple[float, float]],
+    names: Sequence[str],
+    width: float,
+    top: float,
+    bottom: float,
+) -> list[Spot]:
+    """A spot for the name of each point (x, y), in pixels, inside of 0 … width and top … bottom.
+
+    The nearest that touches no name and no point; where there is none, the one that touches least. What else is drawn
+    of a point, `reaches` (its highest and lowest pixel), is kept clear where that takes no long way.
+    """
+    dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    lines = [(x - DOT, low, x + DOT, high) for (x, _), (low, high) in zip(points, reaches, strict=True)]
+    spots: dict[int, Spot] = {}
+    taken: list[Box] = []
+    for n in sorted(range(len(points)), key=lambda n: points[n][1]):
+        options = [Spot(side, 6.0 * step) for step in range(-30, 31) for side in (1, -1)]
+        boxes = {spot: _box(points[n], names[n], spot) for spot in options}
+        inside = [spot for spot, box in boxes.items() if box[1] >= top and box[3] <= bottom] or options
+        apart = dots[:n] + dots[n + 1 :]
+        thin = lines[:n] + lines[n + 1 :]
+
+        def cost(spot: Spot, boxes=boxes, apart=apart, thin=thin) -> tuple[float, float]:
+            box = boxes[spot]
+            out = max(-box[0], 0) + max(box[2] - width, 0)
+            hidden = sum(_overlap(box, other) for other in taken) + LINE * out
+            crossed = 2 * sum(_overlap(box, dot) for dot in apart) + 0.15 * sum(_overlap(box, line) for line in thin)
+            return hidden, crossed + abs(spot.shift) + (spot.side < 0)
+
+        spots[n] = min(inside, key=cost)
+        taken.append(boxes[spots[n]])
+    return [spots[n] for n in range(len(points))]
+
+
+def short(name: str) -> str:
+    """A name that has room in a figure."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def wide(text: str) -> float:
+    """About how many pixels a text takes: letters of the East take two places."""
+    return LETTER * sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _box(point: tuple[float, float], name: str, spot: Spot) -> Box:
+    (x, y), length = point, wide(name)
+    start = x + GAP if spot.side > 0 else x - GAP - length
+    return start, y + spot.shift - LINE / 2, start + length, y + spot.shift + LINE / 2
+
+
+def _overlap(a: Box, b: Box) -> float:
+    wide, tall = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    return max(wide, 0.0) * max(tall, 0.0)

@@ -1,0 +1,73 @@
+"""How many seconds a training step takes on this machine: measured once for a study, and kept beside its runs."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attnlab.lab import configuration, jsonfile
+from attnlab.lab.jsonfile import dumps, write_whole
+from attnlab.lab.study import Experiment
+from attnlab.tasks.base import Problem
+from attnlab.training.trainer import DISPATCH, Trainer
+
+DISPATCHES = 4  # that are timed, after one that warms up
+
+
+@dataclass
+class Stopwatch:
+    """Measures what a step of all lanes of an experiment takes; what `folder` holds it does not measure again.
+
+    So a study that is interrupted goes on with the steps that it was planned with. `note` hears of each measurement.
+    Raises FolderError for a file that cannot be read.
+    """
+
+    folder: Path
+    note: Any = lambda text: None
+    found: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self):
+        kept = jsonfile.content(self.file)
+        if kept is not None:
+            self.found |= jsonfile.loads(kept, {}, str(self.file))
+
+    @property
+    def file(self) -> Path:
+        """Where the measurements are kept: {digest of what was measured: seconds}."""
+        return self.folder / "seconds.json"
+
+    def __call__(self, experiment: Experiment, problem: Problem) -> float:
+        """The seconds of a step, without compiling."""
+        at = _digest(experiment)
+        if at not in self.found:
+            self.note("measuring how long a training step takes")
+            self.found[at] = measured(experiment, problem)
+        return self.found[at]
+
+    def keep(self) -> None:
+        """Write them down."""
+        write_whole(self.file, dumps(self.found, indent=1) + "\n")
+
+
+def measured(experiment: Experiment, problem: Problem) -> float:
+    """The mean seconds of a step of all lanes over a few dispatches, on the first batches of training."""
+    trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
+    state, step, seconds = trainer.start(), 0, []
+    for _ in range(DISPATCHES + 1):
+        batches, count = trainer.batches(step, step + DISPATCH)
+        began, compiled = time.perf_counter(), trainer.compile_seconds
+        state, _ = trainer.advance(state, batches, count)
+        seconds.append((time.perf_counter() - began - (trainer.compile_seconds - compiled)) / count)
+        step += count
+    return sum(seconds[1:]) / DISPATCHES
+
+
+def _digest(experiment: Experiment) -> str:
+    """Of all that a step's time depends on: not of how many there are, nor of how it is decoded."""
+    train = experiment.train
+    parts = configuration.write(experiment)
+    told = [parts["task"], parts["model"], train.batch_size, train.accumulate, len(train.lanes)]
+    return hashlib.sha256(dumps(told).encode()).hexdigest()[:16]

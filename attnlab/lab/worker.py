@@ -1,0 +1,50 @@
+"""A process of a study that several share: told on standard input what there is to do (`attnlab.lab.workers`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+
+def work(told: dict[str, Any], progress: Any) -> None:
+    """Train variant after variant, leaving out what is done and what another process trains."""
+    import jax
+
+    jax.config.update("jax_platforms", told["platforms"])
+    from attnlab.lab import configuration
+    from attnlab.lab.conduct import conduct
+    from attnlab.lab.lock import LockedError
+    from attnlab.lab.plan import plans
+    from attnlab.lab.study import Study
+
+    experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
+    study = Study(next(iter(experiments.values())), **told["study"])
+    found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
+    for plan in found:
+        if plan.done is None:
+            with suppress(LockedError):
+                conduct(plan, len(found), told["command"], progress)
+
+
+def main() -> int:
+    """Work; what cannot be done is one line on stderr, and the exit code says of which kind."""
+    if cores := {int(core) for core in sys.argv[1:]}:
+        os.sched_setaffinity(0, cores)
+    from attnlab.cli import explain
+    from attnlab.lab.progress import Plain
+
+    try:
+        work(json.load(sys.stdin), Plain())
+    except Exception as error:
+        line, code = explain(error)
+        print(line, file=sys.stderr)
+        return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

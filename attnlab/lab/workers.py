@@ -1,0 +1,146 @@
+"""Several processes that share the variants of a study: each takes the next one that nobody has."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import jax
+
+from attnlab.lab import configuration
+from attnlab.lab.conduct import clear
+from attnlab.lab.jsonfile import FolderError, dumps
+from attnlab.lab.lock import locked
+from attnlab.lab.plan import Plan
+
+STUDY = ("name", "question", "match", "budget", "margin", "published")  # what a worker is told of the study
+
+
+class WorkerError(Exception):
+    """A process that shared the work failed: what it said last, and its exit code."""
+
+    def __init__(self, said: str, code: int):
+        super().__init__(said)
+        self.exit_code = code
+
+
+def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> list[dict]:
+    """Train the variants of a study that are not done in so many processes; the results of these.
+
+    Each process has its share of the cores, reads the experiments as JSON, and goes through the variants in order,
+    leaving out those whose folder is locked or done: so one that fails or is killed loses its own variant alone. What
+    they say is told as notes. SIGINT and SIGTERM reach them all, and they save.
+
+    Raises WorkerError once all have ended, where one failed or was stopped.
+    """
+    waiting = [plan for plan in plans if plan.done is None]
+    for plan in waiting:
+        # Before there are several: a worker that came late would drop what another has just done.
+        if plan.clear:
+            with locked(plan.folder.path):
+                clear(plan.folder.path)
+    progress.note(f"{workers} processes share {len(waiting)} variants")
+    lines: queue.Queue[str | None] = queue.Queue()
+    told = dumps(_told(plans, home, command))
+    running = [_Worker(told, cores, lines) for cores in _shares(workers)]
+    with _signals(running):
+        ended = 0
+        while ended < len(running):
+            line = lines.get()
+            ended += line is None
+            if line:
+                progress.note(line)
+    if failed := [worker for worker in running if worker.process.returncode]:
+        raise WorkerError(failed[0].last, failed[0].code)
+    return [_result(plan) for plan in waiting]
+
+
+def _told(plans: Sequence[Plan], home: Path, command: str) -> dict[str, Any]:
+    first, platforms = plans[0], jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
+    return {
+        "platforms": platforms,
+        "study": {name: getattr(first.study, name) for name in STUDY},
+        "home": str(home), "command": command, "quick": first.quick,
+        "experiments": {plan.variant: configuration.write(plan.experiment) for plan in plans},
+    }  # fmt: skip
+
+
+class _Worker:
+    """A process, and a thread that puts what it says into `lines`; None when it has ended."""
+
+    def __init__(self, told: str, cores: set[int], lines: queue.Queue):
+        self.last = "a worker ended without a word"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "attnlab.lab.worker", *map(str, sorted(cores))],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+            # Signals come from us, once: a terminal's would reach it too, and a second one means at once.
+            start_new_session=True,
+        )  # fmt: skip
+        threading.Thread(target=self._listen, args=(told, lines), daemon=True).start()
+
+    @property
+    def code(self) -> int:
+        """Its exit code as a shell has it: killed by a signal is 128 and the signal's number."""
+        code = self.process.returncode
+        return 128 - code if code < 0 else code
+
+    def _listen(self, told: str, lines: queue.Queue) -> None:
+        pipes: Any = self.process
+        try:
+            self._tell(pipes.stdin, told)
+            with pipes.stderr:
+                for line in pipes.stderr:
+                    self.last = line.rstrip().removeprefix("attnlab: ").removeprefix("error: ") or self.last
+                    lines.put(line.rstrip())
+        finally:
+            self.process.wait()
+            lines.put(None)
+
+    def _tell(self, pipe: TextIO, told: str) -> None:
+        try:
+            with pipe:
+                pipe.write(told)
+        except BrokenPipeError:
+            pass  # it ended before it had read all: why, it says itself
+
+
+@contextmanager
+def _signals(running: Sequence[_Worker]) -> Iterator[None]:
+    """While it holds, SIGINT and SIGTERM are passed on to the workers, none of which outlives it."""
+
+    def hand(number, frame):
+        for worker in running:
+            if worker.process.poll() is None:
+                worker.process.send_signal(number)
+
+    try:
+        old = {number: signal.signal(number, hand) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread, as in a notebook's worker: signals are not ours
+        old = {}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+        hand(signal.SIGTERM, None)
+
+
+def _shares(workers: int) -> list[set[int]]:
+    """The cores of each, as even as they go; none named where the system cannot bind, or there are too few."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return [set(cores[n::workers]) for n in range(workers)]
+
+
+def _result(plan: Plan) -> dict:
+    found = plan.folder.read("result")
+    if found is None:
+        raise FolderError(f"{plan.folder.path}: no worker left a result here; the same command tries again")
+    return found

@@ -1,0 +1,163 @@
+"""The problem of going on with a text: every symbol foretold from those before it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.data import codecs
+from attnlab.data.blocks import Blocks
+from attnlab.data.files import DataError
+from attnlab.data.units import Units
+from attnlab.data.vocabulary import BEGIN, END, PAD
+from attnlab.tasks.base import Batch, Tokens
+from attnlab.tasks.metrics import perplexity
+from attnlab.tasks.prediction import Prediction
+
+EXAMINED = 128  # blocks of an examination's batch
+PARTS = ("train", "valid", "test")
+
+
+class Continuation(Prediction):
+    """Blocks of `length` symbols of a text.
+
+    `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
+    learned from the training part alone. Examinations read their part block after block, each without what came
+    before it; symbols never seen in training are left out of them. Lines end as "\\n", whatever they ended with.
+
+    Raises DataError for a part of fewer symbols than a block and the one after it.
+    """
+
+    metric, higher = "nats_per_character", False
+    continues = True
+
+    def __init__(self, parts: Mapping[str, str], units: Units, length: int):
+        parts = {part: _lines(parts[part]) for part in PARTS}
+        self.codec = units.fit([parts["train"]])
+        self._ids = {
+            part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
+        }
+        for part, ids in self._ids.items():
+            if len(ids) <= length:
+                raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.length={length} takes more")
+        self._blocks = Blocks(self._ids["train"], length)
+        self.shape = Tokens(self.codec.vocabulary.size, length)
+        self.fingerprint = _fingerprint(parts)
+
+    @property
+    def decoder(self) -> Any:
+        """Draws, a little bolder than the model is: its likeliest text goes in circles."""
+        from attnlab.decoding import Sample
+
+        return Sample(temperature=0.8)
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """{"tokens", "answers": [B T] int32, "asked": [B T]}: every symbol's answer is the next one."""
+        return _asked(self._blocks.batch(seed, step, size))
+
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """{"nats", "right": [B]}: what the symbols of a block cost, and how many were the likeliest."""
+        import jax.numpy as jnp
+
+        nats, right = self._foretold(model, batch, None)
+        asked = jnp.asarray(batch["asked"])
+        return {"nats": jnp.where(asked, nats, 0).sum(axis=1), "right": jnp.where(asked, right, 0).sum(axis=1)}
+
+    def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
+        """{"tokens": [B N T], "scores": [B N]}: N ways to go on with each of {"source": [B P]}, the best first.
+
+        Prompt and answer together are as long as a block; of a prompt that leaves less than half of it to the answer,
+        the end is read.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        decode, length = decoder or self.decoder, self.shape.length
+        source = jnp.asarray(batch["source"])[:, -max(1, length // 2) :]
+        keys = None if key is None else jax.random.split(key, len(source))
+
+        def one(prompt, key):
+            def step(state, token):
+                # What decoding begins with is the end of the prompt; a text has no end of its own.
+                scores, state = model.step(state, jnp.where(token == BEGIN, prompt[-1], token))
+                return scores.at[END].set(-jnp.inf), state
+
+            state, _ = jax.lax.scan(lambda s, token: (model.step(s, token)[1], None), model.start(length), prompt[:-1])
+            return decode(step, state, BEGIN, END, length - len(prompt) + 1, PAD, key)
+
+        return jax.vmap(one)(source, keys)._asdict()
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """The first `limit` blocks of a part, one after the other; what is behind the end asks nothing."""
+        ids = self._examined(part, limit)
+        length = self.shape.length
+        count = -(-(len(ids) - 1) // length)
+        size = min(EXAMINED, count)
+        rows = -(-count // size) * size
+        filled = np.full(rows * length + 1, PAD, np.int32)
+        filled[: len(ids)] = ids
+        whole = _asked(filled[(np.arange(rows) * length)[:, None] + np.arange(length + 1)])
+        whole["asked"] = (np.arange(rows * length) < len(ids) - 1).reshape(rows, length)
+        return [{name: x[n : n + size] for name, x in whole.items()} for n in range(0, rows, size)]
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given."""
+        told = self._examined(part, limit)[1:]
+        nats, right = (sum(float(np.asarray(a[name], np.float64).sum()) for a in answers) for name in ("nats", "right"))
+        return {
+            "nats_per_character": nats / max(1, len(self.codec.decode(told))),
+            "perplexity": perplexity(nats, len(told)),
+            "accuracy": right / len(told),
+        }
+
+    def ask(self, text: str) -> Batch:
+        """{"source": [1 P]}: a beginning. Raises DataError where it is empty, or has symbols never seen."""
+        ids = self.codec.encode(_lines(text))
+        if not ids:
+            raise DataError(f"the input {text!r} is empty: give the beginning of a text")
+        return {"source": np.array([ids], np.int32)}
+
+    def tell(self, answer: Batch) -> str:
+        """What comes after the beginning."""
+        return self.codec.decode(np.asarray(answer["tokens"])[0].tolist())
+
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """The symbols of row 0."""
+        rows = {name: np.asarray(batch[name])[0].tolist() for name in ("source", "target") if name in batch}
+        return {name: list(self.codec.vocabulary.decode(row)) for name, row in rows.items()}
+
+    def save(self, folder: Path) -> None:
+        """Write `vocabulary.json`: {"text": how it is read and written}."""
+        codecs.save(Path(folder) / "vocabulary.json", {"text": self.codec})
+
+    def check(self, folder: Path) -> None:
+        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
+        codecs.check(Path(folder) / "vocabulary.json", {"text": self.codec})
+
+    def _examined(self, part: str, limit: int | None) -> np.ndarray:
+        if part not in PARTS[1:] or (limit is not None and limit < 1):
+            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        ids = self._ids[part]
+        return ids if limit is None else ids[: limit * self.shape.length + 1]
+
+
+def _asked(blocks: np.ndarray) -> Batch:
+    """Blocks with the symbol after them, every symbol asked for what comes next."""
+    tokens, answers = blocks[:, :-1], blocks[:, 1:]
+    return {"tokens": tokens, "answers": answers, "asked": np.ones(tokens.shape, bool)}
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _fingerprint(parts: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for part in PARTS:
+        # Its length before it: what ends one part could begin the next.
+        digest.update(f"{part} {len(parts[part])} ".encode() + parts[part].encode(errors="surrogatepass"))
+    return digest.hexdigest()

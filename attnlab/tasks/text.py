@@ -1,0 +1,63 @@
+"""To go on with a text: language modelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlab.data import files, shakespeare
+from attnlab.data.units import Characters, Units
+from attnlab.tasks import checks
+from attnlab.tasks.base import Task
+from attnlab.tasks.continuation import PARTS, Continuation
+
+
+@dataclass(frozen=True)
+class Shakespeare(Task):
+    """Tiny Shakespeare, a megabyte of plays: each symbol from those before it; scored in nats a character.
+
+    `units` are its symbols: characters, bytes, words or merged pairs. Sequences are `length` symbols long, in training
+    as in examinations. The test is the last tenth, which published numbers call validation.
+    """
+
+    units: Units = Characters()
+    length: int = 64
+
+    def __post_init__(self):
+        checks.units(self)
+        checks.counts(self, ["length"], most=1_000_000)
+
+    def load(self) -> Continuation:
+        """Read the plays, fetched where they are not at hand."""
+        return Continuation(shakespeare.parts(), self.units, self.length)
+
+
+@dataclass(frozen=True)
+class Text(Task):
+    """Text of one's own: each symbol from those before it; scored in nats a character.
+
+    `train`, `valid` and `test` name a file each, UTF-8, gzipped where its name ends in .gz. The rest as in
+    `shakespeare`.
+    """
+
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+    units: Units = Characters()
+    length: int = 64
+
+    def __post_init__(self):
+        checks.units(self)
+        checks.counts(self, ["length"], most=1_000_000)
+
+    def load(self) -> Continuation:
+        """Read one's files."""
+        checks.files(self)
+        return Continuation({part: _content(getattr(self, part)) for part in PARTS}, self.units, self.length)
+
+
+def _content(name: str) -> str:
+    content = files.text(files.contents(Path(name).expanduser(), name.endswith(".gz")), name)
+    if not content.strip():
+        raise files.DataError(f"{name} holds no text")
+    return content.removeprefix("\ufeff")

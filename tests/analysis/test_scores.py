@@ -1,0 +1,88 @@
+"""The scores inside a model: softmax of them is its map, wherever and whatever they are."""
+
+import jax
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import maps
+from attnlab.analysis.scores import Scored, scores, softmax
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax, weights
+from attnlab.mechanisms.window import Local
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.modules.position import POSITIONS
+from attnlab.ops.mask import Causal, Full, Kept
+from attnlab.ops.score import cosine, location
+from attnlab.tasks.base import Pairs
+from tests.analysis.filled import filled
+from tests.mechanisms.contract import inputs
+
+PAIRS = Pairs(9, 9, 6, 5)
+SOURCE, TARGET = np.array([3, 4, 5, 6, 0, 0], np.int32), np.array([1, 4, 5, 0, 0], np.int32)
+PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
+
+
+def look(mechanism, q, k, mask=Full(), **given):
+    """The scores of a call, compiled whole."""
+    return np.asarray(jax.jit(lambda q, k, given: Scored(mechanism).look(q, k, mask, **given))(q, k, given))
+
+
+def test_softmax_of_its_scores_is_the_map_of_a_softmax_model():
+    config = Seq2Seq(width=4, attention="bahdanau", cell="rnn")
+    model = filled(config, PAIRS)
+    scored, drawn = (seen(config, model, PAIRS, *PAIR)["cross"] for seen in (scores, maps))
+    np.testing.assert_allclose(softmax(scored)[:, :, :3, :4], drawn[:, :, :3, :4], atol=1e-6)
+    # Padding meets nothing, and nothing else is forbidden.
+    assert np.isneginf(scored[:, :, 3:]).all()
+    assert np.isneginf(scored[:, :, :, 4:]).all()
+    assert np.isfinite(scored[:, :, :3, :4]).all()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "position"), [(Softmax(score=cosine), "none"), (Softmax(block=2), "alibi")], ids=["cosine", "alibi"]
+)
+def test_softmax_of_a_call_s_scores_is_its_map(mechanism, position):
+    q, k, _, extra = inputs(mechanism, 5)
+    bias = jax.tree.map(lambda leaf: leaf[1], POSITIONS[position].bias(2))
+    given = {"bias": bias, "keep": np.array([True, False, True, True, True]), **extra}
+    found = jax.jit(lambda q, k, **given: softmax(Scored(mechanism).look(q, k, Causal(), **given)))
+    expected = jax.jit(lambda q, k, **given: weights(mechanism, q, k, Causal(), **given))
+    np.testing.assert_allclose(found(q, k, **given), expected(q, k, **given), atol=1e-6)
+
+
+def test_of_another_mechanism_they_are_those_it_would_have_as_softmax():
+    q, k, _, _ = inputs(Linear(), 4)
+    one, other = (look(mechanism, q, k) for mechanism in (Linear(), Softmax()))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_window_is_no_part_of_the_mask():
+    q, k, _, _ = inputs(Softmax(), 6)
+    found, allowed = look(Local(2, 1), q, k, Causal()), np.tril(np.ones((6, 6), bool))
+    np.testing.assert_allclose(found, np.where(allowed, q @ k.T / 2, -np.inf), rtol=1e-5)
+
+
+def test_what_the_mask_and_padding_forbid_is_minus_infinity():
+    q, k, _, _ = inputs(Softmax(), 4)
+    keep = np.array([True, True, False, True])
+    found = look(Linear(), q, k, Causal(), keep=keep)
+    np.testing.assert_array_equal(np.isneginf(found), ~(np.tril(np.ones((4, 4), bool)) & keep[:, None] & keep))
+    fewer = look(Softmax(), q[:2], k, Kept(keep) & Causal())
+    # Fewer queries than keys stand at the end.
+    np.testing.assert_array_equal(np.isneginf(fewer), ~(np.tril(np.ones((4, 4), bool))[2:] & keep))
+
+
+def test_what_asks_no_keys_has_none():
+    mechanism = MECHANISMS["synthesizer"].sized(4)
+    q, k, _, extra = inputs(mechanism, 4)
+    found = look(mechanism, q, k, Causal(), **extra)
+    np.testing.assert_array_equal(np.isnan(found), np.tril(np.ones((4, 4), bool)))
+    assert np.isneginf(found[0, 1:]).all()
+
+
+def test_a_score_that_learned_something_for_every_position_is_its_own():
+    mechanism = Softmax(score=location, length=9)
+    q, k, _, extra = inputs(mechanism, 4)
+    at = np.arange(2, 6, dtype=np.int32)
+    expected = jax.jit(lambda q, k, **extra: weights(mechanism, q, k, i=at, j=at, **extra))(q, k, **extra)
+    np.testing.assert_allclose(softmax(look(mechanism, q, k, i=at, j=at, **extra)), expected, rtol=1e-5)
+    assert Scored(mechanism).sized(4) == Scored(mechanism.sized(4))

@@ -1,0 +1,45 @@
+"""What a look inside a small run might find."""
+
+NAN = float("nan")
+HEAD = {"rank": 1.5, "entropy": 0.5, "share": 0.456, "reach": 0.75, "apart": 0.25, "empty": 0, "signed": True}
+NONE = dict.fromkeys(("rank", "entropy", "share", "reach", "apart"), NAN) | {"empty": 2, "signed": False}
+MAP = [[0.5, 0.25, 0.25], [0.0, -0.5, 1.5]]
+
+
+def found(steps=(6, 1200)):
+    """With checkpoints at those steps: an encoder of two heads, a cross-attention of one, and another run beside it."""
+    sides = {"rows": ["b", "∎"], "columns": ["a", " ", "c"], "rank": 2, "entropy": 1.0986}
+    encoder = {"mechanism": "linear", "softmax": False, "figures": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}
+    plain = HEAD | {"signed": False, "apart": 0.0}
+    cross = {"mechanism": "softmax", "softmax": True, "figures": [[plain]], "layers": [[MAP]]}
+    ends = {"encoder": {"heads": [[0.2, 0.3]], "mean": [0.1]}, "cross": {"heads": [[0.5]], "mean": [0.4]}}
+    return {
+        "answer": "b",
+        "step": steps[-1],
+        "steps": 1200,
+        "notes": [],
+        "examples": 8,
+        "attentions": {"encoder": sides | encoder, "cross": sides | cross},
+        "training": [_row(step, n) for n, step in enumerate(steps)],
+        "distance": {
+            "run": "small/two",
+            "notes": ["decoder: layers × heads here none, there 1 × 2"],
+            "attentions": ends,
+        },
+    }
+
+
+def _row(step, n):
+    figures = {"rank": [1.2 + n / 10], "entropy": [0.4], "share": [0.4 - n / 10], "reach": [0.5 + n / 10]}
+    figures["apart"] = [0.2 - n / 10]
+    parts = {"encoder 1 attention": (4.0, 5e-5 if n else 0.5), "output": (2.0, 0.1 + n / 10)}
+    return {
+        "step": step,
+        "loss": 2.0 - n,
+        "scores": {"encoder": [1.0 + 2 * n], "cross": [NAN]},
+        "parts": {name: {"parameters": here, "gradient": back} for name, (here, back) in parts.items()},
+        "figures": {"encoder": figures, "cross": figures},
+    }
+
+
+FOUND = found()

@@ -1,0 +1,15 @@
+"""Outcomes made in memory, for tests that need no folder."""
+
+from attnlab.lab.estimates import Estimate
+from attnlab.lab.outcome import Outcome
+from attnlab.lab.statistics import summary
+
+
+def outcome(name, values, metric="exact_match", higher=True, seeds=None, order=0, margin=None, **result):
+    """A finished variant with one metric, whose seeds gave `values`; None is one that was not finite."""
+    told = summary(values) if values and None not in values else {"mean": None, "low": None, "high": None}
+    estimate = Estimate(told["mean"], told["low"], told["high"], tuple(values))
+    seeds = list(range(len(values))) if seeds is None else seeds
+    found = {"metric": metric, "higher": higher, "seeds": seeds, "diverged": [], **result}
+    experiment = {"margin": margin, "order": order}
+    return Outcome(name, experiment, {}, found, {metric: estimate} if values else {}, [], (), (), order=order)

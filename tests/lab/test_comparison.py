@@ -1,0 +1,99 @@
+"""Which variants are compared with which, over which seeds; the verdicts themselves are the statistics' own."""
+
+from dataclasses import replace
+
+from attnlab.lab.comparison import comparison
+from attnlab.lab.statistics import compare, verdicts
+from tests.lab.made import outcome
+
+BASE = [0.90, 0.91, 0.90, 0.92]
+
+
+def test_the_first_in_the_study_is_the_reference_however_good_it_is():
+    found = [outcome("good", [0.95, 0.96, 0.95, 0.97], order=1), outcome("base", BASE)]
+    said = comparison(found)
+    assert said.reference.name == "base"
+    assert said.planned
+    assert {one.name: said.word(one) for one in found} == {"good": "better", "base": "reference"}
+    assert said.verdicts["good"].difference > 0
+
+
+def test_without_an_order_it_is_told_that_there_is_none():
+    found = [replace(outcome("a", BASE), experiment={}), replace(outcome("b", BASE), experiment={}, order=1)]
+    assert not comparison(found).planned
+
+
+def test_the_verdicts_are_those_of_the_whole_study():
+    rows = {"b": [0.93, 0.92, 0.93, 0.95], "c": [0.90, 0.92, 0.91, 0.92], "d": [0.90, 0.91, 0.90, 0.93]}
+    found = [outcome("a", BASE, margin=0.02)]
+    found += [outcome(name, values, order=n) for n, (name, values) in enumerate(rows.items(), 1)]
+    said = comparison(found)
+    assert said.verdicts == verdicts({name: (values, BASE) for name, values in rows.items()}, 0.02)
+    assert {name: v.verdict for name, v in said.verdicts.items()} == {"b": "better", "c": "same", "d": "same"}
+
+
+def test_without_a_margin_nothing_is_the_same():
+    found = [outcome("a", BASE), outcome("twin", BASE, order=1), outcome("close", [x + 1e-9 for x in BASE], order=2)]
+    said = comparison(found)
+    assert said.margin is None
+    assert said.verdicts["twin"].verdict == "unclear"
+    assert said.verdicts["close"].verdict != "same"
+    # With one, they are.
+    found[0] = outcome("a", BASE, margin=0.01)
+    assert {v.verdict for v in comparison(found).verdicts.values()} == {"same"}
+
+
+def test_less_of_an_error_is_better():
+    found = [outcome("a", BASE, "word_error_rate", False)]
+    found += [outcome("b", [x - 0.1 - 0.001 * n for n, x in enumerate(BASE)], "word_error_rate", False, order=1)]
+    assert comparison(found).verdicts["b"].verdict == "better"
+
+
+def test_rates_that_were_in_the_running_widen_the_interval():
+    values = [0.93, 0.92, 0.93, 0.95]
+    found = [outcome("a", BASE, margin=0.02), outcome("b", values, order=1, contenders=[0.1, 0.2, 0.3])]
+    assert comparison(found).verdicts["b"] == compare(values, BASE, 0.02, tried=(3, 1))
+    assert comparison(found).verdicts["b"].low < compare(values, BASE, 0.02).low
+
+
+def test_pairs_are_made_by_seed_and_seeds_without_a_partner_are_named():
+    found = [outcome("a", [0.9, 0.92, 0.99], seeds=[1, 0, 5]), outcome("b", [0.91, 0.93], seeds=[0, 1], order=1)]
+    said = comparison(found)
+    assert said.verdicts["b"].difference == compare([0.91, 0.93], [0.92, 0.9], 1).difference
+    assert said.alone["b"] == (5,)
+
+
+def test_what_cannot_be_paired_is_refused_and_never_averaged():
+    found = [
+        outcome("a", BASE),
+        outcome("others", BASE, seeds=[10, 11, 12, 13], order=1),
+        outcome("one", [0.9], order=2),
+        outcome("nan", [0.9, None, 0.9, 0.9], order=3),
+        outcome("dead", [], order=4),
+    ]
+    said = comparison(found)
+    assert said.verdicts == {}
+    assert said.refused["others"].endswith("not 10, 11, 12, 13 and 0, 1, 2, 3")
+    assert said.refused["one"].endswith("not 0 and 0, 1, 2, 3")
+    assert said.refused["nan"] == "not all of its values are finite numbers that belong to a seed"
+    assert said.refused["dead"] == "it has no value"
+    assert all(said.word(one) == "" for one in found[1:])
+
+
+def test_without_a_reference_nothing_is_compared():
+    other = outcome("b", BASE, order=1)
+    unfinished = replace(outcome("a", BASE), result=None, metrics={})
+    for first, reason in (
+        (unfinished, "it has not finished"),
+        (outcome("a", []), "it has no value"),
+        (outcome("a", [None, 0.9]), "not all of its values are finite numbers that belong to a seed"),
+        (outcome("a", BASE, "loss", False), "the finished runs name different headline metrics"),
+    ):
+        said = comparison([other, first])
+        assert said.silent == reason
+        assert (said.verdicts, said.refused) == ({}, {})
+
+
+def test_a_margin_that_is_none_is_not_taken():
+    for margin in (0, -1, "x", float("inf")):
+        assert comparison([outcome("a", BASE, margin=margin), outcome("b", BASE, order=1)]).margin is None

@@ -1,0 +1,103 @@
+"""Several processes share the variants of a study: the same folders, and a failure loses its own variant alone."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from attnlab.lab import run
+from attnlab.lab.folder import RunFolder
+from attnlab.lab.progress import Silent
+from attnlab.lab.study import Study, Variation, change
+from attnlab.lab.workers import WorkerError, _shares
+from attnlab.models import Retriever
+from attnlab.tasks.associations import Associations
+from tests.small import EXPERIMENT
+
+# Compiled in next to no time.
+SMALL = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8)}
+BASE = change(EXPERIMENT, **SMALL, **{"train.steps": 24, "train.save_every": 8})
+VARY = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
+STUDY = Study(BASE, VARY, name="shared", question="Which?")
+
+
+class Notes(Silent):
+    def __init__(self):
+        self.said = []
+
+    def note(self, text):
+        self.said.append(text)
+
+
+def folder(out, variant):
+    return RunFolder(out / "shared" / variant)
+
+
+def losses(out, variant):
+    return [row["loss"] for row in folder(out, variant).metrics()]
+
+
+def test_workers_leave_what_one_process_leaves(tmp_path):
+    notes = Notes()
+    results = run(STUDY, tmp_path / "two", workers=2, progress=notes, command="attnlab run shared.py")
+    assert results.code == 0
+    assert results.report.is_file()
+    assert notes.said[0] == "2 processes share 3 variants"
+    alone = run(STUDY, tmp_path / "one", command="attnlab run shared.py")
+    for order, variant in enumerate("abc"):
+        assert any(line.startswith(f"{variant}: variant {order + 1} of 3, 24 steps") for line in notes.said)
+        # Cores are shared, and with other cores sums may come in another order.
+        np.testing.assert_allclose(losses(tmp_path / "two", variant), losses(tmp_path / "one", variant), rtol=1e-5)
+        two, one = (folder(tmp_path / out, variant).read("experiment") for out in ("two", "one"))
+        assert two == one
+    assert {path.name for path in results.folder.iterdir()} == {path.name for path in alone.folder.iterdir()}
+    again = Notes()
+    run(STUDY, tmp_path / "two", workers=2, progress=again)
+    assert again.said == [f"{name}: done before, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
+
+
+def test_a_worker_that_fails_is_told_and_the_others_end(tmp_path, monkeypatch):
+    # The lock of "b" is no file: whoever comes to it cannot go on.
+    (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
+    monkeypatch.setattr("attnlab.lab.runs.free", lambda plans: None)
+    with pytest.raises(WorkerError, match=r"b/lock: Is a directory") as failed:
+        run(STUDY, tmp_path, workers=2)
+    assert failed.value.exit_code == 4
+    assert folder(tmp_path, "a").read("result") is not None
+    (folder(tmp_path, "b").path / "lock").rmdir()
+    assert run(STUDY, tmp_path, workers=2).code == 0
+
+
+def test_a_signal_reaches_the_workers_which_save(tmp_path):
+    study = Study(change(BASE, **{"train.steps": 10**6}), STUDY.vary, name="shared")
+
+    def stop():
+        while not all((folder(tmp_path, variant).path / "checkpoints").exists() for variant in "ab"):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    with pytest.raises(WorkerError, match=r"stopped by SIGTERM at step [0-9]+, saved") as stopped:
+        run(study, tmp_path, workers=2)
+    assert stopped.value.exit_code == 143
+    for variant in "ab":
+        steps = [row["step"] for row in folder(tmp_path, variant).metrics()]
+        assert (folder(tmp_path, variant).path / "checkpoints" / str(max(steps))).is_dir()
+        assert json.loads(folder(tmp_path, variant).file("experiment").read_text())["variant"] == variant
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_there_is_at_least_one(tmp_path, workers):
+    with pytest.raises(ValueError, match=rf"^workers={workers} must be at least 1$"):
+        run(STUDY, tmp_path, workers=workers)
+
+
+def test_cores_are_shared_evenly(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3, 7}, raising=False)
+    assert _shares(2) == [{0, 2, 7}, {1, 3}]
+    assert _shares(6)[5] == set()

@@ -1,0 +1,47 @@
+"""A run's folder with checkpoints, as a stopped run leaves it; nothing is trained."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from attnlab.lab import configuration
+from attnlab.lab.folder import RunFolder
+from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.trainer import Trainer
+from tests.lab.parrot import PROBLEM
+
+
+def run(folder: Path, experiment, seed=0, died=(), scale=0.5) -> Path:
+    """A folder of the experiment on the small problem, with checkpoints at steps 6 and 12; the folder.
+
+    Their models are drawn on the host, that of step 6 half as large; the lanes in `died` have diverged.
+    """
+    made, train = RunFolder(folder), experiment.train
+    folder.mkdir(parents=True)
+    PROBLEM.save(folder)
+    facts = {"study": "small", "question": "", "variant": folder.name, "quick": False}
+    made.write("experiment", facts | {"experiment": configuration.write(experiment)})
+    like = shapes(experiment)
+    lost = np.array([5 if n in died else -1 for n in range(len(train.lanes))], np.int32)
+    for step, size in ((6, scale / 2), (12, scale)):
+        rng = np.random.default_rng(seed)
+        drawn = lambda tree, rng=rng, size=size: jax.tree.map(
+            lambda x: (size * rng.normal(size=x.shape)).astype(x.dtype), tree
+        )
+        keys = jax.random.split(jax.random.key(0), len(train.lanes))
+        state = replace(jax.tree.map(zeros, replace(like, key=None)), key=keys, died=lost, model=drawn(like.model))
+        state = replace(state, mean=None if like.mean is None else drawn(like.mean))
+        Checkpoints(folder / "checkpoints").save(step, state, {"seconds": 0.0, "compile_seconds": 0.0})
+    return folder
+
+
+def shapes(experiment):
+    """The state of its training, as shapes."""
+    create = lambda key: experiment.model.create(key, PROBLEM.shape)
+    return jax.eval_shape(Trainer(create, PROBLEM, experiment.train).start)
+
+
+def zeros(x):
+    return np.zeros(x.shape, x.dtype)

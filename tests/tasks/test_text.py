@@ -1,0 +1,171 @@
+"""Going on with a text: blocks, likelihoods, and what comes after a beginning."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.files import DataError
+from attnlab.data.units import Bpe, Bytes, Characters, Words
+from attnlab.data.vocabulary import PAD
+from attnlab.decoding import Beam, Greedy, Sample
+from attnlab.mechanisms import Linear
+from attnlab.models import Language
+from attnlab.tasks.base import Tokens
+from attnlab.tasks.continuation import Continuation
+from attnlab.tasks.text import Shakespeare, Text
+
+PARTS = {"train": "to be or not to be\r\nthat is it " * 4, "valid": "to be, or not to bee", "test": "that is not it"}
+
+
+@pytest.fixture
+def problem():
+    return Continuation(PARTS, Characters(), 8)
+
+
+class Cycle:
+    """A model that knows what follows: after id n comes n + 1, in a circle; the surer the larger `sure`."""
+
+    def __init__(self, size, sure=40.0):
+        self.size, self.sure = size, sure
+
+    def __call__(self, tokens, keep, key=None):
+        return self.sure * jax.nn.one_hot(self.after(tokens), self.size)
+
+    def after(self, token):
+        return jnp.where(token + 1 < self.size, token + 1, 3)
+
+    def start(self, length):
+        return jnp.zeros((), jnp.int32)
+
+    def step(self, state, token):
+        return self(token, None), state + 1
+
+
+def test_the_shape_and_the_blocks(problem):
+    assert problem.shape == Tokens(problem.codec.vocabulary.size, 8)
+    batch = problem.batch(0, 0, 5)
+    assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
+        "tokens": ((5, 8), "int32"), "answers": ((5, 8), "int32"), "asked": ((5, 8), "bool"),
+    }  # fmt: skip
+    np.testing.assert_array_equal(batch["tokens"][:, 1:], batch["answers"][:, :-1])
+    text = problem.codec.plain(PARTS["train"].replace("\r\n", "\n"))
+    for row, last in zip(batch["tokens"], batch["answers"][:, -1], strict=True):
+        assert problem.codec.decode([*row, last]) in text
+
+
+def test_an_examination_asks_for_every_symbol_of_its_part_but_the_first(problem):
+    # The comma was never seen in training, and is left out.
+    (batch,) = problem.examination("valid")
+    assert problem.codec.decode(batch["tokens"][batch["asked"]]) == "to be or not to be"
+    assert problem.codec.decode(batch["answers"][batch["asked"]]) == "o be or not to bee"
+    assert (batch["tokens"][-1, 3:] == PAD).all()
+    (first,) = problem.examination("valid", 1)
+    assert first["asked"].shape == (1, 8)
+    assert first["asked"].all()
+    with pytest.raises(ValueError, match="limit=0"):
+        problem.examination("valid", 0)
+
+
+def test_scores_are_the_likelihood_of_the_text(problem):
+    even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
+    answers = [problem.answer(even, batch) for batch in problem.examination("valid")]
+    found = problem.score("valid", answers)
+    assert math.isclose(found["nats_per_character"], math.log(problem.shape.vocabulary), rel_tol=1e-6)
+    assert math.isclose(found["perplexity"], problem.shape.vocabulary, rel_tol=1e-5)
+    loss, _ = problem.loss(even, problem.batch(0, 0, 4), None)
+    assert math.isclose(loss, math.log(problem.shape.vocabulary), rel_tol=1e-6)
+
+
+def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_nothing():
+    parts = {"train": "abcdefg" * 9, "valid": "abcdefg" * 2, "test": "efgabcdefga"}
+    problem = Continuation(parts, Characters(), 8)
+    model = Cycle(problem.shape.vocabulary)
+    for part in ("valid", "test"):
+        answers = [problem.answer(model, batch) for batch in problem.examination(part)]
+        assert problem.score(part, answers) == pytest.approx(
+            {"nats_per_character": 0.0, "perplexity": 1.0, "accuracy": 1.0}, abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("units", [Characters(), Bytes(), Words(), Bpe(size=40)], ids=str)
+def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
+    parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)
+    problem = Continuation(parts, units, 8)
+    even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
+    answers = [problem.answer(even, batch) for batch in problem.examination("test")]
+    asked = sum(int(batch["asked"].sum()) for batch in problem.examination("test"))
+    found = problem.score("test", answers)["nats_per_character"]
+    # The first symbol is given, so that up to one word of the text is not foretold.
+    characters = asked * math.log(problem.shape.vocabulary) / found
+    assert len(parts["test"].rstrip()) - 4.1 <= characters <= len(parts["test"])
+
+
+def test_a_beginning_is_gone_on_with():
+    parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
+    problem = Continuation(parts, Characters(), 12)
+    model = Cycle(problem.shape.vocabulary)
+    answer = lambda text, decoder: problem.answers(model, problem.ask(text), decoder, jax.random.key(0))
+    for decoder in (Greedy(), Beam(2, best=1), Sample()):
+        tokens = answer("bcd", decoder)["tokens"]
+        assert tokens.shape == (1, 1, 10)
+        assert problem.tell({"tokens": tokens[:, 0]}) == "efgabcdefg"
+    # Of a long beginning the end is read.
+    assert problem.tell({"tokens": answer("abcdefgabcdefgab", Greedy())["tokens"][:, 0]}) == "cdefgab"
+    assert isinstance(problem.decoder, Sample)
+
+
+def test_a_network_goes_on_as_it_scores():
+    problem = Continuation(PARTS, Characters(), 8)
+    model = Language(width=8, heads=2, layers=1, mechanism=Linear()).create(jax.random.key(1), problem.shape)
+    prompt = problem.ask("to be")["source"]
+    said = problem.answers(model, {"source": prompt[:, -4:]}, Greedy())["tokens"][0, 0].tolist()
+    whole = [*prompt[0, -4:].tolist(), *said]
+    scores = model(jnp.array(whole[:-1]), jnp.ones(len(whole) - 1, bool))
+    # Marks are never written.
+    assert whole[4:] == (3 + jnp.argmax(scores[3:, 3:], axis=1)).tolist()
+
+
+def test_what_cannot_be_asked_is_refused(problem):
+    with pytest.raises(DataError, match="is empty: give the beginning"):
+        problem.ask("")
+    with pytest.raises(DataError, match=r"never seen in training: \"X\""):
+        problem.ask("X")
+    assert problem.ask("be\r\n")["source"].shape == (1, 3)
+
+
+def test_its_symbols_are_saved_and_checked(problem, tmp_path):
+    problem.save(tmp_path)
+    problem.check(tmp_path)
+    other = Continuation(PARTS | {"train": "other symbols altogether"}, Characters(), 8)
+    with pytest.raises(DataError, match="text symbols are not the"):
+        other.check(tmp_path)
+    assert other.fingerprint != problem.fingerprint
+
+
+def test_ones_own_text(tmp_path):
+    for part, text in PARTS.items():
+        (tmp_path / f"{part}.txt").write_text("\ufeff" + text, newline="")
+    files = {part: str(tmp_path / f"{part}.txt") for part in PARTS}
+    problem = Text(**files, length=8).load()
+    assert problem.fingerprint == Continuation(PARTS, Characters(), 8).fingerprint
+    with pytest.raises(ValueError, match=r"task\.test='' must name a file"):
+        Text(**files | {"test": ""}).load()
+    with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task\.length=20 takes more"):
+        Text(**files, length=20).load()
+    (tmp_path / "test.txt").write_bytes(b"ab\xff")
+    with pytest.raises(DataError, match=r"test\.txt.*byte 2"):
+        Text(**files, length=8).load()
+    (tmp_path / "test.txt").write_text("\n")
+    with pytest.raises(DataError, match=r"test\.txt holds no text"):
+        Text(**files, length=8).load()
+
+
+@pytest.mark.parametrize("task", [Shakespeare, Text])
+def test_fields_are_checked(task):
+    with pytest.raises(ValueError, match=r"task\.length=0 must be"):
+        task(length=0)
+    with pytest.raises(ValueError, match=r"task\.units=5 must be units"):
+        task(units=5)
