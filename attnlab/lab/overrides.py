@@ -17,6 +17,7 @@ from attnlab.lab.study import Study, Variation, change
 from attnlab.lab.value import annotations, members, parse, text
 
 Changes = dict[str, Any]  # path → value
+OWN = ("match", "budget", "margin")  # fields of the study itself
 
 
 def apply(study: Study, overrides: Sequence[str]) -> Study:
@@ -24,12 +25,14 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
 
     An override of a field that the study varies keeps the variants with that value; one below it applies to
     every variant that has the field. Overridden fields are no longer changed by `--quick`. What was published is no
-    longer shown where the task or the model is another than that of the study.
+    longer shown where the task or the model is another than that of the study. `match`, `budget` and `margin` are the
+    study's own.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
     is given twice.
     """
     given = _split(overrides)
+    study = replace(study, **{name: _own(name, given.pop(name)) for name in OWN if name in given})
     # What variants are made equal to stays what the study says.
     follows = study.match is None and study.budget == "steps"
     draft = _Draft(study.base, {}, study.vary.variants if study.vary else None, follows)
@@ -41,6 +44,13 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     varied = study.vary.fields() if study.vary else []
     other = any(path.partition(".")[0] in ("task", "model") and path not in varied for path in given)
     return replace(study, base=base, vary=vary, quick=quick, published={} if other else study.published)
+
+
+def _own(name: str, given: str) -> Any:
+    try:
+        return parse(annotations(Study)[name], given)
+    except ValueError as refusal:
+        raise ValueError(f"{name}={given!r} {refusal}") from None
 
 
 def _split(overrides: Sequence[str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from attnlab.tasks.associations import Associations
 from attnlab.tasks.base import Pairs, Problem, Task, Tokens
 from attnlab.tasks.dates import Dates
 from attnlab.tasks.g2p import CMUdict, Sigmorphon
+from attnlab.tasks.induction import Induction
 from attnlab.tasks.recall import Recall
 from attnlab.tasks.reverse import Copy, Reverse
 from attnlab.tasks.scan import Scan
@@ -11,8 +12,8 @@ from attnlab.tasks.text import Shakespeare, Text
 from attnlab.tasks.translation import Multi30k, Parallel
 
 __all__ = [
-    "TASKS", "Associations", "CMUdict", "Copy", "Dates", "Multi30k", "Pairs", "Parallel", "Problem", "Recall",
-    "Reverse", "Scan", "Shakespeare", "Sigmorphon", "Task", "Text", "Tokens",
+    "TASKS", "Associations", "CMUdict", "Copy", "Dates", "Induction", "Multi30k", "Pairs", "Parallel", "Problem",
+    "Recall", "Reverse", "Scan", "Shakespeare", "Sigmorphon", "Task", "Text", "Tokens",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = {
@@ -28,4 +29,5 @@ TASKS: dict[str, Task] = {
     "text": Text(),
     "associations": Associations(),
     "recall": Recall(),
+    "induction": Induction(),
 }

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs, recall
-from attnlab.data.files import DataError
-from attnlab.data.vocabulary import RESERVED, Vocabulary
+from attnlab.data import recall
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
-from attnlab.tasks.prediction import Prediction
+from attnlab.tasks.questions import Questions, filled
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 250  # sequences of an examination's batch
@@ -67,17 +63,16 @@ class Recall(Task):
         return Recollection(self)
 
 
-class Recollection(Prediction):
+class Recollection(Questions):
     """Sequences in which some places ask for the next token: the problem of `Recall`."""
 
     metric, higher = "accuracy", True
 
     def __init__(self, task: Recall):
         self.task, self.half = task, task.vocabulary // 2
+        super().__init__(["·", *(f"{kind}{n}" for kind in "kv" for n in range(self.half))])
         self.length = task.length or task.least
         self.shape = Tokens(task.vocabulary + 1, self.length)
-        words = ("·", *(f"{kind}{n}" for kind in "kv" for n in range(self.half)))
-        self.words, self._vocabulary = words, Vocabulary(words)
         self._parts = {part: self._questions(getattr(task, f"{part}_examples"), part) for part in PARTS[1:]}
         self.fingerprint = _fingerprint(self)
 
@@ -86,56 +81,15 @@ class Recollection(Prediction):
         drawn = self._draw(size, "train", seed, step)
         return drawn | {"asked": drawn.pop("might")}
 
-    def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"tokens": [B T]}: the token it takes for the next one, at every place."""
-        import jax
-        import jax.numpy as jnp
-
-        said = jax.vmap(lambda tokens: jnp.argmax(self._scores(model, tokens, None), axis=-1))
-        return {"tokens": said(jnp.asarray(batch["tokens"]))}
-
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches like those of training, the last one filled up with sequences that ask nothing."""
-        whole = self._examined(part, limit)
-        count = len(whole["tokens"])
-        size = min(EXAMINED, count)
-        filled = {
-            name: np.concatenate([x, np.zeros((-count % size, *x.shape[1:]), x.dtype)]) for name, x in whole.items()
-        }
-        return [{name: x[n : n + size] for name, x in filled.items()} for n in range(0, count, size)]
+        return filled(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"}: the share of questions answered rightly."""
         whole = self._examined(part, limit)
         said = np.concatenate([np.asarray(answer["tokens"]) for answer in answers])[: len(whole["tokens"])]
         return {"accuracy": float(np.mean((said == whole["answers"])[whole["asked"]]))}
-
-    def ask(self, text: str) -> Batch:
-        """One sequence, "k1 v5 k2 v0 k1", whose last token asks. Raises DataError for symbols there are not."""
-        words = text.split()
-        if not words:
-            raise DataError(f"the input {text!r} is empty")
-        tokens = np.array([self._vocabulary.encode(words)], np.int32) - RESERVED
-        asked = np.zeros(tokens.shape, bool)
-        asked[0, -1] = True
-        return {"tokens": tokens, "answers": np.zeros_like(tokens), "asked": asked}
-
-    def tell(self, answer: Batch) -> str:
-        """What comes after the last token."""
-        return self.words[int(np.asarray(answer["tokens"])[0, -1])]
-
-    def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0, which reads itself."""
-        words = [self.words[n] for n in np.asarray(batch["tokens"])[0]]
-        return {"source": words, "target": words}
-
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"tokens": [symbols]}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
 
     def _draw(self, size: int, part: str, *more: int) -> Batch:
         task = self.task

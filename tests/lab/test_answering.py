@@ -58,10 +58,10 @@ def test_what_cannot_be_asked_for(options, words):
 
 
 def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
-    Asked().check(SimpleNamespace(decodes=False))
+    Asked().check(SimpleNamespace(decodes=False, continues=False))
     Asked(beam=3).check(PROBLEM)
     with pytest.raises(ValueError, match=r"^--beam 3: what this task asks is not answered symbol by symbol"):
-        Asked(beam=3).check(SimpleNamespace(decodes=False))
+        Asked(beam=3).check(SimpleNamespace(decodes=False, continues=False))
 
 
 def test_answers_come_as_text_the_best_first():
@@ -79,7 +79,7 @@ def test_what_a_beam_did_not_find_is_no_answer():
     def answers(model, batch, decoder, key):
         return {"tokens": jnp.full((1, 3, 2), 4), "scores": jnp.asarray(scores)[batch["source"][:, 0]]}
 
-    problem = SimpleNamespace(decodes=True, answers=answers, tell=lambda answer: "x")
+    problem = SimpleNamespace(decodes=True, continues=False, decoder=None, answers=answers, tell=lambda answer: "x")
     found = Answerer(Trained(SimpleNamespace(decoder=None), problem, {}))(np.array([[0], [1]]), np.arange(2))
     assert [[answer.score for answer in row] for row in found] == [[-1.0, -2.0], [-np.inf]]
     assert not found[0][0].finished

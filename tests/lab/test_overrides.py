@@ -256,3 +256,17 @@ def test_what_variants_are_matched_to_does_not_follow_the_variant_that_is_chosen
         assert list(chosen.variants()) == ["linear"]
         assert chosen.base.model.mechanism == toy.Softmax()
     assert apply(toy.study, ["model.mechanism=linear"]).base.model.mechanism == toy.Linear(block=32)
+
+
+def test_what_variants_are_matched_in_is_the_studys_own(toy):
+    found = apply(toy.study, ["match=state", "budget=flops", "margin=0.5", "train.steps=7"])
+    assert (found.match, found.budget, found.margin, found.base.train.steps) == ("state", "flops", 0.5, 7)
+    assert apply(found, ["match=none", "margin=none"]) == replace(found, match=None, margin=None)
+    for given, refusal in {
+        "match=size": "match='size' must be",
+        "budget=hours": "budget='hours' must be",
+        "margin=0": "margin=0.0 must be above 0",
+        "margin=few": "margin='few' must be",
+    }.items():
+        with pytest.raises(ValueError, match=f"^{refusal}"):
+            apply(toy.study, [given])

@@ -9,7 +9,7 @@ from attnlab.tasks import TASKS, Task
 def test_the_registry():
     assert list(TASKS) == [
         "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "shakespeare",
-        "text", "associations", "recall",
+        "text", "associations", "recall", "induction",
     ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def table(folder: Path) -> Inline:
     from attnlab.lab.table import results_table
 
     printed = StringIO()
-    Console(file=printed, width=120).print(results_table(folder))
+    Console(file=printed, width=120, color_system=None, force_jupyter=False).print(results_table(folder))
     return _inline(folder, sections.numbers(outcomes(folder)), printed.getvalue().rstrip())
 
 

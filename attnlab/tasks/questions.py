@@ -1,0 +1,65 @@
+"""Problems whose sequences are named symbols, and end in a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.data import codecs
+from attnlab.data.files import DataError
+from attnlab.data.vocabulary import RESERVED, Vocabulary
+from attnlab.tasks.base import Batch
+from attnlab.tasks.prediction import Prediction
+
+
+class Questions(Prediction):
+    """Token n is called `words[n]`; a person asks by the last one, and is told what comes after it."""
+
+    def __init__(self, words: Sequence[str]):
+        self.words, self._vocabulary = tuple(words), Vocabulary(tuple(words))
+
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """{"tokens": [B T]}: the token it takes for the next one, at every place."""
+        import jax
+        import jax.numpy as jnp
+
+        said = jax.vmap(lambda tokens: jnp.argmax(self._scores(model, tokens, None), axis=-1))
+        return {"tokens": said(jnp.asarray(batch["tokens"]))}
+
+    def ask(self, text: str) -> Batch:
+        """One sequence, "k1 v5 k2 v0 k1", whose last token asks. Raises DataError for symbols there are not."""
+        words = text.split()
+        if not words:
+            raise DataError(f"the input {text!r} is empty")
+        tokens = np.array([self._vocabulary.encode(words)], np.int32) - RESERVED
+        asked = np.zeros(tokens.shape, bool)
+        asked[0, -1] = True
+        return {"tokens": tokens, "answers": np.zeros_like(tokens), "asked": asked}
+
+    def tell(self, answer: Batch) -> str:
+        """What comes after the last token."""
+        return self.words[int(np.asarray(answer["tokens"])[0, -1])]
+
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """The symbols of row 0, which reads itself."""
+        words = [self.words[n] for n in np.asarray(batch["tokens"])[0]]
+        return {"source": words, "target": words}
+
+    def save(self, folder: Path) -> None:
+        """Write `vocabulary.json`: {"tokens": [symbols]}."""
+        codecs.save(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
+
+    def check(self, folder: Path) -> None:
+        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
+        codecs.check(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
+
+
+def filled(whole: Batch, most: int) -> list[Batch]:
+    """Examples [N T] in batches of up to `most` and one size, the last one filled up with such as ask nothing."""
+    count = len(whole["tokens"])
+    size = min(most, count)
+    padded = {name: np.concatenate([x, np.zeros((-count % size, *x.shape[1:]), x.dtype)]) for name, x in whole.items()}
+    return [{name: x[n : n + size] for name, x in padded.items()} for n in range(0, count, size)]

@@ -1,0 +1,66 @@
+"""Eight seeds as one program, beside eight runs one after the other: from the command line, compilation included.
+
+Claim: at least twice as fast, on dates and on multi-query recall, with no compile cache on either side.
+
+Command: python benchmarks/lanes.py [--repeat 1] [--save]     (not yet measured)
+
+Every run is a process of its own, `attnlab run FILE train.seeds=…`, from its start to its report: imports, data,
+compilation, training, evaluation. The one has seeds 0 to 7 as lanes, the others one seed each. Steps are those of the
+experiment, unless `--lengths` gives others: the fewer they are, the more of the time is compilation, of which eight
+runs have eight times as much.
+
+Expected: the last lines say which part of the claim this machine keeps.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.quantity import duration
+
+HERE = Path(__file__).parent.parent / "experiments"
+SEEDS = range(8)
+TASKS = {
+    "dates": [str(HERE / "dates.py"), "model.mechanism=softmax"],
+    "recall": [str(HERE / "softmax_vs_linear_recall.py"), "model.mechanism=softmax", "train.learning_rate=1e-3"],
+}
+
+
+def seconds(arguments: list[str]) -> float:
+    """What a run takes from its start to its end. Raises CalledProcessError where it fails."""
+    # None of another run's programs is found again.
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    with TemporaryDirectory() as out:
+        command = [sys.executable, "-m", "attnlab", "run", *arguments, "--out", out]
+        began = time.perf_counter()
+        subprocess.run(command, env=environment, check=True, capture_output=True)
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    """Measure both ways in turn, and say what came of it."""
+    asked = options(__doc__, [0], 1)
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in TASKS}
+    for name, arguments in TASKS.items():
+        for steps in asked.lengths:
+            more = [f"train.steps={steps}"] if steps else []
+            for _ in range(asked.repeat):
+                together = seconds([*arguments, *more, f"train.seeds={','.join(map(str, SEEDS))}"])
+                say(f"{name}: eight seeds as one program {duration(together)}")
+                alone = [seconds([*arguments, *more, f"train.seeds={seed},"]) for seed in SEEDS]
+                say(f"{name}: one after the other {duration(sum(alone))}, {sum(alone) / together:.2f} times as long")
+                found[name].append({"together": together, "alone": sum(alone)})
+    ratios = [one["alone"] / one["together"] for each in found.values() for one in each]
+    print(claim("eight seeds together against one after the other", ratios, least=2.0))
+    if asked.save:
+        keep(__file__, {"found": found, **facts()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Activations: does the one in the feed-forward layers matter, at equal parameters?
+
+Claim: it is asked. GLU variants are reported a little better at equal parameters (Shazeer 2020, table 1, on a model of
+220 million); GELU's exact and tanh forms are the same.
+Command: attnlab run experiments/activations.py
+Minutes on two cores: not yet measured.
+Expected: exact match on the test dates; not yet measured. The same is a difference of less than one point. SwiGLU has a
+third matrix: its feed-forward width is solved for, so that parameters agree.
+"""
+
+from attnlab.lab.study import Experiment, Study, over
+from attnlab.models import Transformer
+from attnlab.tasks.dates import Dates
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Dates(),
+        model=Transformer(width=64, heads=4, layers=2, feedforward=128),
+        train=Train(steps=1500, batch_size=64, learning_rate=3e-3, warmup=100, seeds=5, save_every=500),
+    ),
+    over("model.activation", relu="relu", gelu="gelu", gelu_tanh="gelu_tanh", silu="silu", swiglu="swiglu"),
+    question="Does the activation matter, at equal parameters?",
+    match="parameters",
+    margin=0.01,
+    quick={"task.buckets": 1, "train.steps": 32, "train.warmup": 8, "train.seeds": 2},
+)

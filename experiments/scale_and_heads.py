@@ -1,0 +1,31 @@
+"""Scale and heads: what does the division by √K save, for keys of different widths?
+
+Claim: unscaled scores of keys of width K have a variance of K at the start, and saturate softmax: the wider the head,
+the more it costs to leave the division out (Vaswani et al. 2017, section 3.2.1). With 16 heads of width 4 it should
+cost least, with one of width 64 most.
+Command: attnlab run experiments/scale_and_heads.py
+Minutes on two cores: not yet measured.
+Expected: exact match on the test dates; not yet measured. `attnlab inspect` shows the variance of the scores.
+"""
+
+from attnlab.lab.study import Experiment, Study, over, product
+from attnlab.mechanisms import Softmax
+from attnlab.models import Transformer
+from attnlab.ops.score import dot, scaled_dot
+from attnlab.tasks.dates import Dates
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Dates(),
+        model=Transformer(width=64, heads=4, layers=2, feedforward=128),
+        train=Train(steps=1500, batch_size=64, learning_rate=3e-3, warmup=100, seeds=5, save_every=500),
+    ),
+    product(
+        over("model.mechanism", scaled=Softmax(score=scaled_dot), unscaled=Softmax(score=dot)),
+        over("model.heads", **{"1": 1, "4": 4, "16": 16}),
+    ),
+    question="What does the division by √K save, for keys of different widths?",
+    margin=0.01,
+    quick={"task.buckets": 1, "train.steps": 32, "train.warmup": 8, "train.seeds": 2},
+)

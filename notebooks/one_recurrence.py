@@ -1,0 +1,101 @@
+# %% [markdown]
+# # Softmax and linear attention are one recurrence apart
+#
+# Put a feature map φ in the place of the exponential, and the sum over the past becomes a matrix that is carried from
+# token to token. What that costs, and what it saves.
+
+# %%
+# Where attnlab comes from if it is not here yet: a checkout's folder, a wheel, or an address that pip understands.
+SOURCE = "attnlab"
+
+try:
+    import attnlab
+except ModuleNotFoundError:
+    import subprocess
+    import sys
+    from importlib.metadata import version
+
+    # jax stays as it is: on Colab it is the one made for its machines.
+    kept = [f"{name}=={version(name)}" for name in ("jax", "jaxlib")]
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", SOURCE, *kept], check=True)
+
+# %%
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+from attnlab import MECHANISMS
+from attnlab.mechanisms import Linear, Softmax, causal, weights
+
+q, k, v = (jax.random.normal(jax.random.key(n), (64, 8)) for n in range(3))
+
+# %% [markdown]
+# ## The same answer three ways
+#
+# As a map of all pairs; as a loop that remembers S = Σ φ(k)ᵀv and z = Σ φ(k) and nothing else; and by the library.
+
+# %%
+phi = lambda x: jax.nn.elu(x) + 1
+
+pairs = jnp.tril(phi(q) @ phi(k).T)
+by_pairs = pairs @ v / pairs.sum(axis=1, keepdims=True)
+
+
+def step(memory, token):
+    S, z = memory
+    q, k, v = token
+    S, z = S + jnp.outer(phi(k), v), z + phi(k)
+    return (S, z), phi(q) @ S / (phi(q) @ z)
+
+
+_, by_loop = jax.lax.scan(step, (jnp.zeros((8, 8)), jnp.zeros(8)), (q, k, v))
+by_library = causal(Linear(), q, k, v)
+print("largest difference:", float(abs(by_pairs - by_loop).max()), float(abs(by_pairs - by_library).max()))
+assert np.allclose(by_pairs, by_loop, atol=1e-5)
+assert np.allclose(by_pairs, by_library, atol=1e-5)
+
+# %% [markdown]
+# ## Rank
+#
+# Seen by every query at once, the map of linear attention is a product of two thin matrices: its rank is at most the
+# number of features. Softmax lifts the bound.
+
+# %%
+for name, mechanism in {"softmax": Softmax(), "linear": Linear()}.items():
+    values = np.linalg.svd(np.asarray(weights(mechanism, q, k), np.float64), compute_uv=False)
+    print(f"{name:8} rank {int((values > 1e-6 * values[0]).sum()):3} of 64")
+    plt.semilogy(values / values[0], label=name)
+plt.axvline(8, color="grey", linestyle=":")
+plt.gca().set(xlabel="n", ylabel="singular value / largest", title="dotted: the number of features", ylim=(1e-9, 2))
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# ## State
+#
+# What must be remembered to write the next token: all keys and values, or one matrix.
+
+# %%
+lengths = np.array([16, 64, 256, 1024, 4096])
+for name in ("softmax", "linear", "gated-linear", "delta"):
+    state = lambda T, name=name: jax.tree.leaves(jax.eval_shape(lambda: MECHANISMS[name].start(T, 64, 64)))
+    bytes = [sum(x.size * x.dtype.itemsize for x in state(int(T))) for T in lengths]
+    plt.loglog(lengths, bytes, marker="o", label=name)
+plt.gca().set(xlabel="tokens", ylabel="bytes a head", title="decoding state, keys and values 64 wide")
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# ## Cost
+#
+# Operations for a causal pass, as the library counts them. The lines cross where there are about as many tokens as
+# features.
+
+# %%
+for name in ("softmax", "linear"):
+    flops = [MECHANISMS[name].cost(int(T), int(T), 64, 64).flops for T in lengths]
+    plt.loglog(lengths, flops, marker="o", label=name)
+plt.gca().set(xlabel="tokens", ylabel="operations a head")
+plt.legend()
+plt.show()

@@ -1,0 +1,102 @@
+# %% [markdown]
+# # Reading a study
+#
+# What a few seeds allow one to say: an interval, a verdict, and how many seeds the next study should have.
+
+# %%
+# Where attnlab comes from if it is not here yet: a checkout's folder, a wheel, or an address that pip understands.
+SOURCE = "attnlab"
+
+try:
+    import attnlab
+except ModuleNotFoundError:
+    import subprocess
+    import sys
+    from importlib.metadata import version
+
+    # jax stays as it is: on Colab it is the one made for its machines.
+    kept = [f"{name}=={version(name)}" for name in ("jax", "jaxlib")]
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", SOURCE, *kept], check=True)
+
+# %% [markdown]
+# ## Run one
+#
+# Softmax against linear attention on a small task: both variants, five seeds each, one program a variant.
+
+# %%
+from pathlib import Path
+from tempfile import mkdtemp
+
+from attnlab.lab import Experiment, Study, Train, over, run
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Transformer
+from attnlab.tasks import Reverse
+
+study = Study(
+    Experiment(
+        task=Reverse(
+            train_examples=2000, valid_examples=200, test_examples=200, symbols=5, train_longest=6, longest=6, buckets=1
+        ),
+        model=Transformer(width=32, heads=2, layers=1),
+        train=Train(steps=240, batch_size=32, learning_rate=3e-3, warmup=20, seeds=5, evaluate_every=80),
+    ),
+    over("model.mechanism", softmax=Softmax(), linear=Linear()),
+    question="Does softmax reverse six symbols better than linear attention?",
+    name="reading",
+    margin=0.02,
+)
+results = run(study, out=Path(mkdtemp()))
+
+# %% [markdown]
+# ## The answer
+#
+# Each variant is compared with the first one, seed by seed. *Better* and *worse* leave out zero; *the same* lies inside
+# the margin of two points; *unclear* is neither, and says what this study could have found.
+
+# %%
+results.verdicts()
+
+# %%
+results.table()
+
+# %%
+results.curves()
+
+# %% [markdown]
+# ## By hand
+#
+# The same from the numbers. An interval over five seeds is Student's; the verdict comes from the paired differences.
+
+# %%
+from attnlab.lab import RunFolder
+from attnlab.lab.statistics import compare, interval, needed
+
+values = {
+    name: RunFolder(results.folder / name).read("result")["metrics"]["exact_match"]["values"]
+    for name in ("softmax", "linear")
+}
+for name, seeds in values.items():
+    low, high = interval(seeds)
+    print(f"{name:8} {[round(value, 3) for value in seeds]}  95% interval {low:.3f} to {high:.3f}")
+found = compare(values["linear"], values["softmax"], margin=0.02)
+print(f"linear is {found.verdict}: {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f})")
+print(f"effect {found.effect:.2f}")
+
+# %% [markdown]
+# ## One seed says nothing
+#
+# There is no spread in it, and so no interval: the library refuses instead of inventing one.
+
+# %%
+try:
+    interval(values["softmax"][:1])
+except ValueError as refusal:
+    print(refusal)
+
+# %% [markdown]
+# ## How many seeds next time?
+#
+# To find a difference of two points in four studies of five, at the spread seen here:
+
+# %%
+print(needed(0.02, found.spread), "seeds")

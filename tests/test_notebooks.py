@@ -1,0 +1,47 @@
+"""The notebooks: built from their sources, and run from top to bottom."""
+
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[1]
+build = runpy.run_path(str(ROOT / "notebooks" / "build.py"))
+NAMES = [path.stem for path in build["sources"]()]
+
+
+def built(name):
+    return build["notebook"]((ROOT / "notebooks" / f"{name}.py").read_text())
+
+
+def test_there_are_four():
+    assert NAMES == ["attention_by_hand", "one_recurrence", "reading_a_study", "your_own_mechanism"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_what_its_source_makes(name):
+    file = (ROOT / "notebooks" / f"{name}.ipynb").read_text()
+    assert file == build["text"](built(name)), "python notebooks/build.py writes it again"
+    assert not any(cell.get("outputs") for cell in nbformat.reads(file, 4).cells)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_and_draws_what_it_shows(name):
+    from nbclient import NotebookClient
+
+    made = built(name)
+    NotebookClient(made, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
+    outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
+    assert not any("Traceback" in str(output) for output in outputs)
+    kinds = {kind for output in outputs for kind in output.get("data", {})}
+    assert kinds & {"image/png", "text/html"}
+
+
+def test_a_cell_is_text_or_code():
+    made = build["notebook"]("# %% [markdown]\n# # Title\n#\n# text\n\n# %%\nx = 1\n\n# %%\n# a comment\n")
+    assert [(cell.cell_type, cell.source) for cell in made.cells] == [
+        ("markdown", "# Title\n\ntext"), ("code", "x = 1"), ("code", "# a comment"),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="before the first"):
+        build["notebook"]("x = 1\n# %%\n")
