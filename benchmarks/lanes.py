@@ -18,17 +18,15 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from attnlab.lab.bench.script import claim, facts, keep, options, say
 from attnlab.lab.quantity import duration
 
-HERE = Path(__file__).parent.parent / "experiments"
 SEEDS = range(8)
 TASKS = {
-    "dates": [str(HERE / "dates.py"), "model.mechanism=softmax"],
-    "recall": [str(HERE / "softmax_vs_linear_recall.py"), "model.mechanism=softmax", "train.learning_rate=1e-3"],
+    "dates": ["experiments/dates.py", "model.mechanism=softmax"],
+    "recall": ["experiments/softmax_vs_linear_recall.py", "model.mechanism=softmax", "train.learning_rate=1e-3"],
 }
 
 
