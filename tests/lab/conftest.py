@@ -140,3 +140,18 @@ def toy(monkeypatch):
         study=Study(base, vary, "which?", {"train.steps": 10}, "toy"),
         vary=lambda path, **values: replace(Study(base), vary=over(path, **values)),
     )
+
+
+@pytest.fixture
+def untrained(monkeypatch):
+    """What would train only says what its folder is for."""
+    from attnlab.lab import runs
+    from attnlab.lab.conduct import describe
+
+    def conduct(plan, *rest):
+        plan.folder.path.mkdir(parents=True, exist_ok=True)
+        describe(plan, "")
+        return {"diverged": []}
+
+    monkeypatch.setattr(runs, "conduct", conduct)
+    monkeypatch.setattr(runs, "report", lambda folder: folder)

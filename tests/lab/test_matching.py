@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.lab import configuration, report, runs
-from attnlab.lab.conduct import describe as describe_folder
+from attnlab.lab import configuration, runs
 from attnlab.lab.describe import Ledger, describe
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.matching import matched
@@ -298,15 +297,7 @@ def test_the_ledger_counts_the_same_model_once(ledger):
     assert ledger.model(a) is ledger.model(BASE)
 
 
-def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_path, monkeypatch):
-    # What would train only says what its folder is for.
-    def conduct(plan, *rest):
-        plan.folder.path.mkdir(parents=True, exist_ok=True)
-        describe_folder(plan, "")
-        return {"diverged": []}
-
-    monkeypatch.setattr(runs, "conduct", conduct)
-    monkeypatch.setattr(report, "report", lambda folder: folder)
+def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_path, untrained):
     runs.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "equal" / "gated").read("experiment")
     assert kept is not None

@@ -2,8 +2,7 @@
 
 import pytest
 
-from attnlab.lab import report, runs, stopwatch
-from attnlab.lab.conduct import describe as describe_folder
+from attnlab.lab import runs, stopwatch
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.stopwatch import Stopwatch, measured
@@ -51,14 +50,7 @@ def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):
         Stopwatch(tmp_path)
 
 
-def test_a_study_goes_on_with_the_steps_it_was_planned_with(slow, tmp_path, monkeypatch):
-    def conduct(plan, *rest):
-        plan.folder.path.mkdir(parents=True, exist_ok=True)
-        describe_folder(plan, "")
-        return {"diverged": []}
-
-    monkeypatch.setattr(runs, "conduct", conduct)
-    monkeypatch.setattr(report, "report", lambda folder: folder)
+def test_a_study_goes_on_with_the_steps_it_was_planned_with(slow, tmp_path, untrained):
     runs.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "timed" / "linear").read("experiment")
     assert kept is not None
