@@ -11,9 +11,9 @@ softmax 100, Taylor 100, elu+1, FAVOR+ and cosFormer 17.0. To hold: softmax and 
 The published set-up is not printed beyond a vocabulary of 40 and sequences of 128, so the one here is our own: 20 keys
 and 20 values, a dictionary drawn for every sequence; 63 pairs of it, so that keys are told again, then one question;
 all keys told before are asked for in training, the last question alone in the examination. Two layers of width 64 with
-one head (with four of width 16 softmax stood at the share of the commonest value after 1,100 steps), sinusoidal
-positions. Taylor has the first 16 components of queries and keys (273 features, as Arora et al. 2024 use it): all 64
-would be 4,161 features and over 4 s a step. The second command is the small form of multi-query recall (Arora et al.
+one head (with four of width 16 softmax stood at a loss of 2.4 after 1,100 steps at 3e-3), sinusoidal positions. Taylor
+has the first 16 components of queries and keys (273 features, as Arora et al. 2024 use it): all 64 would be 4,161
+features and over 4 s a step on a busy core. The second command is the small form of multi-query recall (Arora et al.
 2023).
 """
 

@@ -48,14 +48,14 @@ def content(path: Path) -> bytes | None:
     return None
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that after a crash it is the old or the new one, never a part. Raises FolderError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("wb") as file:
-                file.write(encoded(text))
+                file.write(content if isinstance(content, bytes) else encoded(content))
                 settle(file)
             os.replace(part, path)
         finally:

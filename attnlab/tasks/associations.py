@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from attnlab.data.files import DataError
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
+from attnlab.tasks.drawn import fingerprint
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 20  # sequences of an examination's batch, each asked for all of its keys
@@ -75,7 +75,7 @@ class Retrieval(Problem):
         self.shape = Facts(task.keys, task.keys, max(task.length or task.keys, task.examined_length))
         symbols = Vocabulary(tuple(map(str, range(task.keys))))
         self._vocabularies = {"keys": symbols, "values": symbols}
-        self.fingerprint = _fingerprint(self)
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.examination("test", 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"keys", "values": [B T], "queries", "answers": [B 1], "asked": [B 1]}."""
@@ -185,12 +185,3 @@ class Retrieval(Problem):
     def _random(self, part: str, *more: int) -> np.random.Generator:
         seeds = [self.task.seed, PARTS.index(part), *more]
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seeds)))
-
-
-def _fingerprint(problem: Retrieval) -> str:
-    """Of the task and of what its generator makes of it first: another version of it is other data."""
-    digest = hashlib.sha256(repr(problem.task).encode())
-    for batch in (problem.batch(0, 0, 2), *problem.examination("test", 2)):
-        for name, values in batch.items():
-            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from attnlab.data import induction
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
+from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.questions import Questions, filled
 
 PARTS = ("train", "valid", "test")
@@ -56,7 +56,7 @@ class Inductive(Questions):
         super().__init__(["!", *(f"t{n}" for n in range(1, task.vocabulary))])
         self.task = task
         self.shape = Tokens(task.vocabulary, max(task.length, *task.tested))
-        self.fingerprint = _fingerprint(self)
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.examination("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"tokens", "answers": [B T] int32, "asked": [B T]}: the last token asks."""
@@ -95,12 +95,3 @@ class Inductive(Questions):
             length: {name: x[:limit] for name, x in self._draw(count, length, part, length).items()}
             for length in lengths
         }
-
-
-def _fingerprint(problem: Inductive) -> str:
-    """Of the task and of what its generator makes of it first: another version of it is other data."""
-    digest = hashlib.sha256(repr(problem.task).encode())
-    for batch in (problem.batch(0, 0, 8), *problem.examination("test", 8)):
-        for name, values in batch.items():
-            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from attnlab.data import recall
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
+from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.questions import Questions, filled
 
 PARTS = ("train", "valid", "test")
@@ -74,7 +74,7 @@ class Recollection(Questions):
         self.length = task.length or task.least
         self.shape = Tokens(task.vocabulary + 1, self.length)
         self._parts = {part: self._questions(getattr(task, f"{part}_examples"), part) for part in PARTS[1:]}
-        self.fingerprint = _fingerprint(self)
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.examination("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"tokens", "answers": [B T] int32, "asked": [B T]}; asked are keys that are told again too."""
@@ -107,12 +107,3 @@ class Recollection(Questions):
         if part not in PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
         return {name: x[:limit] for name, x in self._parts[part].items()}
-
-
-def _fingerprint(problem: Recollection) -> str:
-    """Of the task and of what its generator makes of it first: another version of it is other data."""
-    digest = hashlib.sha256(repr(problem.task).encode())
-    for batch in (problem.batch(0, 0, 8), *problem.examination("test", 8)):
-        for name, values in batch.items():
-            digest.update(name.encode() + np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()

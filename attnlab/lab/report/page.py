@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,13 +52,8 @@ def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
 
 def _picture(path: Path, content: bytes | None) -> None:
     """Put a picture there, whole; one of an earlier report goes where there is none any more."""
+    if content is not None:
+        write_whole(path, content)
+        return
     with named(path):
-        if content is None:
-            path.unlink(missing_ok=True)
-            return
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(content)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
