@@ -16,9 +16,12 @@ from typing import Any, NoReturn
 
 from attnlab import registry
 from attnlab.lab import instruments, verbs
+from attnlab.lab.terminal import plain
+from attnlab.training.signals import Interrupted
 
 EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 data;
 4 run folder, checkpoint or disk; 5 numbers diverged; above 128 stopped by a signal"""
+MOST = 4000  # letters of a refusal
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
         return 130
-    except Exception as error:
+    except (Exception, Interrupted) as error:
         if debug:
             import traceback
 
@@ -83,12 +86,13 @@ def dispatch(arguments: list[str]) -> int:
     return VERBS[first].run(others, f"attnlab {first}")
 
 
-def explain(error: Exception) -> tuple[str, int]:
+def explain(error: BaseException) -> tuple[str, int]:
     """The line for stderr and the exit code."""
-    line = " ".join(str(error).split()) or type(error).__name__
-    code = getattr(error, "exit_code", None)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        code, line = 4, f"{error.filename or 'disk'}: {error.strerror}"
+    line, code = _words(error), getattr(error, "exit_code", None)
+    if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        code, line = 4, _shortened(plain(f"{error.filename or 'disk'}: {error.strerror}"))
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in line:
+        code, line = 2, f"out of memory ({line[:160]}): ask for less at a time, or for shorter or fewer examples"
     if code is None and isinstance(error, ValueError | NotImplementedError) and _ours(error):
         code = 2
     if code is None:
@@ -96,7 +100,17 @@ def explain(error: Exception) -> tuple[str, int]:
     return f"attnlab: {line}" if code > 128 else f"attnlab: error: {line}", code
 
 
-def _ours(error: Exception) -> bool:
+def _words(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return _shortened(plain(" ".join(str(error).split()))) or type(error).__name__
+
+
+def _shortened(line: str) -> str:
+    """A line without its middle, where what it quotes is longer than anybody reads."""
+    return line if len(line) <= MOST else f"{line[: MOST // 2]} … {line[-MOST // 2 :]}"
+
+
+def _ours(error: BaseException) -> bool:
     """Whether our code refused, rather than a library that was called wrongly."""
     trace = error.__traceback__
     while trace and trace.tb_next:
@@ -117,6 +131,9 @@ class Verb:
         """Parse its arguments and do it; the exit code."""
         parser = Parser(prog=name, usage=f"{name} {self.takes}", description=self.does)
         self.declare(parser)
+        # Which argparse would make a list of nothing.
+        if lost := next((each for each in arguments if each.startswith("-") and each.endswith("=--")), None):
+            raise ValueError(f"{lost}: a value is missing")
         try:
             options, left = parser.parse_known_intermixed_args(arguments)
         except SystemExit as leaving:  # --help
@@ -181,12 +198,17 @@ def _translate_options(parser: Parser) -> None:
 
 def _decoding_options(parser: Parser) -> None:
     add = parser.add_argument
+    add("--step", metavar="N|best", type=_step, help="the checkpoint of that step, or the best on validation (newest)")
     add("--beam", metavar="N", type=_whole, help="search with a beam of N (without a word: as the run's test did)")
     add("--penalty", metavar="A", type=_number, help="a beam's length penalty: its scores by ((5 + tokens) / 6)^A")
     add("--temperature", metavar="X", type=_number, help="draw, from softmax(scores / X)")
     add("--top-k", metavar="N", type=_whole, help="draw among the N likeliest symbols")
     add("--top-p", metavar="P", type=_number, help="draw among the likeliest symbols that have the probability P")
     add("--seed", metavar="N", type=_whole, help="what is drawn (0)")
+
+
+def _step(text: str) -> int | str:
+    return text if text == "best" else _whole(text)
 
 
 def _whole(text: str) -> int:

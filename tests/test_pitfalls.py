@@ -133,8 +133,19 @@ JAX = {
     "a mean over no tokens": ["tasks/test_transduction::test_no_tokens_give_zero_and_not_nan"],
 }
 
+FILES = {
+    "pickle in data, archives that lead out of their folder, downloads that change": [
+        f"{HERE}::test_nothing_that_was_read_is_run",
+        "data/test_arrays::test_objects_are_refused_and_never_made",
+        "data/test_archives::test_a_name_that_leads_out_is_refused_and_nothing_is_written",
+        "data/test_archives::test_what_the_data_filter_of_tarfile_refuses_is_refused_here",
+        "data/test_files::test_an_altered_file_is_refused_with_path_and_hashes",
+    ],
+}
+ROWS = ATTENTION | JAX | FILES
 
-@pytest.mark.parametrize(("row", "tests"), [*ATTENTION.items(), *JAX.items()], ids=[*ATTENTION, *JAX])
+
+@pytest.mark.parametrize(("row", "tests"), ROWS.items(), ids=ROWS)
 def test_every_row_has_a_test(row, tests):
     assert tests
     for test in tests:
@@ -211,8 +222,101 @@ def test_attention_is_our_own():
 def test_no_file_uses_what_goes_wrong_in_silence():
     for path in sources("attnlab", "experiments", "benchmarks"):
         text = path.read_text()
-        for word in ("BatchNorm", "apply_if_finite", "jnp.empty(", "import pickle", "allow_pickle=True"):
+        for word in ("BatchNorm", "apply_if_finite", "jnp.empty("):
             assert word not in text, f"{path.relative_to(ROOT)} holds {word}"
+
+
+# Modules that run what they read, and calls that run what they are given.
+RUNNERS = {"pickle", "cloudpickle", "dill", "jsonpickle", "joblib", "marshal", "shelve", "yaml", "runpy", "pty"}
+CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.startfile", "subprocess.getoutput"} | {
+    f"os.{kind}{end}" for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
+}
+# Who may, and why: an experiment file is run, by that one function; modules are loaded by names that our own source
+# lists; a benchmark hands its environment to its own process.
+MAY = {
+    ("attnlab/lab/file.py", "compile"),
+    ("attnlab/lab/file.py", "exec"),
+    ("attnlab/__init__.py", "import_module of a name"),
+    ("attnlab/lab/__init__.py", "import_module of a name"),
+    ("attnlab/registry.py", "import_module of a name"),
+    ("benchmarks/lanes.py", "os.environ as a whole"),
+}
+
+
+def unsafe(tree):
+    """What a file does that would run what was read, or tell of all that is around it."""
+    above = {below: node for node in ast.walk(tree) for below in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name.split(".")[0] in RUNNERS)
+        elif isinstance(node, ast.ImportFrom):
+            # A name of its own would hide what is called by it.
+            words = [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+            yield from (word for word in words if word.split(".")[0] in RUNNERS or word in CALLS | {"numpy.load"})
+        elif isinstance(node, ast.Call):
+            yield from unsafe_call(node, {word.arg: getattr(word.value, "value", ...) for word in node.keywords})
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) == "os.environ":
+            parent = above[node]
+            one = isinstance(parent, ast.Attribute | ast.Compare) and getattr(parent, "attr", "get") in (
+                "get",
+                "setdefault",
+            )
+            if not one and not (isinstance(parent, ast.Subscript) and parent.value is node):
+                yield "os.environ as a whole"
+
+
+def unsafe_call(node, given):
+    """`given`: the keywords with their values where these are constants."""
+    called = ast.unparse(node.func).removeprefix("builtins.")
+    method = called.rsplit(".", 1)[-1]
+    if called in CALLS:
+        yield called
+    if method == "import_module" and not isinstance(node.args[0], ast.Constant):
+        yield "import_module of a name"
+    if called in ("np.load", "numpy.load", "jnp.load", "torch.load") and given.get("allow_pickle") is not False:
+        yield f"{called} without allow_pickle=False"
+    if given.get("allow_pickle", False) is not False:
+        yield "allow_pickle"
+    if method in ("extract", "extractall", "unpack_archive") and "." in called and given.get("filter") != "data":
+        yield f"{method} without the data filter"
+    if given.get("shell", False) is not False:
+        yield "shell=True"
+
+
+def test_nothing_that_was_read_is_run():
+    found = {
+        (path.relative_to(ROOT).as_posix(), what)
+        for path in sources("attnlab", "experiments", "benchmarks", "notebooks")
+        for what in unsafe(ast.parse(path.read_text()))
+    }
+    assert found == MAY
+
+
+UNSAFE = """
+import pickle; import marshal as m; from shelve import open; import yaml; from os import system
+from numpy import load; np.load(path, allow_pickle=flag)
+np.load(path); np.load(path, allow_pickle=True); numpy.save(path, x, allow_pickle=flag)
+eval(text); exec(text); compile(text, "", "exec"); __import__(name); builtins.eval(text); os.execv(a, b)
+tar.extractall(path); tar.extract(name, path); tar.extractall(path, filter="tar"); shutil.unpack_archive(file)
+subprocess.run(line, shell=True); subprocess.run(line, shell=flag); os.popen(line); os.system(line)
+dict(os.environ); print(os.environ); {**os.environ}; os.environ | {}; os.environ.copy(); os.environ.items()
+import_module(name); importlib.import_module(f"a.{name}")
+"""
+SAFE = """
+import json; from numpy import save; np.load(path, allow_pickle=False); re.compile(text); lowered.compile()
+tar.extractall(path, filter="data"); extract(archive, root); subprocess.run(words, shell=False); subprocess.run(words)
+os.environ["A"]; os.environ.get("A", "b"); "A" in os.environ; os.environ.setdefault("A", "b"); ast.literal_eval(text)
+import_module("torch"); model.eval()
+"""
+
+
+@pytest.mark.parametrize("line", [line for line in UNSAFE.replace("\n", "; ").split("; ") if line])
+def test_each_way_of_running_what_was_read_is_seen(line):
+    assert [*unsafe(ast.parse(line))]
+
+
+def test_what_runs_nothing_is_let_pass():
+    assert [*unsafe(ast.parse(SAFE))] == []
 
 
 def test_what_the_tests_run_under():

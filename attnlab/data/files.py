@@ -3,14 +3,20 @@
 import gzip
 import hashlib
 import http.client
+import io
 import os
+import stat
 import urllib.request
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 TIMEOUT = 30.0  # seconds without a byte before a download is given up
 BLOCK = 1 << 16  # bytes read at a time
+# What a packed file may unpack to, in bytes and, where that is more than FREE, in times its own size: a bomb is small
+# on the disk and fills the memory.
+MOST, RATIO, FREE = 1 << 28, 1000, 1 << 24
 
 
 class DataError(Exception):
@@ -75,27 +81,85 @@ def verified(source: Source, path: Path) -> bytes:
 
 
 def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
-    """Up to `limit` bytes (−1: all) of a file, unpacked if asked; DataError where it is damaged."""
+    """Up to `limit` bytes (−1: all) of a file, unpacked if asked; DataError where it is damaged.
+
+    Also where it is no plain file, for a pipe or a device may never end; and, where all are asked for, where more is
+    packed in it than `room` allows.
+    """
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
+            raise DataError(f"{path} cannot be read: it is a pipe or a device, and no plain file")
+        with path.open("rb") as file:
+            return _unpacked(file, about.st_size, path, limit) if unpack else _drained(file, limit, path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # a name that the system cannot have
+        raise DataError(f"{str(path)!r} cannot be read: {error}") from error
+
+
+def given(file: bytes | Path, path: str | Path) -> tuple[bytes, str | Path]:
+    """The bytes of a file, or bytes that are at hand already, and what an error calls them."""
+    return (file, path) if isinstance(file, bytes) else (contents(file, unpack=False), file)
+
+
+def unpacked(content: bytes, path: str | Path) -> bytes:
+    """Bytes that are gzipped, unpacked; DataError naming `path` where they are damaged, or more than `room` allows."""
+    return _unpacked(io.BytesIO(content), len(content), path)
+
+
+def room(packed: int) -> int:
+    """How many bytes so many packed ones may unpack to; never fewer than they are.
+
+    >>> room(1000), room(100_000), room(50_000_000)
+    (16777216, 100000000, 268435456)
+    """
+    return max(packed, min(MOST, max(FREE, RATIO * packed)))
+
+
+def too_much(path: str | Path, packed: int) -> DataError:
+    """What is said of a file in which more is packed than there is room for."""
+    return DataError(f"{path} unpacks to more than {room(packed):,} bytes: unpack it yourself if that is what it holds")
+
+
+def _unpacked(file: BinaryIO, packed: int, path: str | Path, limit: int = -1) -> bytes:
+    with gzip.open(file) as content:
+        found = _drained(content, room(packed) + 1 if limit < 0 else limit, path)
+    if limit < 0 and len(found) > room(packed):
+        raise too_much(path, packed)
+    return found
+
+
+def _drained(file: BinaryIO | gzip.GzipFile, limit: int, path: str | Path) -> bytes:
     done = bytearray()
     try:
-        with gzip.open(path) if unpack else path.open("rb") as file:
-            while block := file.read(BLOCK if limit < 0 else min(BLOCK, limit - len(done))):
-                done += block
+        while block := file.read(BLOCK if limit < 0 else min(BLOCK, limit - len(done))):
+            done += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); delete it and fetch it again"
         ) from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     return bytes(done)
 
 
 def text(content: bytes, path: str | Path) -> str:
-    """`content` as UTF-8; DataError naming `path` and the byte where it is not."""
+    """`content` as UTF-8; DataError naming `path` and the byte where it is not, or is no text at all."""
     try:
-        return content.decode("utf-8")
+        found = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
+    # English in UTF-16 is UTF-8 to the letter, with one of these beside each.
+    if (null := content.find(0)) >= 0:
+        raise DataError(f"{path} is no text: byte {null} is 0x00; UTF-8 is read, not UTF-16")
+    return found
+
+
+def own(name: str) -> Path:
+    """Where a file of a user's own lies, `~` being the home; DataError where whose home is meant cannot be told."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise DataError(f"{name} cannot be read: {error}") from error
 
 
 def fetch(source: Source) -> tuple[Path, bytes]:
@@ -108,7 +172,7 @@ def fetch(source: Source) -> tuple[Path, bytes]:
         content = _download(source)
         if wrong := _difference(source, content):
             raise DataError(f"{source.url} sent another file: {wrong}; {_remedy(source)}")
-        _place(content, target)
+        place(content, target)
     except (OSError, http.client.HTTPException) as error:
         where = ", ".join(str(folder) for folder in folders(source))
         raise DataError(
@@ -128,7 +192,7 @@ def _download(source: Source) -> bytes:
         return answer.read(source.size + 1)
 
 
-def _place(content: bytes, target: Path) -> None:
+def place(content: bytes, target: Path) -> None:
     """Write a file whole or not at all: another process may be looking for it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from attnlab.data.example import Example
-from attnlab.data.files import DataError, contents, text
+from attnlab.data.files import DataError, contents, own, text
 from attnlab.data.names import check
 
 LONGER = ("refuse", "truncate", "skip")
@@ -83,7 +82,7 @@ def pairs(path: str, limit: Limit = Limit()) -> Corpus:
     is left: with the number of the line.
     """
     names = _names(path)
-    read = [lines(text(contents(Path(name).expanduser(), name.endswith(".gz")), name)) for name in names]
+    read = [lines(text(contents(own(name), name.endswith(".gz")), name)) for name in names]
     rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0])
     examples, kept, empty, longer = [], [], [], []
     for number, row in enumerate(rows, start=1):
@@ -121,7 +120,10 @@ def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> lis
 
 def _names(path: str) -> list[str]:
     """One file or two; a file whose own name has a comma is one."""
-    names = [path] if Path(path).expanduser().is_file() else path.split(",")
+    try:
+        names = [path] if own(path).is_file() else path.split(",")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
     if len(names) > 2 or not all(names):
         raise DataError(f"{path!r} is neither a file nor two with a comma between them")
     return names

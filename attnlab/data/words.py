@@ -1,8 +1,8 @@
 """Words and how they are spoken: what the readers of pronunciations have in common."""
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
+from attnlab.data import files
 from attnlab.data.example import Example, shuffled
 from attnlab.data.files import DataError, contents, text
 
@@ -32,5 +32,5 @@ def own(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> 
 
     Raises DataError where it is missing, damaged, not UTF-8 or not of the format.
     """
-    content = text(contents(Path(path).expanduser(), path.endswith(".gz")), path)
+    content = text(contents(files.own(path), path.endswith(".gz")), path)
     return examples(group(rows(content, path), path))

@@ -13,12 +13,13 @@ from attnlab.lab import configuration
 from attnlab.lab.describe import costs
 from attnlab.lab.folder import environment
 from attnlab.lab.jsonfile import named
+from attnlab.lab.loading import saved
 from attnlab.lab.lock import locked
 from attnlab.lab.look import looks
 from attnlab.lab.plan import Plan
 from attnlab.lab.result import result
 from attnlab.tasks.base import Pairs
-from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
 
@@ -33,10 +34,8 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
     folder, train = plan.folder, plan.experiment.train
     with named(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
-    with locked(folder.path):
-        if plan.clear:
-            clear(folder.path)
-        elif (done := folder.read("result")) is not None:
+    with locked(folder.path, progress.note):
+        if (done := folder.read("result")) is not None:
             # Another process was faster.
             return done
         describe(plan, command)
@@ -46,7 +45,8 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
         )  # fmt: skip
         if trainer.spread is not None:
             progress.note(f"{plan.variant}: {trainer.spread}")
-        checkpoints = Checkpoints(folder.path / "checkpoints", note=progress.note)
+        keep = Keep(train.keep_last, train.keep_best, train.keep_every)
+        checkpoints = saved(folder, plan.experiment, plan.problem, keep=keep, note=progress.note)
         progress.variant(plan.variant, plan.order, count, train.steps, max(checkpoints.steps(), default=0))
         fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
@@ -74,7 +74,8 @@ def clear(folder: Path) -> None:
 def describe(plan: Plan, command: str) -> None:
     """Say what the folder is for, before the first step."""
     if plan.folder.read("experiment") is None:
-        plan.problem.save(plan.folder.path)
+        with named(plan.folder.path):
+            plan.problem.save(plan.folder.path)
         plan.folder.write("environment", environment())
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "order": plan.order,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
+import numpy as np
 
 from attnlab.analysis import cost
 from attnlab.lab import precision
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Pairs, Problem
-from attnlab.training.trainer import DISPATCH, Trainer
+from attnlab.training import state as lane
+from attnlab.training.trainer import DISPATCH
 
 if TYPE_CHECKING:
     from attnlab.lab.matching import Matched
@@ -68,7 +71,7 @@ class Ledger:
     def model(self, experiment: Experiment) -> Any:
         """Its model as shapes."""
         problem = self.problem(experiment)
-        make = lambda: jax.eval_shape(lambda: _create(experiment, problem, jax.random.key(0)))
+        make = lambda: jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
         return self._once(("model", experiment.task, experiment.model), make)
 
     def parameters(self, experiment: Experiment) -> int:
@@ -94,19 +97,21 @@ class Ledger:
 
     def costs(self, experiment: Experiment) -> dict[str, Any]:
         """All of them, by name."""
-        model, problem, train = self.model(experiment), self.problem(experiment), experiment.train
-        state = jax.eval_shape(Trainer(partial(_create, experiment, problem), problem, train).start)
+        model, train = self.model(experiment), experiment.train
+        begin = lambda model, seed, rate: lane.start(lambda key: model, train, seed, rate)
+        state = jax.eval_shape(begin, model, np.uint32(0), np.float32(0))
         return {
             "parameters": self.parameters(experiment),
             "flops": self.flops(experiment),
             "state_bytes": self.state(experiment),
             # Parameters, two moments and a gradient of every lane; activations come on top.
-            "memory": cost.size(state) + len(train.lanes) * cost.size(model),
+            "memory": len(train.lanes) * (cost.size(state) + cost.size(model)),
         }
 
     def _once(self, at: tuple, count: Callable[[], Any]) -> Any:
         if at not in self.known:
-            self.known[at] = count()
+            with _uncollected():
+                self.known[at] = count()
         return self.known[at]
 
 
@@ -138,5 +143,13 @@ def decoding_state(model: Any, problem: Problem) -> int | None:
     return cost.size(jax.eval_shape(lambda m, s, k: m.start(s, k, problem.shape.target_length), model, source, keep))
 
 
-def _create(experiment: Experiment, problem: Problem, key: Any) -> Any:
-    return experiment.model.create(key, problem.shape)
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without Python's search for cycles: a trace makes so many objects that a quarter of its time would go there."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

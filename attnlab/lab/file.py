@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from attnlab import registry
 from attnlab.lab.study import Experiment, Study
 
 
@@ -23,7 +24,21 @@ def load_study(path: str | Path) -> Study:
     if not isinstance(study, Study):
         found = "no `study` in it" if study is None else f"its `study` is of class {type(study).__name__}"
         raise ValueError(f"{path}: {found}; it must say study = Study(Experiment(…), over(…))")
+    _check(path, study)
     return replace(study, name=study.name or path.stem)
+
+
+def _check(path: Path, study: Study) -> None:
+    """Refuse what cannot be a task or a model, and what was published of a variant that there is not."""
+    variants = study.variants()
+    for experiment in variants.values():
+        for field, does in (("task", "load"), ("model", "create")):
+            value = getattr(experiment, field)
+            if isinstance(value, type) or not hasattr(value, does):
+                raise ValueError(f"{path}: {field}={value!r} must be a {field}, such as attnlab.{field.upper()}S holds")
+    for name in study.published:
+        if name not in variants:
+            raise ValueError(registry.unknown(f"{path}: published: no variant {name!r}", name, variants))
 
 
 def experiments(folder: Path = Path("experiments")) -> dict[str, str]:
@@ -40,15 +55,19 @@ def _docstring(path: Path) -> str:
 
 
 def _compile(path: Path) -> CodeType:
-    if not path.is_file():
+    try:
+        content = path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if content is None:
         near = ", ".join(experiments()) or "none in ./experiments"
         raise ValueError(f"{path}: no such experiment file; there are: {near}")
     try:
-        return compile(path.read_bytes(), str(path), "exec")
+        return compile(content, str(path), "exec")
     except SyntaxError as error:
         line = f":{error.lineno}" if error.lineno else ""
         raise ValueError(f"{path}{line}: {error.msg}") from error
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise ValueError(f"{path}: cannot be read as Python: {error}") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Iterable
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import attnlab
-from attnlab.lab import jsonfile
-from attnlab.lab.jsonfile import Fields, FolderError, dumps, encoded, write_whole
+from attnlab.lab import jsonfile, rows
+from attnlab.lab.jsonfile import Fields, FolderError, encoded, write_whole
+from attnlab.training.seal import sealed
 
 __all__ = ["FILES", "FolderError", "RunFolder", "environment", "folder_name"]
 
@@ -24,7 +24,6 @@ FILES: dict[str, Fields] = {
     "result": {"metrics": dict, "seeds": list, "metric": str, "higher": bool, "diverged": list},
     "maps": {},  # those of older runs hold one example
 }
-ROW: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
@@ -43,44 +42,41 @@ class RunFolder:
         return Path(self.path) / ("metrics.jsonl" if name == "metrics" else f"{name}.json")
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """What the file of that name holds; None where there is none. FolderError where it is broken."""
+        """What the file of that name holds; None where there is none. FolderError where it is broken or another's."""
         path = self.file(name)
         found = jsonfile.content(path)
-        return None if found is None else jsonfile.loads(found, FILES[name], str(path))
+        return None if found is None else jsonfile.unsealed(found, FILES[name], str(path), self._owner(name))
 
     def write(self, name: str, value: dict[str, Any]) -> None:
-        """Put `value` there as strict JSON; numbers that are not finite become null."""
+        """Put `value` there as strict JSON, sealed; numbers that are not finite become null."""
         if name not in FILES:
             raise KeyError(name)
         # A map's hundreds of numbers want no line each.
-        write_whole(self.file(name), dumps(value, indent=None if name == "maps" else 1) + "\n")
+        write_whole(self.file(name), jsonfile.sealed(value, None if name == "maps" else 1, self._owner(name)))
 
     def metrics(self) -> list[dict[str, Any]]:
         """The rows of `metrics.jsonl`, in order; a last line that was cut in the middle is left out.
 
-        FolderError, naming file and line, where any other line is broken.
+        FolderError, naming file and line, where any other line is broken, lost or another run's.
         """
-        path = self.file("metrics")
-        lines = (jsonfile.content(path) or b"").rstrip().split(b"\n")
-        if not _whole(lines[-1]):
-            lines.pop()
-        return [jsonfile.loads(line, ROW, f"{path}, line {n}") for n, line in enumerate(lines, 1)]
+        return rows.read(self.file("metrics"), self._owner("metrics"))
 
-    def append_metrics(self, rows: Iterable[dict[str, Any]]) -> None:
+    def append_metrics(self, added: Iterable[dict[str, Any]]) -> None:
         """Add a line for each row; a last line that was cut in the middle is cleared away first."""
-        path = self.file("metrics")
-        with jsonfile.named(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a+b") as file:
-                _mend(file)
-                file.write(encoded("".join(dumps(row) + "\n" for row in rows)))
-                jsonfile.settle(file)
+        rows.append(self.file("metrics"), added, self._owner("metrics"))
 
     def truncate_metrics(self, step: int) -> None:
-        """Drop the rows after `step`: a run that resumes there writes them again, and each stands once."""
-        if self.file("metrics").exists():
-            kept = [row for row in self.metrics() if row["step"] <= step]
-            write_whole(self.file("metrics"), "".join(dumps(row) + "\n" for row in kept))
+        """Drop the rows after `step`: a run that resumes there writes them again, and each stands once.
+
+        Raises FolderError where rows up to there are lost.
+        """
+        rows.truncate(self.file("metrics"), step, self._owner("metrics"))
+
+    def _owner(self, name: str) -> bytes:
+        """What a file is sealed as a part of: the run that `experiment.json` describes."""
+        if name in ("experiment", "environment"):
+            return b""
+        return sealed(jsonfile.content(self.file("experiment")) or b"")
 
 
 def folder_name(name: str) -> str:
@@ -117,21 +113,3 @@ def environment() -> dict[str, Any]:
         "cores": cores,
         "machine": f"{platform.system()} {platform.machine()}",
     }
-
-
-def _whole(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _mend(file: Any) -> None:
-    """Make the file end with a whole line, so that the next does not join a cut one."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(size - 1, 0))
-    if file.read(1) not in (b"", b"\n"):
-        file.seek(0)
-        lines = file.read().split(b"\n")
-        # Some lack no more than their end.
-        file.write(b"\n") if _whole(lines[-1]) else file.truncate(size - len(lines[-1]))

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.loading import Trained, lane_of, read
+from attnlab.lab.loading import Trained, lane_of, read, saved
 from attnlab.training.averaging import chosen
-from attnlab.training.checkpoints import CheckpointError, Checkpoints
+from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.trainer import Trainer
 
 
@@ -30,7 +30,7 @@ def history(run: str | Path, found: Trained) -> Iterator[Then]:
     """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
-    like, checkpoints, lane = jax.eval_shape(trainer.start), Checkpoints(folder.path / "checkpoints"), None
+    like, checkpoints, lane = jax.eval_shape(trainer.start), saved(folder, found.experiment, found.problem), None
     for step in reversed(checkpoints.steps()):
         try:
             state, _ = checkpoints.read(step, like)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.bench.table import empty, fill
 from attnlab.lab.quantity import NONE
+from attnlab.lab.terminal import plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,10 +32,10 @@ def tables(found: dict[str, Any]) -> list[Any]:
     """What `attnlab.lab.inspect.inspect` found, for a terminal."""
     from rich.text import Text
 
-    made: list[Any] = [Text(note) for note in found["notes"]]
+    made: list[Any] = [Text(plain(note)) for note in found["notes"]]
     for grid in [*attentions(found).values(), *training(found, MOST), *distance(found)]:
         made += ["", _table(grid)]
-        made += [Text(note, style="dim") for note in grid.notes]
+        made += [Text(plain(note), style="dim") for note in grid.notes]
     return made
 
 

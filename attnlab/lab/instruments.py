@@ -71,9 +71,10 @@ def _mechanisms(names: list[str]) -> dict[str, Any]:
     return {name: registry.pick(known, name, "mechanism") for name in names or known}
 
 
-def _whole(option: str, text: str, least: int = 1) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise ValueError(f"{option} {text!r} must be a whole number, at least {least}")
+def _whole(option: str, text: str, most: int = 2**24) -> int:
+    # Of so many digits that Python would not read them it is too large in any case.
+    if not text.isdecimal() or len(text) > 100 or not 1 <= int(text) <= most:
+        raise ValueError(f"{option} {text[:100]!r} must be a whole number, at least 1 and at most {most}")
     return int(text)
 
 

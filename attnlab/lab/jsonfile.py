@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from attnlab.training import seal
+
 Fields = dict[str, type | tuple[type, ...]]
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a whole number"}
 
@@ -27,7 +29,7 @@ def dumps(value: Any, indent: int | None = None) -> str:
 def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
     """The JSON object in `content`, with the fields `needed`; else FolderError, beginning with `where`."""
     try:
-        value = json.loads(content, parse_constant=_no_constant)
+        value = json.loads(content, parse_constant=_no_constant, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise FolderError(f"{where}: not JSON: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
@@ -41,9 +43,26 @@ def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
     return value
 
 
+def sealed(value: dict[str, Any], indent: int | None = None, owner: bytes = b"") -> bytes:
+    """`value` as JSON that answers for itself, with a line end."""
+    return seal.seal(encoded(dumps(value, indent)), owner) + b"\n"
+
+
+def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> dict[str, Any]:
+    """What `sealed` was given. FolderError, beginning with `where`, for what is not as it was written."""
+    value = loads(content, needed, where)
+    if wrong := seal.broken(content.removesuffix(b"\n"), owner):
+        raise FolderError(f"{where}: {wrong}")
+    del value[seal.OBJECT]
+    return value
+
+
 def content(path: Path) -> bytes | None:
     """The bytes of a file; None where there is none."""
     with named(path), suppress(FileNotFoundError):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            # It may never end.
+            raise FolderError(f"{path} is a pipe or a device, and no file")
         return path.read_bytes()
     return None
 
@@ -101,6 +120,14 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numpy's and jax's arrays and scalars
         return _plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object, each of which must stand there once: Python would take the last."""
+    names = [name for name, _ in fields]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return dict(fields)
 
 
 def _no_constant(name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -28,16 +28,20 @@ class Trained:
     model: Any
 
 
-def load(run: str | Path) -> tuple[Any, Problem]:
+Step = int | Literal["best"] | None
+
+
+def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
     """The trained model of a run folder and the problem it was trained on.
 
-    Raises FolderError, DataError or CheckpointError, in one line naming the file, for what cannot be used.
+    `step` is that of the checkpoint to take, or "best", on validation; None: the newest that verifies. Raises
+    FolderError, DataError or CheckpointError, in one line naming the file, for what cannot be used.
     """
-    found = trained(run)
+    found = trained(run, step)
     return found.model, found.problem
 
 
-def trained(run: str | Path) -> Trained:
+def trained(run: str | Path, step: Step = None) -> Trained:
     """What `load` answers, with the experiment."""
     folder = RunFolder(Path(run))
     written = read(folder, "experiment")
@@ -48,12 +52,26 @@ def trained(run: str | Path) -> Trained:
     same_data(folder, written, problem)
     problem.check(folder.path)
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    found = Checkpoints(folder.path / "checkpoints").restore(jax.eval_shape(trainer.start))
-    if found is None:
-        raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
-    step, state, _ = found
+    step, state = _state(saved(folder, experiment, problem), step, jax.eval_shape(trainer.start))
     lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)))
+
+
+def saved(folder: RunFolder, experiment: Experiment, problem: Problem, **how: Any) -> Checkpoints:
+    """The checkpoints of a run, and of no other."""
+    identity = {"configuration": configuration.identity(experiment), "data": problem.fingerprint}
+    return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
+
+
+def _state(checkpoints: Checkpoints, step: Step, like: Any) -> tuple[int, Any]:
+    if not checkpoints.steps():
+        run = checkpoints.folder.parent
+        raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
+    if step is None:
+        step, state, _ = checkpoints.restore(like) or (0, None, None)
+        return step, state
+    step = checkpoints.best() if step == "best" else step
+    return step, checkpoints.read(step, like)[0]
 
 
 def read(folder: RunFolder, name: str) -> dict[str, Any] | None:

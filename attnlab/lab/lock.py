@@ -1,11 +1,17 @@
 """A lock on a run folder: two trainers in one folder would interleave their records."""
 
+import errno
 import os
-from collections.abc import Iterator
+import socket
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from attnlab.lab.jsonfile import named
+from attnlab.lab.jsonfile import FolderError, named
+
+HELD = (errno.EWOULDBLOCK, errno.EACCES)  # what the system says where another process has the lock
 
 
 class LockedError(Exception):
@@ -15,11 +21,14 @@ class LockedError(Exception):
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock.
+def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+    """Hold the folder's lock; its file says who does, and is empty when nobody does.
 
-    Raises LockedError, naming the process that has it; FolderError where the folder cannot be written in.
-    The system lets go of it when the process ends, however it ends, so that no lock is ever stale.
+    The system lets go of it when the process ends, however it ends. One that ended without saying so left its words:
+    that the lock is taken over from it, `note` hears.
+
+    Raises LockedError, naming host, process and start of who has it; FolderError where the folder cannot be written in
+    or its disk knows no locks.
     """
     try:
         import fcntl
@@ -28,18 +37,35 @@ def locked(folder: Path) -> Iterator[None]:
         return
     path = folder / "lock"
     with named(path):
-        file = path.open("a+")
+        file = path.open("a+", encoding="utf-8", errors="replace")
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            file.seek(0)
-            holder = file.read().strip() or "another process"
+            if error.errno not in HELD:
+                raise FolderError(f"{path}: cannot be locked: {error.strerror}; choose another --out") from error
             raise LockedError(
-                f"{folder} is held by {holder}, which is training there: wait for it, or choose another --out"
+                f"{folder} is held by {_words(file) or 'another process'}, which is training there: wait for it, "
+                "or choose another --out"
             ) from error
-        file.seek(0)
-        file.truncate()
-        file.write(f"process {os.getpid()}")
-        file.flush()
-        yield
+        if before := _words(file):
+            note(f"{folder}: taking over from {before}, which ended without a word")
+        with named(path):
+            _say(file, f"process {os.getpid()} on {socket.gethostname()}, started {time.strftime('%Y-%m-%d %H:%M:%S')}")
+        try:
+            yield
+        finally:
+            _say(file, "")
+
+
+def _words(file: Any) -> str:
+    file.seek(0)
+    # Bytes of a crash are no reason to fail.
+    return "".join(letter for letter in file.read(200) if letter.isprintable()).strip()
+
+
+def _say(file: Any, words: str) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(words)
+    file.flush()

@@ -13,14 +13,15 @@ from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.decoding import Beam, Decoder
 from attnlab.lab.answering import Answerer, Asked, DivergedError, one_line
-from attnlab.lab.loading import Trained, trained
+from attnlab.lab.loading import Step, Trained, trained
 from attnlab.lab.shade import draw
+from attnlab.lab.terminal import plain
 from attnlab.tasks.base import Batch, Problem
 
 
-def sample(run: str | Path, text: str, asked: Asked = Asked()) -> dict[str, Any]:
+def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None) -> dict[str, Any]:
     """What the trained model of a run makes of `text`, in the way asked for; what it draws is what `translate` draws
-    for a first line of this text.
+    for a first line of this text. `step` is that of a checkpoint, as `load` takes it.
 
     {"answer", "answers" (each an `Answer`, the best first), "decoder", "source", "target" (symbols of the best),
     "map" [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best answer, the
@@ -28,7 +29,7 @@ def sample(run: str | Path, text: str, asked: Asked = Asked()) -> dict[str, Any]
     no decoder and no map. Raises DataError for symbols never seen, DivergedError where the model answers NaN,
     ValueError for a way of decoding where nothing is decoded.
     """
-    found = trained(run)
+    found = trained(run, step)
     asked.check(found.problem)
     batch = found.problem.ask(text)
     if not (found.problem.decodes or found.problem.continues):
@@ -58,13 +59,14 @@ def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
 
 def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
     """What `sample` found, for a terminal so wide: the best answer, where there are several all of them, the map."""
-    shown = [found["answer"]]
+    shown = [plain(line) for line in found["answer"].split("\n")]
     if len(found["answers"]) > 1:
         wide = len(str(len(found["answers"])))
         ranked = enumerate(found["answers"], start=1)
         shown += ["", scored(found["decoder"])]
         shown += [
-            f"{n:>{wide}}  {answer.score:9.3f}  {answer.text}{'' if answer.finished else ' …'}" for n, answer in ranked
+            f"{n:>{wide}}  {answer.score:9.3f}  {plain(answer.text)}{'' if answer.finished else ' …'}"
+            for n, answer in ranked
         ]
         if not all(answer.finished for answer in found["answers"]):
             shown += [UNFINISHED]

@@ -165,12 +165,21 @@ def _outcome(place: Path, study: Path) -> Outcome:
     run = RunFolder(place)
     experiment = attempt(lambda: run.read("experiment"), {})
     if not run.file("experiment").exists():
-        troubles.append(f"{place.name}{os.sep}experiment.json: is missing")
+        # Nothing says whose the others are.
+        return Outcome(place.name, {}, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
     environment = attempt(lambda: run.read("environment"), {})
     result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
-    rows = attempt(run.metrics, [])
+    rows = attempt(lambda: _rows(run, result), [])
     maps = attempt(lambda: examples(run), ())
     return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate)
+
+
+def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]:
+    rows, steps = run.metrics(), number((result or {}).get("steps"))
+    last = rows[-1]["step"] if rows else 0
+    if steps is not None and last != steps:
+        raise FolderError(f"{run.file('metrics')}: rows are lost: the last is of step {last}, the result of {steps:g}")
+    return rows
 
 
 def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[Rate, ...]] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import jax
 
 from attnlab.lab import configuration, precision
+from attnlab.lab.confined import confined
 from attnlab.lab.folder import RunFolder, folder_name
 from attnlab.lab.loading import read, same_data
 from attnlab.lab.lock import locked
@@ -49,6 +50,7 @@ def plans(
     found = []
     for order, (variant, experiment) in enumerate(experiments.items()):
         folder = RunFolder(home / folder_name(variant))
+        confined(folder.path)
         # What a fresh run drops need not be readable.
         before = None if fresh else read(folder, "experiment")
         # A glimpse is thrown away by the real run.
@@ -68,11 +70,14 @@ def plans(
     return found
 
 
-def free(found: Iterable[Plan]) -> None:
-    """Raise LockedError where another process trains in a folder that is yet to be trained in."""
+def free(found: Iterable[Plan], note: Callable[[str], None]) -> None:
+    """Raise LockedError where another process trains in a folder that is yet to be trained in.
+
+    `note` hears of locks whose process ended without letting go of them.
+    """
     for plan in found:
         if plan.done is None and (plan.folder.path / "lock").exists():
-            with locked(plan.folder.path):
+            with locked(plan.folder.path, note):
                 pass
 
 

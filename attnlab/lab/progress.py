@@ -10,6 +10,7 @@ from typing import Any, Protocol, TextIO
 
 from attnlab.lab.pace import Course, pace
 from attnlab.lab.quantity import measure, title
+from attnlab.lab.terminal import plain
 
 
 class Progress(Protocol):
@@ -131,7 +132,7 @@ class Plain:
     def _line(self, text: str) -> None:
         self._last = self._clock()
         name = f"{self._course.name}: " if self._course.name else ""
-        print(name + text, file=self._stream, flush=True)
+        print(plain(name + text), file=self._stream, flush=True)
 
 
 class Terminal:
@@ -153,12 +154,12 @@ class Terminal:
         self._course.variant(name, index, count, total_steps, done_steps)
         self._live.start()
         self._task = self._live.add_task(
-            name, total=total_steps, completed=done_steps, loss="", metric="", left="starting"
+            plain(name), total=total_steps, completed=done_steps, loss="", metric="", left="starting"
         )
 
     def compiling(self, what):
         """Shown where the time left stands otherwise."""
-        self._update(left=f"compiling {what} …")
+        self._update(left=plain(f"compiling {what} …"))
         self._live.refresh()
 
     def compiled(self, what, seconds):
@@ -181,7 +182,7 @@ class Terminal:
     def note(self, text):
         """A line above the bars."""
         name = f"{self._course.name}: " if self._course.name else ""
-        self._console.print(name + text, markup=False, emoji=False, highlight=False)
+        self._console.print(plain(name + text), markup=False, emoji=False, highlight=False)
 
     def close(self):
         """The bars stay as they are; the cursor comes back."""
@@ -195,4 +196,4 @@ class Terminal:
 
 
 def _metrics(metrics: Mapping[str, float]) -> str:
-    return ", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items())
+    return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.conduct import conduct
+from attnlab.lab.conduct import clear, conduct
 from attnlab.lab.describe import Ledger
 from attnlab.lab.folder import folder_name
+from attnlab.lab.lock import locked
 from attnlab.lab.matching import matched
 from attnlab.lab.plan import free, plans
 from attnlab.lab.progress import Silent
@@ -77,7 +78,7 @@ def run(
         watch.found.clear()
     solved = matched(study, Ledger(problems, clock=watch), quick)
     found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
-    free(found)
+    free(found, progress.note)
     if watch is not None:
         watch.keep()
     for line in [*solved.lines, *(note for problem in problems.values() for note in problem.notes)]:
@@ -86,6 +87,11 @@ def run(
         if plan.done:
             progress.note(f"{plan.variant}: done before, in {plan.folder.path}")
     waiting = [plan for plan in found if plan.done is None]
+    for plan in waiting:
+        # All at once: who is stopped on the way goes on without them.
+        if plan.clear:
+            with locked(plan.folder.path):
+                clear(plan.folder.path)
     if min(workers, len(waiting)) > 1:
         results = share(found, min(workers, len(waiting)), home, command, progress)
     else:

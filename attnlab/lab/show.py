@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab import registry
 from attnlab.lab.quantity import NONE, count, large
 from attnlab.lab.study import Experiment, Study
+from attnlab.lab.terminal import plain
 from attnlab.lab.value import text
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def settings(study: Study, found: Matched | None = None) -> list[str]:
     variants = {name: flat(experiment) for name, experiment in experiments.items()}
     paths = _merged(variants.values())
     wide, names = max(map(len, paths)), max(map(len, variants))
-    lines = [f"{study.name or 'study'}: {study.question}".rstrip(": "), _lanes(experiments), ""]
+    question = " ".join(study.question.split())
+    lines = [f"{study.name or 'study'}: {question}".rstrip(": "), _lanes(experiments), ""]
     lines += [*solved, ""] if solved else []
     for path in paths:
         told = {name: fields[path] for name, fields in variants.items() if path in fields}
@@ -40,7 +42,7 @@ def settings(study: Study, found: Matched | None = None) -> list[str]:
         for n, (name, value) in enumerate(told.items()):
             left = f"{DIFFERS} {path:<{wide}}" if n == 0 else " " * (wide + 2)
             lines.append(f"{left}  {name + ':':<{names + 1}} {value}")
-    return lines
+    return [plain(line) for line in lines]
 
 
 def _matched(study: Study) -> Matched:
@@ -123,6 +125,7 @@ def _cost(key: str, value: Any) -> str:
 
 def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
     """Rows as lines with their columns aligned; `right`: all but the first at the right."""
+    rows = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = ["<" if n == 0 or not right else ">" for n in range(len(widths))]
     return [

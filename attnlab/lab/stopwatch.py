@@ -32,7 +32,7 @@ class Stopwatch:
     def __post_init__(self):
         kept = jsonfile.content(self.file)
         if kept is not None:
-            self.found |= jsonfile.loads(kept, {}, str(self.file))
+            self.found |= jsonfile.unsealed(kept, {}, str(self.file))
 
     @property
     def file(self) -> Path:
@@ -49,7 +49,7 @@ class Stopwatch:
 
     def keep(self) -> None:
         """Write them down."""
-        write_whole(self.file, dumps(self.found, indent=1) + "\n")
+        write_whole(self.file, jsonfile.sealed(self.found, indent=1))
 
 
 def measured(experiment: Experiment, problem: Problem) -> float:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from attnlab.lab.folder import folder_name
 from attnlab.lab.value import annotations, fits, wanted
 from attnlab.registry import field_names, no_field
-from attnlab.training.config import Train
+from attnlab.training.config import RATES, Train
 
 Match = Literal["parameters", "flops", "state"]
 Budget = Literal["steps", "flops", "seconds"]
@@ -22,7 +22,8 @@ class Experiment:
 
     `decoder` is what answers the test, one of `attnlab.DECODERS`; None: the greedy one, as on validation.
 
-    Raises ValueError, naming the field, where one anywhere in the tree holds what its annotation does not allow.
+    Raises ValueError, naming the field, where one anywhere in the tree holds what its annotation does not allow, or a
+    number that no array could: jax computes with the seeds and sizes of 32 bits, and what float32 holds.
     """
 
     task: Any
@@ -39,16 +40,26 @@ def _check(config: Any, above: tuple[str, ...]) -> None:
         value, allowed = getattr(config, name), annotations(type(config)).get(name, Any)
         if not fits(value, allowed):
             raise ValueError(f"{'.'.join((*above, name))}={value!r} must be {wanted(allowed)}")
+        _check_range(".".join((*above, name)), value)
         if is_dataclass(value):
             _check(value, (*above, name))
+
+
+def _check_range(path: str, value: Any) -> None:
+    """Refuse numbers that would wrap or become infinite where they are used, whatever the config."""
+    for entry in value if isinstance(value, tuple) else (value,):
+        if isinstance(entry, int) and not -(2**32) < entry < 2**32:
+            raise ValueError(f"{path}={value} must be less than 2³² in size")
+        if isinstance(entry, float) and not abs(entry) <= RATES[1]:
+            raise ValueError(f"{path}={value} must be a finite number that float32 holds")
 
 
 @dataclass(frozen=True)
 class Variation:
     """Named variants, each a set of fields with the value it gives them. The names become folders.
 
-    Raises ValueError for no variants, for a name that cannot be a folder's, and for two names that some systems would
-    give one folder.
+    Raises ValueError for no variants, for one that is no dict, for a name that cannot be a folder's, and for two names
+    that some systems would give one folder.
     """
 
     variants: dict[str, dict[str, Any]]
@@ -57,7 +68,9 @@ class Variation:
         if not self.variants:
             raise ValueError("vary: at least one variant must be named")
         folders: dict[str, str] = {}
-        for name in self.variants:
+        for name, changes in self.variants.items():
+            if not isinstance(changes, dict):
+                raise ValueError(f"vary: {name!r} must be a dict of fields with their values, not {changes!r}")
             # Some systems keep one folder for both cases of a letter, and one for both spellings of an accent.
             other = folders.setdefault(unicodedata.normalize("NFC", folder_name(name)).casefold(), name)
             if other != name:
@@ -180,6 +193,7 @@ class Study:
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
             raise ValueError(f"base must be an Experiment, not {type(self.base).__name__}")
+        self._check_kinds()
         if self.match not in (None, *get_args(Match)):
             raise ValueError(f"match={self.match!r} must be one of {', '.join(get_args(Match))}, or none")
         if self.budget not in get_args(Budget):
@@ -198,6 +212,20 @@ class Study:
         changes = self.vary.variants if self.vary else {"base": {}}
         glimpse = self.quick if quick else {}
         return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
+
+    def _check_kinds(self) -> None:
+        """Refuse values of another kind before they are used: Python's own words would name no field."""
+        kinds = annotations(Study)
+        for name in ("vary", "question", "name", "margin"):
+            if not fits(value := getattr(self, name), kinds[name]):
+                raise ValueError(f"{name}={value!r} must be {wanted(kinds[name])}")
+        for name, holds in (("quick", "fields with their values"), ("published", "variants with their numbers")):
+            value = getattr(self, name)
+            if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+                raise ValueError(f"{name}={value!r} must be a dict: {holds}")
+        for variant, number in self.published.items():
+            if not fits(number, float) or not math.isfinite(number):
+                raise ValueError(f"published: {variant}={number!r} must be a finite number")
 
     def _check_twins(self) -> None:
         """Refuse one experiment under two names: its difference from itself would be 0, and read as a finding."""

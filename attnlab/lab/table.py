@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.lab.comparison import comparison
 from attnlab.lab.outcome import Outcome, outcomes
 from attnlab.lab.quantity import NONE, count, duration, large, measure, number, span, title
+from attnlab.lab.terminal import plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -55,7 +56,7 @@ def results_table(folder: Path) -> Table:
             for o, row in zip(found, rows, strict=True)
         ]
     table = Table(
-        title=Text(Path(folder).resolve().name),
+        title=Text(plain(Path(folder).resolve().name)),
         title_justify="left",
         box=SIMPLE_HEAD,
         show_edge=False,
@@ -64,9 +65,9 @@ def results_table(folder: Path) -> Table:
     # Text, not str: rich would take square brackets in a name for its own markup.
     for n, head in enumerate(lines[0]):
         whole = len(found) > SIDE_BY_SIDE and (n < 2 or head == VERDICT)
-        table.add_column(Text(head), justify="right" if n else "left", overflow="fold", no_wrap=whole)
+        table.add_column(Text(plain(head)), justify="right" if n else "left", overflow="fold", no_wrap=whole)
     for line in lines[1:]:
-        table.add_row(*map(Text, line))
+        table.add_row(*(Text(plain(cell)) for cell in line))
     return table
 
 

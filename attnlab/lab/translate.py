@@ -16,7 +16,8 @@ from attnlab.data.batches import pad
 from attnlab.data.files import DataError
 from attnlab.lab.answering import Answer, Answerer, Asked
 from attnlab.lab.jsonfile import encoded, named
-from attnlab.lab.loading import trained
+from attnlab.lab.loading import Step, trained
+from attnlab.lab.terminal import plain
 from attnlab.tasks.transduction import Transduction
 
 LONGER = ("refuse", "truncate")
@@ -47,9 +48,10 @@ def translate(
     batch: int = BATCH,
     longer: str = "refuse",
     unknown: str = "refuse",
+    step: Step = None,
 ) -> Iterator[Answered]:
     """The answers of a run's trained model to lines (bytes in UTF-8), `batch` at a time; the rest as `Translator`."""
-    translator, rows = Translator(run, asked, batch, longer, unknown), iter(lines)
+    translator, rows = Translator(run, asked, batch, longer, unknown, step), iter(lines)
     groups = iter(lambda: [_bytes(line) for line in islice(rows, batch)], [])
     return chain.from_iterable(translator(groups))
 
@@ -60,6 +62,7 @@ class Translator:
     `longer` says what becomes of a line of more tokens than the model was made for: "refuse", or "truncate", at its
     end. `unknown`: of one with symbols never seen in training: "refuse", or "skip" the symbols. A batch has always
     `batch` rows, and one of the widths of training: few programs are compiled. `longest`: the tokens of an answer.
+    `step` is that of a checkpoint, as `load` takes it.
 
     Raises ValueError for what cannot work, such as a task that is not answered symbol by symbol, and as `trained`.
     """
@@ -71,12 +74,13 @@ class Translator:
         batch: int = BATCH,
         longer: str = "refuse",
         unknown: str = "refuse",
+        step: Step = None,
     ):
         names.check("longer", longer, LONGER)
         names.check("unknown", unknown, UNKNOWN)
         if batch < 1:
             raise ValueError(f"{batch=} must be at least 1")
-        found = trained(run)
+        found = trained(run, step)
         asked.check(found.problem)
         if not found.problem.decodes:
             raise ValueError(f"{run}: what its task asks is no text for a text: attnlab sample asks it one question")
@@ -187,7 +191,7 @@ def stream(translator: Translator, source: BinaryIO, sink: BinaryIO, tell: Calla
         for answer in answers:
             if answer.trouble:
                 treated = "; answered with an empty line" if answer.refused else ""
-                tell(f"line {answer.number}: {answer.trouble}{treated}")
+                tell(plain(f"line {answer.number}: {answer.trouble}{treated}"))
         count += len(answers)
         refused += sum(answer.refused for answer in answers)
         cut += sum(not answer.finished for answer in answers)

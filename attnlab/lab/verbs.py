@@ -9,6 +9,7 @@ from typing import Any
 
 from attnlab import registry
 from attnlab.lab.jsonfile import FolderError, named
+from attnlab.lab.terminal import plain
 
 KINDS = ("mechanisms", "positions", "models", "tasks", "experiments")
 
@@ -63,22 +64,26 @@ def run(options: argparse.Namespace) -> int:
     from attnlab.lab.progress import choose
     from attnlab.lab.runs import run
     from attnlab.lab.table import results_table
+    from attnlab.training.signals import Interrupted, raised
 
     progress = choose()
     try:
-        results = run(
-            study,
-            out=options.out,
-            quick=options.quick,
-            fresh=options.fresh,
-            workers=options.workers,
-            progress=progress,
-            command=command(options),
-        )
+        with raised("with nothing left to save"):
+            results = run(
+                study,
+                out=options.out,
+                quick=options.quick,
+                fresh=options.fresh,
+                workers=options.workers,
+                progress=progress,
+                command=command(options),
+            )
+    except Interrupted as stopped:
+        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {again(options)}") from None
     finally:
         progress.close()
     print_table(results_table(results.folder))
-    print(f"report: {results.report}")
+    print(plain(f"report: {results.report}"))
     if results.code:
         print("attnlab: error: numbers diverged in some lanes; the table counts them", file=sys.stderr)
     return results.code
@@ -90,12 +95,20 @@ def command(options: argparse.Namespace) -> str:
     return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])
 
 
+def again(options: argparse.Namespace) -> str:
+    """The command that goes on with a run that was stopped: what is done stays done, so that --fresh is left out."""
+    how = [*(["--out", str(options.out)]), *(["--device", options.device] if options.device else [])]
+    quick = ["--quick"] if options.quick else []
+    workers = ["--workers", str(options.workers)] if options.workers > 1 else []
+    return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers])
+
+
 def report(options: argparse.Namespace) -> int:
     """The page again, from folders."""
     from attnlab.lab.report import report
 
     for folder in _studies(options.runs):
-        print(f"report: {report(folder)}")
+        print(plain(f"report: {report(folder)}"))
     return 0
 
 
@@ -109,7 +122,7 @@ def sample(options: argparse.Namespace) -> int:
         from attnlab.lab.report.alignment import check
 
         check(options.html)
-    found = sample(options.run, options.input, asked)
+    found = sample(options.run, options.input, asked, options.step)
     if options.html is not None:
         from attnlab.lab.report.alignment import write
 
@@ -117,7 +130,7 @@ def sample(options: argparse.Namespace) -> int:
     width = os.get_terminal_size().columns if sys.stdout.isatty() else None
     print("\n".join(lines(found, width)))
     if options.html is not None:
-        print(f"alignment: {options.html}")
+        print(plain(f"alignment: {options.html}"))
     return 0
 
 
@@ -144,12 +157,12 @@ def inspect(options: argparse.Namespace) -> int:
         write(options.html, found, options.input, options.run)
     if options.json is not None:
         write_whole(options.json, dumps(found) + "\n")
-    print(found["answer"])
+    print("\n".join(map(plain, found["answer"].split("\n"))))
     for table in tables(found):
         print_table(table)
     for name, file in (("page", options.html), ("record", options.json)):
         if file is not None:
-            print(f"{name}: {file}")
+            print(plain(f"{name}: {file}"))
     return 0
 
 
@@ -161,7 +174,7 @@ def translate(options: argparse.Namespace) -> int:
         raise ValueError("standard input is closed: the lines to translate come from there")
     from attnlab.lab.translate import Translator, stream
 
-    translator = Translator(options.run, asked, options.batch, options.longer, options.unknown)
+    translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
     tell = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
     return stream(translator, sys.stdin.buffer, sys.stdout.buffer, tell)
 

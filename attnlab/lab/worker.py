@@ -36,10 +36,11 @@ def main() -> int:
         os.sched_setaffinity(0, cores)
     from attnlab.cli import explain
     from attnlab.lab.progress import Plain
+    from attnlab.training.signals import Interrupted
 
     try:
         work(json.load(sys.stdin), Plain())
-    except Exception as error:
+    except (Exception, Interrupted) as error:
         line, code = explain(error)
         print(line, file=sys.stderr)
         return code

@@ -16,10 +16,9 @@ from typing import Any, TextIO
 import jax
 
 from attnlab.lab import configuration
-from attnlab.lab.conduct import clear
 from attnlab.lab.jsonfile import FolderError, dumps
-from attnlab.lab.lock import locked
 from attnlab.lab.plan import Plan
+from attnlab.training.signals import NUMBERS, Interrupted, handled
 
 STUDY = ("name", "question", "match", "budget", "margin", "published")  # what a worker is told of the study
 
@@ -39,14 +38,9 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     leaving out those whose folder is locked or done: so one that fails or is killed loses its own variant alone. What
     they say is told as notes. SIGINT and SIGTERM reach them all, and they save.
 
-    Raises WorkerError once all have ended, where one failed or was stopped.
+    Raises, once all have ended, Interrupted where they were stopped, WorkerError where one failed.
     """
     waiting = [plan for plan in plans if plan.done is None]
-    for plan in waiting:
-        # Before there are several: a worker that came late would drop what another has just done.
-        if plan.clear:
-            with locked(plan.folder.path):
-                clear(plan.folder.path)
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
     told = dumps(_told(plans, home, command))
@@ -59,7 +53,10 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
             if line:
                 progress.note(line)
     if failed := [worker for worker in running if worker.process.returncode]:
-        raise WorkerError(failed[0].last, failed[0].code)
+        last, number = failed[0].last, failed[0].code - 128
+        if number in NUMBERS:
+            raise Interrupted(number, last.partition(f"{signal.Signals(number).name} ")[2] or "at once")
+        raise WorkerError(last, failed[0].code)
     return [_result(plan) for plan in waiting]
 
 
@@ -122,14 +119,9 @@ def _signals(running: Sequence[_Worker]) -> Iterator[None]:
                 worker.process.send_signal(number)
 
     try:
-        old = {number: signal.signal(number, hand) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread, as in a notebook's worker: signals are not ours
-        old = {}
-    try:
-        yield
+        with handled(hand):
+            yield
     finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
         hand(signal.SIGTERM, None)
 
 

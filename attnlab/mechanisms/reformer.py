@@ -41,6 +41,8 @@ class Reformer(Mechanism):
         for name in ("rounds", "block"):
             if (size := getattr(self, name)) is not None and size < 1:
                 raise ValueError(f"{name}={size} must be at least 1")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """[T S]: softmax over the allowed keys met in any round."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.modules.attention import check_heads
@@ -15,6 +15,26 @@ from attnlab.modules.position import Position, Sinusoidal
 from attnlab.ops.layer import ACTIVATIONS
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
+
+# Beyond these a slip of the hand is likelier than a network: layers are traced one by one, widths multiplied.
+DEEPEST, WIDEST = 1024, 2**20
+
+
+def check_sizes(config: Any, *fields: str) -> None:
+    """Raise ValueError, naming the field, where one that is given is below 1 or beyond what a network can be."""
+    for field in fields:
+        most = DEEPEST if field == "layers" else WIDEST
+        if (value := getattr(config, field)) is not None and not 1 <= value <= most:
+            raise ValueError(f"model.{field}={value} must be at least 1, and at most {most}")
+
+
+def check_shape(config: Any, shape: Any, *needed: str) -> None:
+    """Raise ValueError where the shape of a task's data lacks what the model is built for."""
+    if not all(hasattr(shape, name) for name in needed):
+        raise ValueError(
+            f"model={type(config).__name__} is built for {', '.join(needed)}, and this task's data have "
+            f"{', '.join(vars(shape))}: choose another model"
+        )
 
 
 @dataclass(frozen=True)
@@ -48,9 +68,7 @@ class Layers:
 
     def __post_init__(self):
         check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
-        for name in ("layers", "feedforward"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"model.{name}={value} must be at least 1")
+        check_sizes(self, "width", "layers", "feedforward")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
         self._check_names(norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.models.config import Layers
+from attnlab.models.config import Layers, check_shape
 from attnlab.models.decoder import Decoder, Decoding
 
 
@@ -25,6 +25,7 @@ class Language(Layers):
 
     def create(self, key: PRNGKeyArray, shape: Any) -> LanguageNetwork:
         """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        check_shape(self, shape, "vocabulary", "length")
         return LanguageNetwork(key, self, shape.vocabulary, shape.length)
 
 

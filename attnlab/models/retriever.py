@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.given import shape_of
+from attnlab.models.config import WIDEST, check_shape, check_sizes
 from attnlab.modules.dense import child
 
 
@@ -34,10 +35,9 @@ class Retriever:
     redrawn: bool = False
 
     def __post_init__(self):
-        if self.width < 1:
-            raise ValueError(f"model.width={self.width} must be at least 1")
-        if not 0 < self.embedding < math.inf:
-            raise ValueError(f"model.embedding={self.embedding} must be a finite number above 0")
+        check_sizes(self, "width")
+        if not 0 < self.embedding <= WIDEST:
+            raise ValueError(f"model.embedding={self.embedding} must be a finite number above 0, and at most {WIDEST}")
         if not isinstance(self.mechanism, Mechanism):
             raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, as those of attnlab.MECHANISMS")
         if not self.mechanism.stateful:
@@ -49,6 +49,7 @@ class Retriever:
 
     def create(self, key: PRNGKeyArray, shape: Any) -> RetrieverNetwork:
         """A new network for so many keys and values (`attnlab.tasks.associations.Facts`)."""
+        check_shape(self, shape, "keys", "values")
         return RetrieverNetwork(key, self, shape.keys, shape.values)
 
 

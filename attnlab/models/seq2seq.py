@@ -9,7 +9,7 @@ from typing import Any, Literal
 from jaxtyping import PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import DTYPES
+from attnlab.models.config import DTYPES, check_shape, check_sizes
 from attnlab.models.seq2seq_network import Seq2SeqNetwork
 from attnlab.modules.attention import check_heads
 from attnlab.ops.cell import CELLS
@@ -68,9 +68,7 @@ class Seq2Seq:
                 hint = f"; nearest: {near[0]!r}" if near else ""
                 raise ValueError(f"model.{name}={value!r} must be one of {', '.join(choices)}{hint}")
         check_heads(self.width, self.heads, self.heads)
-        for name in ("embedding", "layers"):
-            if (value := getattr(self, name)) is not None and value < 1:
-                raise ValueError(f"model.{name}={value} must be at least 1")
+        check_sizes(self, "width", "embedding", "layers")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
         if self.tied and self.symbols != self.width:
@@ -110,6 +108,7 @@ class Seq2Seq:
 
     def create(self, key: PRNGKeyArray, shape: Any) -> Seq2SeqNetwork:
         """A new network for sequences of that shape (`attnlab.tasks.base.Pairs`)."""
+        check_shape(self, shape, "source_vocabulary", "target_vocabulary")
         return Seq2SeqNetwork(key, self, shape)
 
     def _check_unread(self) -> None:

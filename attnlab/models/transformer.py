@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers
+from attnlab.models.config import Layers, check_shape
 from attnlab.models.decoder import Decoder, Decoding, placed
 from attnlab.modules.block import EncoderLayer, Memory, climb, stack
 from attnlab.modules.dense import child
@@ -45,6 +45,7 @@ class Transformer(Layers):
 
     def create(self, key: PRNGKeyArray, shape: Any) -> TransformerNetwork:
         """A new network for sequences of that shape (`attnlab.tasks.base.Pairs`)."""
+        check_shape(self, shape, "source_vocabulary", "target_vocabulary")
         return TransformerNetwork(key, self, shape)
 
 

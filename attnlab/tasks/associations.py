@@ -40,7 +40,7 @@ class Associations(Task):
 
     def __post_init__(self):
         checks.counts(self, ["keys"], most=65_536)
-        checks.counts(self, ["examined"])
+        checks.counts(self, ["examined"], most=10_000_000)
         checks.counts(self, ["length", "examined_length"], least=0, most=65_536)
         checks.seed(self)
         if self.examined_length and not self.length:

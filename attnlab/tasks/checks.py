@@ -14,6 +14,11 @@ def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 -
             raise ValueError(f"task.{field}={value!r} must be a whole number in {least} … {most}")
 
 
+def examples(task: Any, parts: Iterable[str]) -> None:
+    """How many examples each of the parts is to have: they are all held in memory."""
+    counts(task, [f"{part}_examples" for part in parts], most=10_000_000)
+
+
 def seed(task: Any) -> None:
     """The seed must fit in 32 bits."""
     counts(task, ["seed"], least=0, most=2**32 - 1)

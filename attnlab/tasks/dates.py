@@ -28,7 +28,7 @@ class Dates(Task):
     buckets: int = 3
 
     def __post_init__(self):
-        checks.counts(self, ["train_examples", "valid_examples", "test_examples"])
+        checks.examples(self, ["train", "valid", "test"])
         checks.seed(self)
         checks.buckets(self)
         if isinstance(self.languages, str) or not self.languages or len(set(self.languages)) < len(self.languages):

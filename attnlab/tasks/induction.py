@@ -35,7 +35,7 @@ class Induction(Task):
     def __post_init__(self):
         checks.counts(self, ["vocabulary"], least=2, most=1_000_000)
         checks.counts(self, ["length"], least=3, most=1_000_000)
-        checks.counts(self, ["valid_examples", "test_examples"])
+        checks.examples(self, ["valid", "test"])
         checks.seed(self)
         if not self.tested or any(type(n) is not int or not 3 <= n <= 1_000_000 for n in self.tested):
             raise ValueError(f"task.tested={self.tested!r} must list whole numbers in 3 … 1000000")

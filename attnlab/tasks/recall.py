@@ -41,7 +41,7 @@ class Recall(Task):
         checks.counts(self, ["vocabulary"], least=4, most=1_000_000)
         checks.counts(self, ["pairs", "queries"], most=65_536)
         checks.counts(self, ["length"], least=0, most=1_000_000)
-        checks.counts(self, ["valid_examples", "test_examples"])
+        checks.examples(self, ["valid", "test"])
         checks.seed(self)
         if self.vocabulary % 2:
             raise ValueError(f"task.vocabulary={self.vocabulary} must be even: half are keys, half values")

@@ -32,8 +32,9 @@ class Reverse(Task):
     metric: str = "exact_match"
 
     def __post_init__(self):
-        checks.counts(self, ["train_examples", "valid_examples", "test_examples"])
-        checks.counts(self, ["symbols", "train_longest", "longest"])
+        checks.examples(self, ["train", "valid", "test"])
+        checks.counts(self, ["symbols"])
+        checks.counts(self, ["train_longest", "longest"], most=65_536)
         checks.seed(self)
         checks.buckets(self)
         names.check("task.metric", self.metric, METRICS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from attnlab.data import files, shakespeare
 from attnlab.data.units import Characters, Units
@@ -57,7 +56,7 @@ class Text(Task):
 
 
 def _content(name: str) -> str:
-    content = files.text(files.contents(Path(name).expanduser(), name.endswith(".gz")), name)
+    content = files.text(files.contents(files.own(name), name.endswith(".gz")), name)
     if not content.strip():
         raise files.DataError(f"{name} holds no text")
     return content.removeprefix("\ufeff")

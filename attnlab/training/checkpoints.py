@@ -1,80 +1,99 @@
-"""Checkpoints by orbax, each with a manifest that is verified before anything of it is used.
-
-orbax restores a flipped bit, another dtype or another shape without a word; the manifest holds every file's sha256,
-and the tree that is asked for is compared leaf by leaf.
-"""
+"""The checkpoints of a run: saved whole or not at all, verified before use, the last and the best of them kept."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
+import math
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-MANIFEST = "manifest.json"
+from attnlab.training import manifest
+from attnlab.training.manifest import CheckpointError
+
+__all__ = ["CheckpointError", "Checkpoints", "Keep"]
+
+OVERHEAD = 1 << 18  # bytes of a checkpoint beside its numbers: the manifest and orbax's own files
 
 
-class CheckpointError(Exception):
-    """A checkpoint that cannot be used, in one line that names it."""
+@dataclass(frozen=True)
+class Keep:
+    """Which checkpoints stay: the `last` few, the `best` few by their merit, and those of each `every` steps (0: none).
 
-    exit_code = 4
+    The newest always does. A merit that is not finite is never among the best.
+    """
+
+    last: int = 2
+    best: int = 1
+    every: int = 0
+
+    def of(self, merits: dict[int, float | None]) -> set[int]:
+        """The steps to keep, of {step: merit; None where validation was not looked at}."""
+        steps = sorted(merits)
+        known = sorted((merit, step) for step, merit in merits.items() if merit is not None and math.isfinite(merit))
+        best = [step for _, step in known[-self.best :]] if self.best else []
+        return {*steps[-max(self.last, 1) :], *best, *(step for step in steps if self.every and not step % self.every)}
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The checkpoints of a run: one folder a step, the last `keep` of them.
+    """A folder for each step that was saved.
 
-    `note` hears one line about each that is passed over.
+    `identity` tells this run from others by {name: digest}, such as those of its configuration and its data: what was
+    saved by another is refused. `note` hears one line about each checkpoint that is passed over. While one is written
+    its folder is `.STEP.growing`, while it is dropped `.STEP.going`; a crash may leave either, the next save sweeps it.
     """
 
     folder: Path
-    keep: int = 2
+    keep: Keep = Keep()
+    identity: dict[str, str] = field(default_factory=dict)
     note: Callable[[str], None] = lambda text: None
 
     def steps(self) -> list[int]:
-        """The steps that were saved, ascending; what a kill left half-written is none of them."""
+        """The steps that were saved, ascending; what a crash left half-written is none of them."""
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
-        return sorted(int(name) for name in names if name.isdecimal())
+        return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
-    def save(self, step: int, state: Any, facts: dict[str, Any]) -> None:
-        """Write the state and the facts beside it, complete or not at all; then keep it and the last few before.
+    def save(self, step: int, state: Any, facts: dict[str, Any], merit: float | None = None) -> None:
+        """Write the state and the facts beside it, complete or not at all; then drop those that need not be kept.
 
-        Later steps are dropped too: training went back behind them because they could not be used.
+        `merit` is how well it does on validation, more being better. Later steps are dropped too: training went back
+        behind them because they could not be used. What is written is on the disk, not in a buffer, when this ends.
 
-        Raises CheckpointError where it cannot be written.
+        Raises CheckpointError where it cannot be written, or where there is no room for it.
         """
-        import orbax.checkpoint as ocp  # seconds to import, and needed only here
-
         final, growing = self.folder / str(step), self.folder / f".{step}.growing"
         try:
-            shutil.rmtree(growing, ignore_errors=True)
+            self._sweep()
+            self.check_room(state)
             growing.mkdir(parents=True)
-            with ocp.PyTreeCheckpointer() as writer:
-                writer.save((growing / "state").absolute(), flat(state))
-            manifest = {"step": step, "facts": facts, "leaves": described(state), "files": hashes(growing)}
-            with (growing / MANIFEST).open("w") as file:
-                json.dump({**manifest, "digest": digest(manifest)}, file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            if final.exists():
-                shutil.rmtree(final)
+            _write(growing, state)
+            manifest.write(growing, {
+                "step": step, "merit": merit if merit is None or math.isfinite(merit) else None,
+                "identity": self.identity, "keys": _keys(state), "facts": facts, "leaves": manifest.described(state),
+            })  # fmt: skip
+            self._drop(step)
             growing.rename(final)
+            manifest.settle_folder(self.folder)
             self._prune(step)
         except OSError as error:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error
 
-    def _prune(self, step: int) -> None:
-        saved = self.steps()
-        kept = [at for at in saved if at <= step][-self.keep :]
-        for at in set(saved) - set(kept):
-            shutil.rmtree(self.folder / str(at))
+    def check_room(self, state: Any, more: int = 1) -> None:
+        """Raise CheckpointError where the disk has no room for so many more checkpoints of that state."""
+        needed = more * (size(state) + OVERHEAD)
+        there = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
+        free = shutil.disk_usage(there).free
+        if free < needed:
+            raise CheckpointError(
+                f"{self.folder}: {more} checkpoint{'s' * (more > 1)} of this run need{'s' * (more == 1)} "
+                f"{needed / 1e6:.1f} MB, and its disk has {free / 1e6:.1f} MB free: make room, choose another --out, "
+                "or keep fewer (train.keep_last, train.keep_best, train.keep_every)"
+            )
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
         """The newest state that verifies, as a tree like `target`: (step, state, facts). None if none was saved.
@@ -92,29 +111,85 @@ class Checkpoints:
             raise CheckpointError(f"no checkpoint in {self.folder} can be used ({reasons[0]}); --fresh starts again")
         return None
 
-    def read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
-        """State and facts of one step. Raises CheckpointError where a file, the tree, a shape or a dtype differs."""
-        folder = self.folder / str(step)
-        try:
-            manifest = json.loads((folder / MANIFEST).read_text())
-            if manifest.pop("digest") != digest(manifest):
-                raise ValueError("it was altered")
-            found = hashes(folder)
-            wanted, leaves, facts = manifest["files"], manifest["leaves"], manifest["facts"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"checkpoint {folder / MANIFEST} cannot be read: {error}") from error
-        for name in sorted(wanted.keys() | found.keys()):
-            if wanted.get(name) != found.get(name):
-                what = "is missing" if name not in found else "was not saved" if name not in wanted else "was altered"
-                raise CheckpointError(f"checkpoint file {folder / name} {what}")
-        if leaves != described(target):
-            names = [n for n in leaves.keys() | described(target).keys() if leaves.get(n) != described(target).get(n)]
-            raise CheckpointError(f"checkpoint {folder} holds another state: {sorted(names)[0]} differs")
-        import orbax.checkpoint as ocp
+    def best(self) -> int:
+        """The step that did best on validation, of those still there. Raises CheckpointError where none is known."""
+        known = [(merit, step) for step in self.steps() if (merit := self._merit(step)) is not None]
+        if not known:
+            raise CheckpointError(f"{self.folder} holds no checkpoint of a step at which validation was looked at")
+        return max(known)[1]
 
+    def read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
+        """State and facts of one step.
+
+        Raises CheckpointError where there is none, and where a file, the run, the tree, a shape or a dtype differs.
+        """
+        folder = self.folder / str(step)
+        if not folder.exists():
+            there = ", ".join(map(str, self.steps())) or "none"
+            raise CheckpointError(f"{self.folder} holds no checkpoint of step {step}; of these: {there}")
+        found = manifest.verify(folder, step, self.identity, target)
+        return _read(folder, target), found["facts"]
+
+    def _drop(self, step: int) -> None:
+        """Let one go, in one move: a crash leaves it whole or gone."""
+        path, going = self.folder / str(step), self.folder / f".{step}.going"
+        if path.exists():
+            path.rename(going)
+            _remove(going)
+
+    def _sweep(self) -> None:
+        if self.folder.is_dir():
+            for path in [*self.folder.glob(".*.growing"), *self.folder.glob(".*.going")]:
+                _remove(path)
+
+    def _prune(self, step: int) -> None:
+        saved = self.steps()
+        kept = self.keep.of({at: self._merit(at) for at in saved if at <= step})
+        for at in saved:
+            if at not in kept:
+                self._drop(at)
+
+    def _merit(self, step: int) -> float | None:
+        try:
+            return manifest.read(self.folder / str(step))["merit"]
+        except CheckpointError:
+            return None
+
+
+def size(state: Any) -> int:
+    """The bytes of the numbers in a tree of arrays or of their shapes."""
+    return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(state))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _write(folder: Path, state: Any) -> None:
+    import orbax.checkpoint as ocp  # seconds to import, and needed only here and where one is read
+
+    try:
+        with ocp.PyTreeCheckpointer() as writer:
+            writer.save((folder / "state").absolute(), flat(state))
+    except OSError:
+        raise
+    except Exception as error:  # tensorstore tells of a full disk by ValueError, and of others by its own
+        raise OSError(None, " ".join(str(error).split())[:300]) from error
+
+
+def _read(folder: Path, target: Any) -> Any:
+    import orbax.checkpoint as ocp
+
+    like = jax.tree_util.tree_leaves_with_path(target)
+    kinds = {jax.tree_util.keystr(path): ocp.RestoreArgs(restore_type=np.ndarray) for path, _ in like}
+    try:
         with ocp.PyTreeCheckpointer() as reader:
-            values = reader.restore((folder / "state").absolute())
-        return unflat(values, target), facts
+            return unflat(reader.restore((folder / "state").absolute(), restore_args=kinds), target)
+    except Exception as error:  # whatever orbax and tensorstore say of what they cannot read
+        raise CheckpointError(f"checkpoint {folder} cannot be read: {' '.join(str(error).split())[:300]}") from error
 
 
 def flat(tree: Any) -> dict[str, np.ndarray]:
@@ -132,30 +207,10 @@ def unflat(values: dict[str, Any], target: Any) -> Any:
     return jax.tree_util.tree_map_with_path(leaf, target)
 
 
-def described(tree: Any) -> dict[str, list]:
-    """Path of every leaf -> [shape, dtype]."""
-    return {
-        jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)]
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-    }
-
-
-def digest(manifest: dict[str, Any]) -> str:
-    """The sha256 of a manifest, by which it answers for itself."""
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-def hashes(folder: Path) -> dict[str, list]:
-    """Path of every file below a folder, the manifest apart -> [sha256, bytes]."""
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path != folder / MANIFEST:
-            with path.open("rb") as file:
-                files[path.relative_to(folder).as_posix()] = [
-                    hashlib.file_digest(file, "sha256").hexdigest(),
-                    path.stat().st_size,
-                ]
-    return files
+def _keys(state: Any) -> dict[str, list]:
+    """The random keys in a state, as numbers."""
+    leaves = jax.tree_util.tree_leaves_with_path(state)
+    return {jax.tree_util.keystr(path): _plain(leaf).tolist() for path, leaf in leaves if _is_key(leaf)}
 
 
 def _is_key(leaf: Any) -> bool:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 Schedule = Literal["constant", "cosine", "inverse_sqrt"]
-COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every")
+COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "keep_last")
+COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
 RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: lanes keep their rate in it
 
 
@@ -20,7 +21,9 @@ class Train:
     `accumulate` gradients are averaged before each update. Evaluation and saving happen every so many steps and at
     the end. A lane stops before `steps` once its headline metric on validation reaches `target` (None: none does), or
     after `patience` evaluations in a row that bettered none before them (0: never); the run, once all lanes have.
-    The model that is tested, and loaded later, is the mean of the last `average` checkpoints (0: the last alone).
+    The model that is tested, and loaded later, is the mean of the last `average` checkpoints (0: the last alone). Of
+    the checkpoints the last `keep_last` stay on disk, the `keep_best` that did best on validation, where that was
+    looked at at their step, and those of each `keep_every` steps (0: none).
 
     Raises ValueError, naming the field, for what cannot work.
     """
@@ -39,6 +42,9 @@ class Train:
     patience: int = 0
     target: float | None = None
     average: int = 0
+    keep_last: int = 2
+    keep_best: int = 1
+    keep_every: int = 0
 
     def __post_init__(self):
         self._check_kinds()
@@ -47,7 +53,7 @@ class Train:
                 raise ValueError(f"train.{name}={value} must be at least 1")
         if self.steps >= 2**31:
             raise ValueError(f"train.steps={self.steps} must be at most 2³¹−1: steps are counted in 32 bits")
-        for name in ("warmup", "patience", "average"):
+        for name in COUNTS_OR_NONE:
             if (value := getattr(self, name)) < 0:
                 raise ValueError(f"train.{name}={value} must be 0 or more")
         if self.target is not None and not math.isfinite(self.target):
@@ -78,7 +84,7 @@ class Train:
 
     def _check_kinds(self) -> None:
         """Refuse values of another kind before they are compared: Python's own words would name no field."""
-        for name in (*COUNTS, "warmup", "patience", "average"):
+        for name in (*COUNTS, *COUNTS_OR_NONE):
             _whole(name, getattr(self, name), getattr(self, name))
         for name in ("weight_decay", "clip"):
             _number(name, getattr(self, name), getattr(self, name))

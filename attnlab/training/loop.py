@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,18 +13,10 @@ import numpy as np
 
 from attnlab.training.averaging import chosen, include
 from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.signals import Interrupted, collected
+from attnlab.training.state import culprits
 from attnlab.training.stopping import judge
 from attnlab.training.trainer import Trainer
-
-
-class Interrupted(Exception):
-    """A signal ended training; all was saved. `exit_code` is 128 + the signal's number."""
-
-    def __init__(self, number: int, step: int):
-        super().__init__(
-            f"stopped by {signal.Signals(number).name} at step {step}, saved; the same command goes on from there"
-        )
-        self.exit_code = 128 + number
 
 
 @dataclass
@@ -36,6 +27,7 @@ class Fitted:
     model: Any  # every lane's: the last, or the mean of the last few
     step: int  # the last one made: fewer than planned where every lane was done before
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
+    culprits: list[str | None]  # what of each lane was not finite first; None where all of it was
     seconds_per_step: float | None
     seconds: float
     compile_seconds: float
@@ -53,38 +45,44 @@ def fit(
     """Train every lane to its last step; from the newest checkpoint, if there is one.
 
     `record(rows)` keeps a row for every lane of every dispatch; `cut(step)` drops those behind the step that training
-    goes on from. Validation looks at `limit` examples. Raises Interrupted on SIGINT or SIGTERM, after saving.
+    goes on from. Validation looks at `limit` examples. A lane that diverges is told to `progress`, with the step and
+    what was not finite, and stays as it was before. Raises Interrupted on SIGINT or SIGTERM, after saving, and
+    CheckpointError where there is no room for what will be saved.
     """
     train = trainer.train
     state, step, before = _begin(trainer, checkpoints)
+    _check_room(train, checkpoints, state, step)
     cut(step)
-    watch, saved = _Watch(trainer, before), step
-    with _signals() as caught:
+    watch, saved, names = _Watch(trainer, before), step, culprits(state.model)
+    with collected() as caught:
         while step < train.steps and _learning(state) and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
+            lost = np.asarray(state.died)
             with watch.dispatch(count):
                 state, metrics = trainer.advance(state, batches, count)
             step += count
+            for line in _lost(train, state, lost, names, saved):
+                progress.note(line)
             state = include(train, state, step)
-            rows = _rows(train, step, watch.elapsed()["seconds"], metrics)
+            rows, merit = _rows(train, step, watch.elapsed()["seconds"], metrics), None
             progress.advanced(step, float(np.mean(metrics["loss"])))
             if step % train.evaluate_every == 0 or step == train.steps:
                 scores = _evaluate(trainer, state, limit, rows)
-                state = _judge(trainer, state, scores)
+                state, merit = _judge(trainer, state, scores)
                 progress.evaluated(step, _means(scores))
             record(rows)
             if step % train.save_every == 0 or step == train.steps or not _learning(state) or caught:
-                checkpoints.save(step, state, watch.elapsed())
+                checkpoints.save(step, state, watch.elapsed(), merit)
                 saved = step
                 progress.saved(step)
         if caught:
             if saved != step:
                 checkpoints.save(step, state, watch.elapsed())
             # After the last step too: examining it takes long, and the same command goes on to that.
-            raise Interrupted(caught[0], step)
+            raise Interrupted(caught[0], f"at step {step}, which is saved")
     return Fitted(
-        state, chosen(train, state, step), step, np.asarray(state.died), watch.pace(), **watch.elapsed(),
-        memory_bytes=trainer.memory_bytes,
+        state, chosen(train, state, step), step, np.asarray(state.died), _named(state, names), watch.pace(),
+        **watch.elapsed(), memory_bytes=trainer.memory_bytes,
     )  # fmt: skip
 
 
@@ -139,9 +137,33 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
 
 
 def _learning(state: Any) -> bool:
-    """Whether not every lane was done early: of those that diverged it is not asked, unless all did."""
-    done = np.asarray(state.stopped) >= 0
-    return not done.any() or bool(np.any(np.asarray(state.alive) & ~done))
+    """Whether any lane still moves."""
+    return bool(np.any(np.asarray(state.learns)))
+
+
+def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> None:
+    """Refuse a disk that will be full before the last step."""
+    ahead = [*range(step - step % train.save_every + train.save_every, train.steps, train.save_every), train.steps]
+    if step < train.steps:
+        # One more than are kept: the next is written before the last goes.
+        kept = checkpoints.keep.of(dict.fromkeys(ahead, 0.0))
+        checkpoints.check_room(state, max(1, min(len(kept) + 1, len(ahead)) - len(checkpoints.steps())))
+
+
+def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: int) -> list[str]:
+    """A line for each lane that has diverged since it was looked at `before`."""
+    found, told = np.asarray(state.died), _named(state, names)
+    good = f"the last good checkpoint is that of step {saved}" if saved else "no checkpoint was saved yet"
+    return [
+        f"seed {seed} at learning rate {rate:g} diverged in step {found[n] + 1}: {told[n]} is not finite; "
+        f"it stays as it was before, {good}"
+        for n, (seed, rate) in enumerate(train.lanes)
+        if found[n] >= 0 > before[n]
+    ]
+
+
+def _named(state: Any, names: list[str]) -> list[str | None]:
+    return [names[n] if n >= 0 else None for n in np.asarray(state.culprit)]
 
 
 def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
@@ -152,34 +174,15 @@ def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict])
     return scores
 
 
-def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> Any:
-    """The state, lanes that are done by these scores stopped."""
-    if not trainer.train.patience and trainer.train.target is None:
-        return state
-    problem = trainer.problem
-    return judge(trainer.train, state, np.array([score[problem.metric] for score in scores]), problem.higher)
+def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tuple[Any, float | None]:
+    """The state, lanes that are done by these scores stopped; the merit of all: more is better, None if none lives."""
+    problem, alive = trainer.problem, np.asarray(state.alive)
+    values = np.array([score[problem.metric] for score in scores])
+    merit = float(np.mean(values[alive]) * (1 if problem.higher else -1)) if alive.any() else None
+    if trainer.train.patience or trainer.train.target is not None:
+        state = judge(trainer.train, state, values, problem.higher)
+    return state, merit
 
 
 def _means(scores: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([score[name] for score in scores])) for name in scores[0] if "." not in name}
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM, so that a dispatch is finished and saved; a second one acts at once."""
-    caught: list[int] = []
-
-    def handle(number, frame):
-        if caught:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-        caught.append(number)
-
-    try:
-        old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread, as in a notebook's worker: signals are not ours
-        old = {}
-    try:
-        yield caught
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.training.config import Train
@@ -21,6 +20,7 @@ class State:
     """One lane: its model, its optimiser, its key and rate, the steps done.
 
     `died` and `stopped` are the steps at which it diverged and at which it was done early, −1 where it did or was not;
+    `culprit` says what was not finite first when it diverged (`culprits` names it by this number), −1 where all is;
     `best` is its best merit on validation so far, `waits` the evaluations since (`attnlab.training.stopping`), `mean`
     the average of its models so far, where one is asked for (`attnlab.training.averaging`).
     """
@@ -31,6 +31,7 @@ class State:
     rate: Float[Array, ""]
     step: Int[Array, ""]
     died: Int[Array, ""]
+    culprit: Int[Array, ""]
     stopped: Int[Array, ""]
     best: Float[Array, ""]
     waits: Int[Array, ""]
@@ -53,11 +54,11 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
     model = create(jax.random.fold_in(key, 0))
     # Each its own array: what is donated may not be shared.
     step, waits = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)
-    died, stopped = jnp.full((), -1, jnp.int32), jnp.full((), -1, jnp.int32)
+    died, culprit, stopped = (jnp.full((), -1, jnp.int32) for _ in range(3))
     best = jnp.full((), -jnp.inf, jnp.float32)
     mean = jax.tree.map(jnp.zeros_like, model) if train.average else None
     memory, key = optimiser(train).init(model), jax.random.fold_in(key, 1)
-    return State(model, memory, key, rate, step, died, stopped, best, waits, mean)
+    return State(model, memory, key, rate, step, died, culprit, stopped, best, waits, mean)
 
 
 def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:
@@ -68,20 +69,48 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     """
     key = jax.random.fold_in(state.key, state.step)
     (value, metrics), gradient = gradients(loss, train.accumulate, state.model, batch, key)
-    norm = optax.tree.norm(gradient)
+    squares = _squares(gradient)
+    norm = jnp.sqrt(jnp.sum(squares))
     direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
     scale = -state.rate * schedule(train)(state.step)
     model = jax.tree.map(lambda p, d: p + (scale * d).astype(p.dtype), state.model, direction)
-    # The norm, not each number: weights whose squares overflow give no finite product either.
-    finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(optax.tree.norm(model))
-    died = jnp.where(state.learns & ~finite, state.step, state.died)
+    # The norms, not each number: weights whose squares overflow give no finite product either.
+    weights = _squares(model)
+    finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(jnp.sum(weights))
+    dies = state.learns & ~finite
+    died = jnp.where(dies, state.step, state.died)
+    culprit = jnp.where(dies, _culprit(value, squares, weights), state.culprit)
     new, old = (model, memory), (state.model, state.optimiser)
     model, memory = jax.tree.map(lambda a, b: jnp.where(state.learns & finite, a, b), new, old)
-    return replace(state, model=model, optimiser=memory, step=state.step + 1, died=died), {
+    return replace(state, model=model, optimiser=memory, step=state.step + 1, died=died, culprit=culprit), {
         "loss": value,
         "gradient_norm": norm,
         **metrics,
     }
+
+
+def culprits(model: Any) -> list[str]:
+    """What may cease to be finite in a step of that model: the loss, the gradient of each leaf, each leaf itself."""
+    names = [
+        jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value") for path, _ in _leaves(model)
+    ]
+    return ["the loss", *(f"the gradient of {name}" for name in names), *names]
+
+
+def _culprit(value: Float[Array, ""], gradient: Float[Array, "n"], model: Float[Array, "n"]) -> Int[Array, ""]:
+    """The first of `culprits` that is not finite; where only a sum overflows, the largest in it."""
+    first = lambda squares: jnp.argmax(jnp.where(jnp.isfinite(squares), squares, jnp.inf)).astype(jnp.int32)
+    of_model = jnp.where(jnp.isfinite(jnp.sum(gradient)), len(gradient) + first(model), first(gradient))
+    return jnp.where(jnp.isfinite(value), 1 + of_model, 0).astype(jnp.int32)
+
+
+def _squares(tree: Any) -> Float[Array, "n"]:
+    """The sum of squares of each leaf."""
+    return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for _, leaf in _leaves(tree)])
+
+
+def _leaves(tree: Any) -> list[tuple[Any, Any]]:
+    return jax.tree_util.tree_leaves_with_path(tree)
 
 
 def gradients(loss: Callable, accumulate: int, model: Any, batch: dict[str, Array], key: PRNGKeyArray):

@@ -15,6 +15,7 @@ import numpy as np
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
+from attnlab.training.memory import fitting
 
 DISPATCH = 8  # steps to a dispatch: enough that its overhead vanishes, and the length of a run of equal shapes
 
@@ -47,7 +48,8 @@ class Trainer:
         seeds, rates = zip(*self.train.lanes, strict=True)
         # Not jitted as a whole: op by op, later variants find what the first one compiled.
         begin = jax.vmap(partial(lane.start, self.create, self.train))
-        return begin(jnp.asarray(seeds, jnp.uint32), jnp.asarray(rates, jnp.float32))
+        with fitting(self.train, "creating the models"):
+            return begin(jnp.asarray(seeds, jnp.uint32), jnp.asarray(rates, jnp.float32))
 
     def batches(self, step: int, stop: int) -> tuple[dict[str, np.ndarray], int]:
         """The batches [DISPATCH, lanes, B, ...] of steps from `step` up to `stop`, as far as shapes agree; how many."""
@@ -70,22 +72,24 @@ class Trainer:
     def advance(self, state: lane.State, batches: dict[str, np.ndarray], count: int):
         """`count` steps of every lane in one dispatch. Answers (state, {metric: [count, lanes]})."""
         program, placed = _advance(self.problem.loss, self.train), {}
-        if self.spread is not None:
-            state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
-            placed = {"out_shardings": (self.spread.lanes, self.spread.whole)}
-        arguments = state, batches, np.int32(count)
-        program = self._compile("train", program, arguments, donate_argnums=0, **placed)
-        self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
-        state, metrics = program(*arguments)
-        return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
+        with fitting(self.train, "training"):
+            if self.spread is not None:
+                state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
+                placed = {"out_shardings": (self.spread.lanes, self.spread.whole)}
+            arguments = state, batches, np.int32(count)
+            program = self._compile("train", program, arguments, donate_argnums=0, **placed)
+            self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
+            state, metrics = program(*arguments)
+            return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
     def evaluate(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[dict[str, float]]:
         """The metrics of every lane's model on a part of the data, answered by a decoder where one is given."""
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"answer by {decoder}", []
-        for batch in self.problem.examination(part, limit):
-            program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
-            answers.append(jax.tree.map(np.asarray, program(model, batch)))
+        with fitting(self.train, "answering"):
+            for batch in self.problem.examination(part, limit):
+                program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
+                answers.append(jax.tree.map(np.asarray, program(model, batch)))
         lanes = range(len(self.train.lanes))
         return [
             self.problem.score(part, [jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers], limit)

@@ -1,6 +1,8 @@
 import gzip
 import hashlib
 import io
+import os
+from pathlib import Path
 
 import pytest
 
@@ -203,3 +205,50 @@ def test_bad_utf8_names_path_and_byte():
     with pytest.raises(DataError, match=r"words\.txt is not UTF-8: byte 3 is 0xff"):
         files.text(b"abc\xffdef", "words.txt")
     assert files.text("añb".encode(), "words.txt") == "añb"
+
+
+def test_utf16_is_not_taken_for_utf8():
+    with pytest.raises(DataError, match=r"^words\.txt is no text: byte 1 is 0x00; UTF-8 is read, not UTF-16$"):
+        files.text("abc".encode("utf-16-le"), "words.txt")
+
+
+def test_a_home_that_nobody_has():
+    with pytest.raises(DataError, match=r"^~nobody-of-that-name/words.txt cannot be read: "):
+        files.own("~nobody-of-that-name/words.txt")
+
+
+def bomb(size: int) -> bytes:
+    """Gzipped zeros: many times the same packed block, as a file may hold."""
+    block = gzip.compress(b"\0" * (1 << 20))
+    return block * (size >> 20)
+
+
+def test_a_packed_file_of_ones_own_unpacks_to_no_more_than_there_is_room_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST", 1 << 22)
+    path = tmp_path / "corpus.gz"
+    path.write_bytes(bomb(1 << 23))
+    with pytest.raises(DataError, match=r"corpus\.gz unpacks to more than 4,194,304 bytes"):
+        files.contents(path, unpack=True)
+    path.write_bytes(bomb(1 << 22))
+    assert len(files.contents(path, unpack=True)) == 1 << 22
+    assert files.unpacked(path.read_bytes(), "corpus.gz") == b"\0" * (1 << 22)
+    # What is not packed is as large as it is.
+    path.write_bytes(b"x" * (1 << 23))
+    assert len(files.contents(path, unpack=False)) == 1 << 23
+
+
+def test_room_is_bounded_by_size_and_by_ratio():
+    assert files.room(1) == files.FREE
+    assert files.room(100_000) == files.RATIO * 100_000
+    assert files.room(10**8) == files.MOST
+    assert files.room(10**9) == 10**9, "nothing may be packed in it"
+
+
+def test_a_pipe_and_a_device_are_no_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        for unpack in (False, True):
+            with pytest.raises(DataError, match="it is a pipe or a device"):
+                files.contents(path, unpack)
+    with pytest.raises(DataError, match="Is a directory"):
+        files.contents(tmp_path, unpack=False)

@@ -25,6 +25,17 @@ def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, *
     return home
 
 
+def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
+    """Give a folder another `experiment.json`, as whose its other files are sealed anew."""
+    kept = {name: found for name in ("result", "maps") if (found := run.read(name)) is not None}
+    rows = run.metrics()
+    run.write("experiment", experiment)
+    for name, found in kept.items():
+        run.write(name, found)
+    run.file("metrics").unlink()
+    run.append_metrics(rows)
+
+
 def write_run(
     path: Path,
     variant: str,
@@ -44,13 +55,14 @@ def write_run(
     rates: tuple[float, ...] = (),
     costs: float = 1.0,
     examples: int = 3,
+    published: float | None = None,
 ) -> RunFolder:
     """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `died` diverge.
 
     Of several `rates` the first is the chosen one, and others are worse; what it costs is `costs` times the usual.
     """
     run, random = RunFolder(path), np.random.default_rng(salt)
-    planned = {} if order is None else {"order": order, "margin": margin}
+    planned = ({} if order is None else {"order": order, "margin": margin}) | {"published": published}
     run.write("experiment", experiment(variant, seeds, steps, quick, question) | planned)
     run.write("environment", ENVIRONMENT)
     run.append_metrics(_rows(random, mean, offset, seeds, steps if finished else steps // 4, died))

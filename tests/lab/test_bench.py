@@ -51,6 +51,7 @@ def test_all_mechanisms_under_both_masks_and_the_record_alone_on_standard_output
     [
         (["sofmax"], "mechanism='sofmax' is not known; nearest: 'softmax'"),
         (["--lengths", "8,x"], "--lengths 'x' must be a whole number, at least 1"),
+        (["--width", "9" * 5000], "--width '99999"),
         (["--repeat", "0"], "--repeat '0' must be a whole number, at least 1"),
         (["--causal", "--full"], "argument --full: not allowed with argument --causal"),
         (["--plot", "."], "--plot . is a folder; name a file"),

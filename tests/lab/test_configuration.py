@@ -1,5 +1,4 @@
 import json
-import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,6 @@ def again(config):
         {"model.mechanism": "linear", "model.mechanism.block": 7},
         {"model.window": (3, 0), "model.tied": True, "model.hidden": 9},
         {"train.seeds": (4, 5), "train.learning_rate": (1e-3, 1e-4)},
-        {"model.dropout": math.inf},
         {"task.languages": ()},
     ],
 )

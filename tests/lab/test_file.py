@@ -6,12 +6,15 @@ import pytest
 from attnlab.data.files import DataError
 from attnlab.lab.file import experiments, load_study
 
-WORKS = '''"""Which is better?
+STUDY = 'study = Study(Experiment(Reverse(), Transformer()), over("train.steps", few=1, many=2), "which?")'
+WORKS = f'''"""Which is better?
 
     attnlab run this.py
 """
 from attnlab.lab.study import Experiment, Study, over
-study = Study(Experiment(None, None), over("train.steps", few=1, many=2), "which?")
+from attnlab.models import Transformer
+from attnlab.tasks import Reverse
+{STUDY}
 '''
 
 
@@ -35,7 +38,7 @@ def test_a_study_keeps_its_own_name(write):
 
 
 def test_an_experiment_alone(write):
-    study = load_study(write("from attnlab.lab.study import Experiment\nexperiment = Experiment(None, None)", "one.py"))
+    study = load_study(write(WORKS.replace(STUDY, "experiment = Experiment(Reverse(), Transformer())"), "one.py"))
     assert (study.name, list(study.variants())) == ("one", ["base"])
 
 
@@ -47,7 +50,9 @@ from attnlab.lab.study import Experiment, Study
 @dataclass(frozen=True)
 class Mine:
     width: int = 3
-study = Study(Experiment(None, Mine()))
+    def load(self): ...
+    def create(self, key, shape): ...
+study = Study(Experiment(Mine(), Mine()))
 """
     from attnlab.lab.overrides import apply
 
@@ -75,10 +80,16 @@ def test_nothing_is_left_beside_it(write, tmp_path):
         ("import sys\nsys.exit(3)", "dates.py:2: SystemExit: 3"),
         (
             WORKS.replace("train.steps", "train.step"),
-            "dates.py:6: train.step: Train has no field 'step'; nearest",
+            "dates.py:8: train.step: Train has no field 'step'; nearest",
         ),
-        (WORKS.replace("few=1", "few=-1"), "dates.py:6: train.steps=-1 must be at least 1"),
-        (WORKS.replace("None, None", "None, None, trian=1"), "dates.py:6: TypeError: "),
+        (WORKS.replace("few=1", "few=-1"), "dates.py:8: train.steps=-1 must be at least 1"),
+        (WORKS.replace("Transformer())", "Transformer(), trian=1)"), "dates.py:8: TypeError: "),
+        (WORKS.replace("Reverse()", "None"), "dates.py: task=None must be a task, such as attnlab.TASKS holds"),
+        (WORKS.replace("Transformer()", "Transformer"), "dates.py: model=<class "),
+        (
+            WORKS.replace('"which?"', 'published={"fiw": 0.5}'),
+            "dates.py: published: no variant 'fiw'; nearest: 'few'",
+        ),
         ("\0", "dates.py: source code string cannot contain null bytes"),
     ],
 )

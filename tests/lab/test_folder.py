@@ -88,7 +88,7 @@ def test_truncating_drops_what_a_resumed_run_writes_again(folder):
 def test_a_broken_line_before_the_last_is_named(folder, broken):
     folder.append_metrics([row(1), row(2)])
     lines = folder.file("metrics").read_bytes().splitlines()
-    folder.file("metrics").write_bytes(b"\n".join([lines[0], broken, lines[1]]))
+    folder.file("metrics").write_bytes(b"\n".join([lines[0], broken, lines[1], b""]))
     with pytest.raises(FolderError, match=r"^[^\n]*metrics\.jsonl, line 2: [^\n]+$") as caught:
         folder.metrics()
     assert caught.value.exit_code == 4
@@ -98,6 +98,7 @@ def test_a_broken_line_before_the_last_is_named(folder, broken):
     ("content", "complaint"),
     [
         ("", "not JSON"),
+        (json.dumps(RESULT), "does not begin with its sha256"),
         ('{"metrics": ', "not JSON"),
         ('{"metrics": NaN}', "NaN"),
         ("[1]", "object"),
@@ -111,6 +112,61 @@ def test_a_broken_file_is_named(folder, content, complaint):
     folder.file("result").write_text(content)
     with pytest.raises(FolderError, match=rf"^[^\n]*result\.json: [^\n]*{complaint}"):
         folder.read("result")
+
+
+@pytest.mark.parametrize("name", ["experiment", "environment", "result", "maps"])
+def test_every_flipped_bit_is_found_and_the_file_named(folder, name):
+    folder.write("experiment", EXPERIMENT)
+    folder.write(name, {"experiment": EXPERIMENT, "environment": {"jax": "0"}, "result": RESULT, "maps": MAPS}[name])
+    whole = folder.file(name).read_bytes()
+    for at in range(len(whole) - 1):  # its line end says nothing
+        folder.file(name).write_bytes(flipped(whole, at))
+        with pytest.raises(FolderError, match=rf"{name}\.json: "):
+            folder.read(name)
+
+
+def test_every_flipped_bit_of_the_metrics_is_found_and_the_file_named(folder):
+    folder.append_metrics([row(1, note="é"), row(2)])
+    whole = folder.file("metrics").read_bytes()
+    for at in range(len(whole)):
+        folder.file("metrics").write_bytes(flipped(whole, at))
+        with pytest.raises(FolderError, match=r"metrics\.jsonl, line \d: "):
+            folder.metrics()
+
+
+def flipped(content, at):
+    return content[:at] + bytes([content[at] ^ (1 << at % 8)]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize("name", ["result", "maps", "metrics"])
+def test_a_file_of_another_run_is_refused(folder, tmp_path, name):
+    other = RunFolder(tmp_path / "dates" / "linear")
+    for run, variant in ((folder, "softmax"), (other, "linear")):
+        run.write("experiment", EXPERIMENT | {"variant": variant})
+        run.write("result", RESULT)
+        run.write("maps", MAPS)
+        run.append_metrics([row(1)])
+    folder.file(name).write_bytes(other.file(name).read_bytes())
+    with pytest.raises(FolderError, match="another run's"):
+        folder.metrics() if name == "metrics" else folder.read(name)
+
+
+def test_a_row_that_is_lost_is_found(folder):
+    folder.append_metrics([row(1), row(2), row(3)])
+    lines = folder.file("metrics").read_bytes().splitlines(keepends=True)
+    folder.file("metrics").write_bytes(lines[0] + lines[2])
+    with pytest.raises(FolderError, match=r"metrics\.jsonl, line 2: it was altered, or rows before it were"):
+        folder.metrics()
+    folder.file("metrics").write_bytes(lines[0] + lines[1])
+    with pytest.raises(FolderError, match="the rows up to step 3, where a checkpoint was saved, are lost"):
+        folder.truncate_metrics(3)
+
+
+def test_many_rows_are_added_to_without_reading_them_all(folder):
+    folder.append_metrics([row(1, note="x" * 100_000), row(2, note="y" * 200_000)])
+    folder.append_metrics([row(3)])
+    folder.append_metrics([row(4)])
+    assert [line["step"] for line in folder.metrics()] == [1, 2, 3, 4]
 
 
 def test_a_row_s_numbers_are_numbers(folder):

@@ -1,8 +1,14 @@
+import errno
+import fcntl
+import os
+import re
+import socket
 import subprocess
 import sys
 
 import pytest
 
+from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError, locked
 
 HOLD = """
@@ -20,17 +26,44 @@ def test_a_folder_that_another_process_holds_is_refused_naming_it(tmp_path):
         [sys.executable, "-c", HOLD, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(LockedError, match=f"held by process {other.pid}") as refused, locked(tmp_path):
+        words = f"held by process {other.pid} on {socket.gethostname()}, started 20"
+        with pytest.raises(LockedError, match=re.escape(words)) as refused, locked(tmp_path):
             pass
         assert refused.value.exit_code == 2
         other.kill()
         other.wait()
-    # A killed process holds nothing.
-    with locked(tmp_path):
-        pass
+    # A killed process holds nothing, and the next one says from whom it takes over.
+    for said in ([f"{tmp_path}: taking over from process {other.pid} on {socket.gethostname()}"], []):
+        notes = []
+        with locked(tmp_path, notes.append):
+            pass
+        assert [note.split(", started")[0] for note in notes] == said
 
 
-def test_a_lock_is_let_go(tmp_path):
+def test_a_lock_is_let_go_and_its_file_is_empty_then(tmp_path):
     for _ in range(2):
         with locked(tmp_path):
-            pass
+            assert str(os.getpid()) in (tmp_path / "lock").read_text()
+        assert (tmp_path / "lock").read_text() == ""
+    with pytest.raises(ArithmeticError), locked(tmp_path):
+        raise ArithmeticError
+    assert (tmp_path / "lock").read_text() == ""
+
+
+def test_what_a_crash_left_in_it_does_no_harm(tmp_path):
+    (tmp_path / "lock").write_bytes(b"\xff\x00\x1b[2J" + b"x" * 5000)
+    notes = []
+    with locked(tmp_path, notes.append):
+        pass
+    assert len(notes[0]) < 400
+    assert notes[0].isprintable()
+
+
+def test_a_disk_that_knows_no_locks_is_named(tmp_path, monkeypatch):
+    def refuse(*given):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    words = "lock: cannot be locked: No locks available; choose another --out"
+    with pytest.raises(FolderError, match=words), locked(tmp_path):
+        pass

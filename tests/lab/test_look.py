@@ -31,7 +31,7 @@ def trained(monkeypatch):
 
     def trained(run):
         for room in ("look", "translate"):
-            monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder: run)
+            monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder, step: run)
 
     trained(TRANSFORMER)
     return trained

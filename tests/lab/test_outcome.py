@@ -2,7 +2,7 @@ import pytest
 
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.outcome import is_planned, outcomes
-from tests.lab.synthetic import write_run, write_study
+from tests.lab.synthetic import rewrite, write_run, write_study
 
 
 def change(folder, **fields):
@@ -86,7 +86,7 @@ def test_lanes_and_steps_are_read_from_the_configuration(tmp_path):
     assert (outcome.lanes(), outcome.last_step(), outcome.planned_steps()) == (3, 100, 400)
     found = run.read("experiment") or {}
     found["experiment"]["train"] = {"seeds": 4, "learning_rate": [0.1, 0.2]}
-    run.write("experiment", found)
+    rewrite(run, found)
     (outcome,) = outcomes(tmp_path)
     assert (outcome.lanes(), outcome.planned_steps()) == (8, None)
 
@@ -101,14 +101,23 @@ def test_what_is_no_number_is_none(tmp_path):
 
 def test_troubles_name_the_file_below_the_study(tmp_path):
     run = write_run(tmp_path / "a", "a", steps=40)
-    run.file("experiment").unlink()
     change(run.path, seeds=["0"])
     (outcome,) = outcomes(tmp_path)
     assert outcome.result is None
-    assert outcome.troubles == (
-        "a/experiment.json: is missing",
-        "a/result.json: the field 'seeds' must list whole numbers",
-    )
+    assert outcome.troubles == ("a/result.json: the field 'seeds' must list whole numbers",)
+    # Without it nothing says whose the others are.
+    run.file("experiment").unlink()
+    (outcome,) = outcomes(tmp_path)
+    assert (outcome.result, outcome.rows) == (None, [])
+    assert outcome.troubles == ("a/experiment.json: is missing",)
+
+
+def test_rows_that_are_lost_are_told(tmp_path):
+    run = write_run(tmp_path / "a", "a", steps=40)
+    run.truncate_metrics(run.metrics()[0]["step"])
+    (outcome,) = outcomes(tmp_path)
+    (trouble,) = outcome.troubles
+    assert trouble.startswith("a/metrics.jsonl: rows are lost: the last is of step ")
 
 
 def test_a_folder_without_runs(tmp_path):

@@ -1,3 +1,4 @@
+import math
 import re
 from dataclasses import replace
 
@@ -68,6 +69,26 @@ def test_what_cannot_work_is_refused_when_built(toy):
         Variation({})
     with pytest.raises(ValueError, match="cannot name a folder"):
         Variation({"../up": {"model.width": 8}})
+    with pytest.raises(ValueError, match=r"^vary: 'a' must be a dict of fields with their values, not 3$"):
+        Variation({"a": 3})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("vary", {"a": 1}, "vary={'a': 1} must be a Variation"),
+        ("question", 3, "question=3 must be text"),
+        ("name", 3, "name=3 must be text"),
+        ("margin", "0.1", "margin='0.1' must be a number, or none"),
+        ("quick", 2, "quick=2 must be a dict: fields with their values"),
+        ("published", {1: 2}, "published={1: 2} must be a dict: variants with their numbers"),
+        ("published", {"a": "0.5"}, "published: a='0.5' must be a finite number"),
+        ("published", {"a": math.nan}, "published: a=nan must be a finite number"),
+    ],
+)
+def test_a_study_checks_the_kind_of_every_field(toy, field, value, words):
+    with pytest.raises(ValueError, match="^" + re.escape(words)):
+        Study(toy.base, **{field: value})
 
 
 def test_an_experiment_trains_by_default(toy):
@@ -82,6 +103,10 @@ def test_an_experiment_trains_by_default(toy):
         ({"cross": 3}, "model.cross=3 must be a Mechanism, set field by field, or none"),
         ({"window": (1, 2, 3)}, "model.window=(1, 2, 3) must be 2 whole numbers with a comma between"),
         ({"tied": 1}, "model.tied=1 must be true or false"),
+        ({"window": (2**32, 0)}, "model.window=(4294967296, 0) must be less than 2³² in size"),
+        ({"dropout": math.nan}, "model.dropout=nan must be a finite number that float32 holds"),
+        ({"dropout": -math.inf}, "model.dropout=-inf must be a finite number that float32 holds"),
+        ({"dropout": 1e39}, "model.dropout=1e+39 must be a finite number that float32 holds"),
     ],
 )
 def test_an_experiment_checks_the_kind_of_every_field(toy, changes, words):

@@ -88,10 +88,10 @@ def test_nothing_to_show(tmp_path):
 
 
 def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_path):
-    write_study(tmp_path, {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}, steps=40)
-    assert "published" not in table_of(outcomes(tmp_path))[0]
-    run = RunFolder(tmp_path / "softmax")
-    run.write("experiment", {**(run.read("experiment") or {}), "published": 0.987})
+    variants = {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}
+    assert "published" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]
+    variants["softmax"]["published"] = 0.987
+    write_study(tmp_path, variants, steps=40)
     heads, (softmax, linear) = table_of(outcomes(tmp_path))
     assert heads[:4] == ["exact match", "verdict", "published", "loss"]
     assert (softmax[2].text, softmax[2].exact) == ("98.7%", "0.987")

@@ -16,6 +16,7 @@ from attnlab.lab.study import Study, Variation, change
 from attnlab.lab.workers import WorkerError, _shares
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
+from attnlab.training.signals import Interrupted
 from tests.small import EXPERIMENT
 
 # Compiled in next to no time.
@@ -63,7 +64,7 @@ def test_workers_leave_what_one_process_leaves(tmp_path):
 def test_a_worker_that_fails_is_told_and_the_others_end(tmp_path, monkeypatch):
     # The lock of "b" is no file: whoever comes to it cannot go on.
     (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
-    monkeypatch.setattr("attnlab.lab.runs.free", lambda plans: None)
+    monkeypatch.setattr("attnlab.lab.runs.free", lambda plans, note: None)
     with pytest.raises(WorkerError, match=r"b/lock: Is a directory") as failed:
         run(STUDY, tmp_path, workers=2)
     assert failed.value.exit_code == 4
@@ -82,7 +83,7 @@ def test_a_signal_reaches_the_workers_which_save(tmp_path):
 
     thread = threading.Thread(target=stop, daemon=True)
     thread.start()
-    with pytest.raises(WorkerError, match=r"stopped by SIGTERM at step [0-9]+, saved") as stopped:
+    with pytest.raises(Interrupted, match=r"stopped by SIGTERM .*at step [0-9]+, which is saved") as stopped:
         run(study, tmp_path, workers=2)
     assert stopped.value.exit_code == 143
     for variant in "ab":

@@ -3,12 +3,13 @@
 import os
 import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jax
 import numpy as np
 import pytest
 
-from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from attnlab.training.loop import Interrupted, fit
 from attnlab.training.trainer import Trainer
 from tests.small import MODEL, TASK, TRAIN
@@ -19,7 +20,7 @@ class Listener:
     """Progress that remembers, and stops training at a step by a signal."""
 
     def __init__(self, stop=None):
-        self.stop, self.evaluations, self.saves = stop, [], []
+        self.stop, self.evaluations, self.saves, self.notes = stop, [], [], []
 
     def advanced(self, step, loss):
         if self.stop and step >= self.stop:
@@ -30,6 +31,9 @@ class Listener:
 
     def saved(self, step):
         self.saves.append(step)
+
+    def note(self, text):
+        self.notes.append(text)
 
 
 def train(folder, rows, progress=None, config=TRAIN, model=Bigram()):
@@ -102,7 +106,7 @@ def test_a_second_signal_acts_at_once(tmp_path, number, leaving):
 
 
 def test_a_signal_in_the_last_dispatch_is_heeded_once_all_is_saved(tmp_path):
-    with pytest.raises(Interrupted, match="at step 12, saved"):
+    with pytest.raises(Interrupted, match="stopped by SIGTERM at step 12, which is saved"):
         train(tmp_path, [], Listener(stop=TRAIN.steps))
     assert Checkpoints(tmp_path).steps()[-1] == TRAIN.steps
     assert train(tmp_path, []).seconds_per_step is None
@@ -113,9 +117,45 @@ def test_the_seconds_of_a_step_hold_no_compilation(tmp_path):
     assert 0 < fitted.seconds_per_step < fitted.compile_seconds / 4
 
 
-def test_a_rate_that_diverges_stops_alone(tmp_path):
-    rows = []
-    fitted = train(tmp_path, rows, config=replace(TRAIN, learning_rate=(1e-3, 1e38), warmup=0, clip=0.0))
+def test_a_rate_that_diverges_stops_alone_and_is_named(tmp_path):
+    rows, listener = [], Listener()
+    fitted = train(tmp_path, rows, listener, replace(TRAIN, learning_rate=(1e-3, 1e38), warmup=0, clip=0.0))
     assert (fitted.died[0::2] == -1).all()
     assert (fitted.died[1::2] >= 0).all()
     assert all(np.isfinite(row["loss"]) for row in rows if row["learning_rate"] == 1e-3)
+    assert fitted.culprits[0::2] == [None, None]
+    assert len(listener.notes) == 2
+    for seed, line in enumerate(listener.notes):
+        what = fitted.culprits[2 * seed + 1]
+        assert line.startswith(f"seed {seed} at learning rate 1e+38 diverged in step ")
+        assert f"{what} is not finite" in line
+        assert line.endswith("no checkpoint was saved yet")
+
+
+def test_where_nothing_learns_any_more_training_ends(tmp_path):
+    rows = []
+    config = replace(TRAIN, steps=40, learning_rate=1e38, warmup=0, clip=0.0, evaluate_every=100, save_every=100)
+    fitted = train(tmp_path, rows, config=config)
+    assert fitted.step < 40
+    assert Checkpoints(tmp_path).steps() == [fitted.step]
+    assert (train(tmp_path, rows, config=config).died >= 0).all()
+
+
+def test_the_best_on_validation_is_kept_and_known_again(tmp_path):
+    config = replace(TRAIN, evaluate_every=2, save_every=2)
+    problem = TASK.load()
+    trainer = Trainer(lambda key: Bigram().create(key, problem.shape), problem, config)
+    scores = iter([0.1, 0.9, 0.3, 0.5, 0.2, 0.4])
+    trainer.evaluate = lambda *given: [{problem.metric: next(scores)}] * 2
+    fit(trainer, Checkpoints(tmp_path, Keep(last=1)), lambda rows: None, lambda step: None, Listener())
+    assert Checkpoints(tmp_path).steps() == [4, 12]
+    assert Checkpoints(tmp_path).best() == 4
+
+
+def test_a_disk_that_will_be_full_is_refused_before_the_first_step(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10_000))
+    with pytest.raises(
+        CheckpointError, match=r"2 checkpoints of this run need 0\.\d MB, and its disk has 0\.0 MB free"
+    ):
+        train(tmp_path, [])
+    assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ import pytest
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.optimiser import schedule
+from attnlab.training.state import culprits
 
 TRAIN = Train(steps=20, warmup=0, schedule="constant", clip=0.0, seeds=1)
 
@@ -63,6 +64,7 @@ def test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on(bad):
     spoiled, _ = run(good, {**both, "y": both["y"].at[1, 0].set(bad)})
     later, _ = run(spoiled, both)
     np.testing.assert_array_equal(later.died, [-1, 1])
+    assert [culprits(good.model)[n] if n >= 0 else None for n in later.culprit] == [None, "the loss"]
     np.testing.assert_array_equal(later.model["w"][1], good.model["w"][1])
     assert np.abs(later.model["w"][0] - spoiled.model["w"][0]).max() > 0
     np.testing.assert_array_equal(jax.tree.leaves(later.optimiser)[0][1], jax.tree.leaves(good.optimiser)[0][1])
@@ -104,4 +106,25 @@ def test_a_lane_whose_model_overflows_in_its_last_step_has_diverged():
     assert np.isfinite(metrics["loss"])
     assert np.isfinite(metrics["gradient_norm"])
     assert int(after.died) == 0
+    assert culprits(before.model)[int(after.culprit)] == "w"
     np.testing.assert_array_equal(after.model["w"], before.model["w"])
+
+
+@jax.custom_vjp
+def poisoned(x, harm):
+    return x
+
+
+poisoned.defvjp(lambda x, harm: (x, harm), lambda harm, g: (g + harm, jnp.zeros_like(harm)))
+
+
+@pytest.mark.parametrize("harm", [np.nan, np.inf, 3e38])
+@pytest.mark.parametrize("leaf", ["a", "b"])
+def test_the_leaf_whose_gradient_is_not_finite_is_named(leaf, harm):
+    model = {"a": jnp.ones((2,)), "b": jnp.ones((3,))}
+    whole = lambda model, batch, key: (sum(jnp.sum(poisoned(x, batch[name])) for name, x in model.items()), {})
+    before = lane.start(lambda key: model, TRAIN, jnp.uint32(0), jnp.float32(0.1))
+    after, metrics = lane.step(whole, TRAIN, before, {name: jnp.float32(harm if name == leaf else 0) for name in model})
+    assert np.isfinite(metrics["loss"])
+    assert culprits(model)[int(after.culprit)] == f"the gradient of {leaf}"
+    np.testing.assert_array_equal(after.model[leaf], model[leaf])

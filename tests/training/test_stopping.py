@@ -19,7 +19,7 @@ def lanes(count, step=10):
     full = lambda value, dtype: jnp.full((count,), value, dtype)
     return State(
         None, None, None, full(0.1, "float32"), full(step, "int32"), full(-1, "int32"),
-        full(-1, "int32"), full(-jnp.inf, "float32"), full(0, "int32"),
+        full(-1, "int32"), full(-1, "int32"), full(-jnp.inf, "float32"), full(0, "int32"),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from attnlab.analysis.roofline import Machine
 from attnlab.lab.bench.calls import BOTH, FORWARD
 from attnlab.lab.bench.measuring import Measured, growths
 from attnlab.lab.quantity import NONE, duration, large
+from attnlab.lab.terminal import plain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -136,15 +137,15 @@ def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
     from rich.text import Text
 
     settings: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
-    table = Table(title=Text(title), padding=(0, 1, 0, 0), **settings)
+    table = Table(title=Text(plain(title)), padding=(0, 1, 0, 0), **settings)
     for n, head in enumerate(heads):
         table.add_column(Text(head), justify="left" if n < words else "right", no_wrap=True)
     return table
 
 
 def fill(table: Table, cells: Sequence[str]) -> None:
-    """A row of words and numbers, as they are."""
+    """A row of words and numbers."""
     from rich.text import Text
 
     # Text, not str: rich would take square brackets for its own markup.
-    table.add_row(*map(Text, cells))
+    table.add_row(*(Text(plain(cell)) for cell in cells))

@@ -12,6 +12,7 @@ from attnlab.lab.report import looking, sections
 from attnlab.lab.report.layout import document
 from attnlab.lab.report.lens import SCRIPT
 from attnlab.lab.report.markup import Markup, tag
+from attnlab.lab.terminal import plain
 
 # The frame grows to what is in it; without scripts it scrolls.
 FIT = (
@@ -73,4 +74,4 @@ def _inline(folder: Path, part: Markup | None, text: str) -> Inline:
 def _words(part: Markup) -> str:
     """What is said in paragraphs and items, a line each."""
     said = re.findall(r"<(p|li)\b[^>]*>(.*?)</\1>", part, re.DOTALL)
-    return "\n".join(html.unescape(re.sub(r"<[^>]+>", "", inner)).strip() for _, inner in said)
+    return "\n".join(plain(html.unescape(re.sub(r"<[^>]+>", "", inner)).strip()) for _, inner in said)

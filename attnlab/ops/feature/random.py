@@ -30,6 +30,8 @@ class Favor(Feature):
     def __post_init__(self):
         if self.m < 1:
             raise ValueError(f"m={self.m} must be at least 1")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 
     def dim(self, K):
         """2m."""

@@ -14,7 +14,7 @@ from attnlab.lab.outcome import outcomes
 from attnlab.lab.report import report
 from attnlab.lab.report.lens import SCRIPT
 from attnlab.lab.report.page import page
-from tests.lab.synthetic import write_run, write_study
+from tests.lab.synthetic import rewrite, write_run, write_study
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&amp;{}${7*7}</style></title>"
 
@@ -127,15 +127,11 @@ def test_hostile_names_stay_text(tmp_path):
     for name in names:
         write_run(tmp_path / name, name, question=HOSTILE, groups=(HOSTILE,), steps=100)
     run = RunFolder(tmp_path / names[0])
-    for file in ("experiment", "environment", "result"):
-        found = run.read(file) or {}
-        run.write(file, {**found, "fingerprint": HOSTILE, "command": HOSTILE, HOSTILE: HOSTILE})
-    found = run.read("experiment") or {}
-    run.write(
-        "experiment",
-        {**found, "experiment": {HOSTILE: HOSTILE, "train": [HOSTILE], "model": {"registry": []}}},
-    )
-    result = run.read("result") or {}
+    more = {"fingerprint": HOSTILE, "command": HOSTILE, HOSTILE: HOSTILE}
+    odd = {HOSTILE: HOSTILE, "train": [HOSTILE], "model": {"registry": []}}
+    rewrite(run, {**(run.read("experiment") or {}), **more, "experiment": odd})
+    run.write("environment", {**(run.read("environment") or {}), **more})
+    result = {**(run.read("result") or {}), **more}
     result["metrics"][HOSTILE] = result["metrics"]["exact_match"]
     result["diverged"] = [{"seed": HOSTILE, "learning_rate": HOSTILE, "step": HOSTILE}, HOSTILE]
     run.write("result", result)
@@ -204,15 +200,19 @@ def test_numbers_that_are_not_finite_are_shown_as_failed(study):
     [
         ("result.json", "{", "linear/result.json: not JSON"),
         ("result.json", '{"metrics": {}}', "linear/result.json: the field 'seeds' is missing"),
+        ("maps.json", '{"examples": []}', "linear/maps.json: it does not begin with its sha256"),
         ("experiment.json", "[]", "linear/experiment.json: a JSON object was expected"),
         ("metrics.jsonl", "x\n{}", "linear/metrics.jsonl, line 1: not JSON"),
-        ("maps.json", '{"source": [], "target": [], "layers": [1]}', "linear/maps.json: layers"),
-        ("maps.json", '{"examples": 3}', "linear/maps.json: examples must be a list"),
-        ("maps.json", '{"source": ["a"], "target": [], "layers": [[[[1, 2]]]]}', "linear/maps.json: layers"),
+        ("maps.json", {"source": [], "target": [], "layers": [1]}, "linear/maps.json: layers"),
+        ("maps.json", {"examples": 3}, "linear/maps.json: examples must be a list"),
+        ("maps.json", {"source": ["a"], "target": [], "layers": [[[[1, 2]]]]}, "linear/maps.json: layers"),
     ],
 )
 def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, complaint):
-    (study / "linear" / file).write_text(content)
+    if isinstance(content, str):
+        (study / "linear" / file).write_text(content)
+    else:
+        RunFolder(study / "linear").write("maps", content)
     shown = read(study)
     assert complaint in shown.text
     assert str(study) not in shown.text

@@ -1,0 +1,124 @@
+"""What a checkpoint's folder holds, written down beside it and verified before anything of it is used.
+
+orbax restores a flipped bit, another dtype or another shape without a word; the manifest has the sha256 and the size of
+every file, and the shape and dtype of every leaf.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from attnlab.training.seal import broken, seal
+
+MANIFEST = "manifest.json"
+FIELDS = {"step", "merit", "identity", "keys", "facts", "leaves", "files"}
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be used or written, in one line that names it."""
+
+    exit_code = 4
+
+
+def write(folder: Path, manifest: dict[str, Any]) -> None:
+    """Seal the folder: every file in it is described and on the disk, not in a buffer, when this ends."""
+    content = json.dumps({**manifest, "files": hashes(folder, settle=True)}, indent=1).encode()
+    with (folder / MANIFEST).open("wb") as file:
+        file.write(seal(content))
+        file.flush()
+        os.fsync(file.fileno())
+    for path in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
+        settle_folder(path)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder, alone. Raises CheckpointError where it cannot be read or was altered."""
+    path = folder / MANIFEST
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError("it is a pipe or a device")
+        content = path.read_bytes()
+        if wrong := broken(content):
+            raise ValueError(wrong)
+        found = json.loads(content)
+        if not isinstance(found, dict):
+            raise ValueError("it is no JSON object")
+        if missing := FIELDS - found.keys():
+            raise ValueError(f"it has no {min(missing)!r}")
+        if odd := [name for name in ("identity", "facts", "leaves", "files") if not isinstance(found[name], dict)]:
+            raise ValueError(f"its {odd[0]!r} is no JSON object")
+        if not isinstance(found["merit"], int | float | None):
+            raise ValueError("its 'merit' is no number")
+    except (OSError, ValueError, RecursionError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise CheckpointError(f"checkpoint {path} cannot be read: {said}") from error
+    return found
+
+
+def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> dict[str, Any]:
+    """The manifest of a folder that holds what it says, made at that step, by that run, of a tree like `target`.
+
+    Raises CheckpointError naming the first file or leaf that differs.
+    """
+    manifest = read(folder)
+    if manifest["step"] != step:
+        raise CheckpointError(f"checkpoint {folder} is that of step {manifest['step']}, in the place of step {step}")
+    for name, value in identity.items():
+        if manifest["identity"].get(name, value) != value:
+            raise CheckpointError(f"checkpoint {folder} is of another run: its {name} differs")
+    wanted, found = manifest["files"], hashes(folder)
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            what = "is missing" if name not in found else "was not saved" if name not in wanted else "was altered"
+            raise CheckpointError(f"checkpoint file {folder / name} {what}")
+    leaves, like = manifest["leaves"], described(target)
+    if differing := sorted(name for name in leaves.keys() | like.keys() if leaves.get(name) != like.get(name)):
+        raise CheckpointError(f"checkpoint {folder} holds another state: {differing[0]} differs")
+    return manifest
+
+
+def described(tree: Any) -> dict[str, list]:
+    """Path of every leaf -> [shape, dtype]."""
+    return {
+        jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)]
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def hashes(folder: Path, settle: bool = False) -> dict[str, list]:
+    """Path of every file below a folder, the manifest apart -> [sha256, bytes]; settled on the disk where asked.
+
+    Raises CheckpointError naming what cannot be read.
+    """
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path == folder / MANIFEST or (path.is_dir() and not path.is_symlink()):
+            continue
+        if path.is_symlink() or not path.is_file():
+            raise CheckpointError(f"checkpoint file {path} is no plain file")
+        try:
+            with path.open("rb") as file:
+                files[path.relative_to(folder).as_posix()] = [
+                    hashlib.file_digest(file, "sha256").hexdigest(),
+                    os.fstat(file.fileno()).st_size,
+                ]
+                if settle:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise CheckpointError(f"checkpoint file {path} cannot be read: {error.strerror}") from error
+    return files
+
+
+def settle_folder(path: Path) -> None:
+    """Leave the names in a folder on the disk. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

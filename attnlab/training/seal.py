@@ -1,0 +1,76 @@
+"""JSON that answers for itself: a flipped bit, a changed digit, a lost row or another run's file is found on reading.
+
+The first field of a sealed object is the sha256 of its owner and of its bytes, with zeros in the place of the digest.
+The last field of a sealed row is the CRC-32 of the bytes before it, begun with that of the row before. They tell of
+damage, and keep out nobody who computes them anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+
+OBJECT, ROW = "sha256", "crc32"
+_BLANK = b"0" * 64
+_SEALED = re.compile(rb'\A(\{\s*"sha256": ")([0-9a-f]{64})(".*)\Z', re.DOTALL)
+_ROW = re.compile(rb'\A(\{.*), "crc32": "([0-9a-f]{8})"\}\Z', re.DOTALL)
+_OLDER = "it was altered, or written by an older attnlab"
+
+
+def seal(content: bytes, owner: bytes = b"") -> bytes:
+    """A JSON object, in its bytes, sealed as its owner's.
+
+    >>> seal(b'{"step": 3}')[:24]
+    b'{"sha256": "90d96ec77b41'
+    """
+    space = re.match(rb"\{(\s*)", content)[1]  # pyright: ignore[reportOptionalSubscript]
+    fields = content[1 + len(space) :]
+    comma = b"" if fields.startswith(b"}") else b"," + (space or b" ")
+    begun, rest = b"{" + space + b'"sha256": "', b'"' + comma + fields
+    return begun + _digest(owner, begun + _BLANK + rest) + rest
+
+
+def sealed(content: bytes) -> bytes:
+    """The digest that a sealed object begins with; nothing where it begins with none."""
+    found = _SEALED.match(content)
+    return found[2] if found else b""
+
+
+def broken(content: bytes, owner: bytes = b"") -> str | None:
+    """What is wrong with an object that should be sealed as its owner's; None where it is as it was written."""
+    found = _SEALED.match(content)
+    if found is None:
+        return f"it does not begin with its {OBJECT}: {_OLDER}"
+    if _digest(owner, found[1] + _BLANK + found[3]) != found[2]:
+        return f"it was altered, or is another run's: its {OBJECT} is that of other content"
+    return None
+
+
+def seal_row(row: bytes, before: bytes = b"") -> bytes:
+    """A JSON object with fields, on one line, sealed as the one after the row (or the owner) `before`.
+
+    >>> seal_row(b'{"step": 3}')
+    b'{"step": 3, "crc32": "d3a4e216"}'
+    """
+    return row[:-1] + b', "crc32": "' + _sum(row[:-1], before) + b'"}'
+
+
+def row_broken(row: bytes, before: bytes = b"") -> str | None:
+    """What is wrong with a row that should be sealed so; None where it is as it was written, after that row."""
+    found = _ROW.match(row)
+    if found is None:
+        return f"it does not end with its {ROW}: {_OLDER}"
+    if _sum(found[1], before) != found[2]:
+        return f"it was altered, or rows before it were, or it is another run's: its {ROW} is that of another row"
+    return None
+
+
+def _digest(owner: bytes, content: bytes) -> bytes:
+    return hashlib.sha256(owner + content).hexdigest().encode()
+
+
+def _sum(content: bytes, before: bytes) -> bytes:
+    found = _ROW.match(before)
+    begin = int(found[2], 16) if found else zlib.crc32(before)
+    return f"{zlib.crc32(content, begin):08x}".encode()

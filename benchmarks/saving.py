@@ -1,0 +1,81 @@
+"""What it costs to be safe: saving beside training, and verifying a checkpoint of 500 MB.
+
+Claim: saving takes at most 3% of the training time of experiments/dates.py; verification at most 1 s for 500 MB.
+
+Command: python benchmarks/saving.py [--lengths STEPS] [--repeat 3] [--save]     (not yet measured)
+
+The softmax variant of dates as it stands, for some steps (500: as many as lie between two of its checkpoints, so that
+the share is that of the whole run), with its checkpoint at the end: the seconds of that save (orbax, a sha256 of every
+file, everything forced to the disk) against those of the steps, compilation apart. Then a checkpoint of 500 MB in eight
+leaves is saved, and verified as a resume does it before anything is read.
+
+Expected: the last lines say which part of the claim this machine keeps.
+"""
+
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from attnlab.analysis.measure import spread
+from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.file import load_study
+from attnlab.training import manifest
+from attnlab.training.checkpoints import Checkpoints, size
+from attnlab.training.trainer import Trainer
+
+BYTES = 500 * 10**6
+
+
+def training(steps: int, repeat: int) -> list[float]:
+    """Seconds of a save over those of the steps between two, for each of so many saves."""
+    experiment = load_study(Path("experiments/dates.py")).variants()["softmax"]
+    problem = experiment.task.load()
+    trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
+    state, step, shares = trainer.start(), 0, []
+    with TemporaryDirectory() as folder:
+        checkpoints = Checkpoints(Path(folder))
+        checkpoints.save(0, state, {})  # orbax is imported
+        for turn in range(1, repeat + 1):
+            began, compiled = time.perf_counter(), trainer.compile_seconds
+            while step < turn * steps:
+                batches, count = trainer.batches(step, turn * steps)
+                state, _ = trainer.advance(state, batches, count)
+                step += count
+            trained = time.perf_counter() - began - (trainer.compile_seconds - compiled)
+            began = time.perf_counter()
+            checkpoints.save(step, state, {})
+            saved = time.perf_counter() - began
+            shares.append(saved / trained)
+            say(f"{steps} steps {trained:.1f} s, their checkpoint of {size(state) / 1e6:.1f} MB {saved:.2f} s")
+    return shares
+
+
+def verifying(repeat: int) -> list[float]:
+    """Seconds to verify a checkpoint of 500 MB."""
+    state = {str(n): np.random.default_rng(n).random(BYTES // 64) for n in range(8)}
+    with TemporaryDirectory() as folder:
+        checkpoints, seconds = Checkpoints(Path(folder)), []
+        checkpoints.save(1, state, {})
+        for _ in range(repeat):
+            began = time.perf_counter()
+            manifest.verify(checkpoints.folder / "1", 1, {}, state)
+            seconds.append(time.perf_counter() - began)
+    say(f"verified {size(state) / 1e6:.0f} MB in {spread(seconds).median:.2f} s")
+    return seconds
+
+
+def main() -> None:
+    """Measure both, and say what came of it."""
+    asked = options(__doc__, [500], 3)
+    shares = [share for steps in asked.lengths for share in training(steps, asked.repeat)]
+    seconds = verifying(asked.repeat)
+    print(claim("percent of the training time of dates spent saving", [100 * share for share in shares], most=3))
+    print(claim("seconds to verify 500 MB", seconds, most=1))
+    if asked.save:
+        keep(__file__, {"shares": shares, "seconds": seconds, **facts()})
+
+
+if __name__ == "__main__":
+    main()

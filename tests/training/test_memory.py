@@ -1,0 +1,41 @@
+import jax
+import pytest
+
+from attnlab.training.config import Train
+from attnlab.training.memory import OutOfMemoryError, fitting
+
+LANES = Train(batch_size=64, seeds=3, learning_rate=(1e-3, 1e-2))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 70 bytes.\nMore"), "allocating 70"),
+        (MemoryError(), "the system has no more"),
+    ],
+)
+def test_it_says_what_to_lower(error, said):
+    with pytest.raises(OutOfMemoryError) as refused, fitting(LANES, "training"):
+        raise error
+    line = str(refused.value)
+    assert "\n" not in line
+    assert line.startswith("out of memory while training (")
+    for words in (said, "train.batch_size=64", "train.accumulate=2", "train 6 lanes in several runs", "model.width"):
+        assert words in line
+    assert refused.value.exit_code == 2
+
+
+def test_it_says_nothing_of_lanes_where_there_is_one():
+    with pytest.raises(OutOfMemoryError) as refused, fitting(Train(seeds=1), "answering"):
+        raise MemoryError
+    assert "lanes" not in str(refused.value)
+
+
+def test_other_errors_are_left_alone():
+    with pytest.raises(jax.errors.JaxRuntimeError, match="INTERNAL"), fitting(LANES, "training"):
+        raise jax.errors.JaxRuntimeError("INTERNAL: something else")
+
+
+def test_an_array_that_no_machine_holds():
+    with pytest.raises(OutOfMemoryError, match=r"train\.batch_size=64"), fitting(LANES, "training"):
+        jax.numpy.ones((1 << 31, 1 << 15)).block_until_ready()

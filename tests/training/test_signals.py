@@ -1,0 +1,73 @@
+"""What a first and a second signal do; a process of its own where it would end ours."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from attnlab.training.signals import Interrupted, collected, raised
+
+# Digests are computed without Python's own lock, and without looking at signals: as a compilation is.
+BUSY = """
+import hashlib
+from attnlab.training.signals import collected
+with collected() as caught:
+    print("busy", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+"""
+
+
+def test_signals_are_collected_and_handlers_put_back():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with collected() as caught:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert caught == [signal.SIGTERM]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_one_ends_the_process_even_within_a_library(number, code):
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "busy\n"
+        for _ in range(2):
+            process.send_signal(number)
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        assert process.wait(60) == code
+
+
+def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():
+    def work():
+        with raised("with all saved"), suppress(Exception):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match=r"^stopped by SIGINT with all saved$") as stopped:
+        work()
+    assert stopped.value.exit_code == 130
+
+
+def test_in_another_thread_signals_are_not_ours():
+    found = []
+
+    def work():
+        with collected() as caught, raised("never"):
+            found.append(caught)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [[]]
+
+
+def test_nothing_is_left_open():
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    for _ in range(20):
+        with collected():
+            pass
+    assert before is None or len(os.listdir("/proc/self/fd")) == before
+    assert threading.active_count() < 20
