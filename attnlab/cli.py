@@ -208,7 +208,9 @@ def _decoding_options(parser: Parser) -> None:
 
 
 def _step(text: str) -> int | str:
-    return text if text == "best" else _whole(text)
+    if text == "best" or text.isdecimal():
+        return text if text == "best" else int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} must be a step's number, or best")
 
 
 def _whole(text: str) -> int:

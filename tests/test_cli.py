@@ -91,6 +91,12 @@ MALFORMED = [
         2,
         "--device='gpuu' is not known; nearest: 'gpu'; known: cpu, gpu, tpu",
     ),
+    (["run", FILE, "--out=--"], 2, "--out=--: a value is missing"),
+    (["show", "n" * 300], 2, f"{'n' * 300}: cannot be read: File name too long"),
+    (["sample", "n" * 300, "--input", "a"], 4, f"{'n' * 300}/experiment.json: File name too long"),
+    (["run", FILE, "model.width=1000000000000"], 2, "model.width=1000000000000 must be at least 1, and at most"),
+    (["run", FILE, "model.layers=1000000"], 2, "model.layers=1000000 must be at least 1, and at most 1024"),
+    (["run", FILE, "model=language"], 2, "model=Language is built for vocabulary, length, and this task's data have"),
     (["run", FILE, "--fresh=yes"], 2, "argument --fresh: ignored explicit argument 'yes'"),
     (["run", FILE, "steps"], 2, "'steps' must be field=value"),
     (["run", FILE, "=1"], 2, "'=1' must be field=value"),
@@ -347,13 +353,21 @@ def test_report(runs, capsys, fake, folder):
     assert capsys.readouterr().out == "report: runs/small/report.html\n"
 
 
+class Calls(list):
+    """What was asked."""
+
+    steps: list
+
+
 @pytest.fixture
 def sampled(monkeypatch):
-    """`sample` with nothing loaded: what it was asked."""
-    calls = []
+    """`sample` with nothing loaded: what it was asked, and of which steps' checkpoints."""
+    calls = Calls()
+    steps = calls.steps = []
 
-    def sample(run, text, asked):
+    def sample(run, text, asked, step):
         calls.append(asked)
+        steps.append(step)
         symbols = {"source": list(text), "target": ["2", "1"]}
         map = [[0, 1], [1, 0]]
         return {"answer": "21", "answers": [], "decoder": None, **symbols, "map": map, "layers": [[map]]}
@@ -366,6 +380,9 @@ def test_sample(runs, capsys, sampled):
     assert main(["sample", "runs/small/softmax", "--input", "12"]) == 0
     assert capsys.readouterr().out == "21\n\n  12\n2  █\n1 █\n"
     assert sampled[0].said == []
+    for step in ("12", "best"):
+        assert main(["sample", "runs/small/softmax", "--input", "12", "--step", step]) == 0
+    assert sampled.steps == [None, 12, "best"]
 
 
 def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
@@ -385,6 +402,7 @@ def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
         (["--beam", "2", "--top-k", "3"], "--beam 2 asks for a beam and --top-k 3 for draws: give one of them"),
         (["--beam", "0"], "--beam 0: size=0 must be at least 1"),
         (["--seed", "1"], "--seed 1 is for draws, and there are none"),
+        (["--step", "last"], "argument --step: 'last' must be a step's number, or best"),
         (["--html", "page.pdf"], "--html page.pdf must end in .html"),
         (["--html", "no/page.html"], "--html no/page.html: there is no folder no"),
     ],
@@ -459,12 +477,12 @@ def test_translate(runs, capsys, fake, monkeypatch):
 
     fake("attnlab.lab.translate", Translator=lambda *given: calls.append(given), stream=stream)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("ä\nb\n".encode())))
-    options = ["--top-k", "2", "--batch", "8", "--longer", "truncate", "--unknown", "skip"]
+    options = ["--top-k", "2", "--batch", "8", "--longer", "truncate", "--unknown", "skip", "--step", "7"]
     assert main(["translate", "runs/small/linear", *options]) == 3
     shown = capsys.readouterr()
     assert shown.err == "attnlab: 2 lines\n"
     ((run, asked, *rest),) = calls
-    assert (run, asked.said, rest) == (Path("runs/small/linear"), ["--top-k 2"], [8, "truncate", "skip"])
+    assert (run, asked.said, rest) == (Path("runs/small/linear"), ["--top-k 2"], [8, "truncate", "skip", 7])
 
 
 def test_translate_without_standard_input(runs, capsys, monkeypatch):
@@ -568,6 +586,20 @@ def test_a_refusal_of_ours_is_the_user_s_to_mend():
     with pytest.raises(ValueError) as refusal:  # noqa: PT011
         int("x")
     assert explain(refusal.value)[1] == 1
+
+
+def test_what_is_not_to_be_had_is_no_internal_error():
+    assert explain(MemoryError()) == (
+        "attnlab: error: out of memory (MemoryError): ask for less at a time, or for shorter or fewer examples", 2
+    )  # fmt: skip
+    assert explain(FileNotFoundError(2, "No such file", "runs/x"))[0] == "attnlab: error: runs/x: No such file"
+    assert explain(ConnectionResetError("gone"))[1] == 1
+
+
+def test_a_refusal_is_one_line_that_steers_no_terminal():
+    line, code = explain(Coded("a\x1b[2J\nb" + "c" * 10_000 + " must be"))
+    assert (code, line[:20], line[-8:]) == (3, "attnlab: error: a␛[2", " must be")
+    assert len(line) < 5000
 
 
 @pytest.mark.parametrize("switch", [["--debug"], []])

@@ -197,7 +197,11 @@ def place(content: bytes, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(content)
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            # Else a machine that stops may leave the name with nothing behind it.
+            os.fsync(file.fileno())
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.lab import configuration
 from attnlab.lab.describe import costs
 from attnlab.lab.folder import environment
-from attnlab.lab.jsonfile import named
+from attnlab.lab.jsonfile import named, sweep
 from attnlab.lab.loading import saved
 from attnlab.lab.lock import locked
 from attnlab.lab.look import looks
@@ -35,6 +35,7 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
     with named(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with locked(folder.path, progress.note):
+        sweep(folder.path)
         if (done := folder.read("result")) is not None:
             # Another process was faster.
             return done
@@ -76,7 +77,6 @@ def describe(plan: Plan, command: str) -> None:
     if plan.folder.read("experiment") is None:
         with named(plan.folder.path):
             plan.problem.save(plan.folder.path)
-        plan.folder.write("environment", environment())
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "order": plan.order,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
@@ -84,6 +84,9 @@ def describe(plan: Plan, command: str) -> None:
             "published": None if plan.quick else plan.study.published.get(plan.variant),
             "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
+    # Sealed as that run's.
+    if plan.folder.read("environment") is None:
+        plan.folder.write("environment", environment())
 
 
 def _maps(plan: Plan, fitted: Fitted, found: dict) -> dict[str, Any] | None:

@@ -73,10 +73,9 @@ class RunFolder:
         rows.truncate(self.file("metrics"), step, self._owner("metrics"))
 
     def _owner(self, name: str) -> bytes:
-        """What a file is sealed as a part of: the run that `experiment.json` describes."""
-        if name in ("experiment", "environment"):
-            return b""
-        return sealed(jsonfile.content(self.file("experiment")) or b"")
+        """What a file is sealed as: which part of the run that `experiment.json` describes."""
+        run = b"" if name == "experiment" else sealed(jsonfile.content(self.file("experiment")) or b"")
+        return name.encode() + run
 
 
 def folder_name(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -82,6 +83,15 @@ def write_whole(path: Path, content: str | bytes) -> None:
         _settle_folder(path.parent)
 
 
+def sweep(folder: Path) -> None:
+    """Clear away what processes that are no more were writing in a folder when they ended. Raises FolderError."""
+    with named(folder):
+        for path in folder.glob("*.part"):
+            process = path.name.split(".")[-2]
+            if process.isdecimal() and not lives(int(process)):
+                path.unlink(missing_ok=True)
+
+
 @contextmanager
 def named(path: Path):
     """Turns what the operating system refuses into a FolderError that names the path."""
@@ -102,14 +112,30 @@ def settle(file: Any) -> None:
     os.fsync(file.fileno())
 
 
+def lives(process: int) -> bool:
+    """Whether there is such a process, as far as the system lets us ask."""
+    if os.name == "nt":  # there, to ask would be to end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def _settle_folder(path: Path) -> None:
     # Makes the new name itself last. Windows and some file systems cannot sync a folder.
-    with suppress(OSError):
+    try:
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) and os.name != "nt":
+            raise
 
 
 def _plain(value: Any) -> Any:

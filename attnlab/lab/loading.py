@@ -47,7 +47,7 @@ def trained(run: str | Path, step: Step = None) -> Trained:
     written = read(folder, "experiment")
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
-    experiment = configuration.read(written["experiment"])
+    experiment = configured(folder, written)
     problem = experiment.task.load()
     same_data(folder, written, problem)
     problem.check(folder.path)
@@ -55,6 +55,14 @@ def trained(run: str | Path, step: Step = None) -> Trained:
     step, state = _state(saved(folder, experiment, problem), step, jax.eval_shape(trainer.start))
     lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)))
+
+
+def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
+    """The experiment that a run's `experiment.json` holds. Raises FolderError naming that file where it is none."""
+    try:
+        return configuration.read(written["experiment"])
+    except (ValueError, NotImplementedError) as error:
+        raise FolderError(f"{folder.file('experiment')}: {error}") from error
 
 
 def saved(folder: RunFolder, experiment: Experiment, problem: Problem, **how: Any) -> Checkpoints:
@@ -95,8 +103,13 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> N
 
 
 def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:
-    """The lane that stands for a run: of its rate, the first seed that did not diverge. CheckpointError: none."""
-    rate = result["learning_rate"] if result else experiment.train.rates[0]
+    """The lane that stands for a run: of its rate, the first seed that did not diverge. CheckpointError: none.
+
+    FolderError where the result names no rate that was trained with.
+    """
+    rate = result.get("learning_rate") if result else experiment.train.rates[0]
+    if rate not in experiment.train.rates:
+        raise FolderError(f"result.json: learning_rate={rate!r} is none of those that were trained with")
     lanes = [n for n, (_, at) in enumerate(experiment.train.lanes) if at == rate and alive[n]]
     if not lanes:
         raise CheckpointError(f"every lane at learning rate {rate} diverged: there is no model to load")

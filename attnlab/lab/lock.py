@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.jsonfile import FolderError, named
+from attnlab.lab.jsonfile import FolderError, lives, named
 
 HELD = (errno.EWOULDBLOCK, errno.EACCES)  # what the system says where another process has the lock
 
@@ -45,8 +46,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
             if error.errno not in HELD:
                 raise FolderError(f"{path}: cannot be locked: {error.strerror}; choose another --out") from error
             raise LockedError(
-                f"{folder} is held by {_words(file) or 'another process'}, which is training there: wait for it, "
-                "or choose another --out"
+                f"{folder} is held by {_holder(file)}, which is training there: wait for it, or choose another --out"
             ) from error
         if before := _words(file):
             note(f"{folder}: taking over from {before}, which ended without a word")
@@ -56,6 +56,16 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
             yield
         finally:
             _say(file, "")
+
+
+def _holder(file: Any) -> str:
+    """Who says that it holds the lock; who has just taken it is given a moment to say so."""
+    for _ in range(20):
+        found = re.match(r"process (\d+) on ", words := _words(file))
+        if found and lives(int(found[1])):
+            return words
+        time.sleep(0.05)
+    return _words(file) or "another process"
 
 
 def _words(file: Any) -> str:

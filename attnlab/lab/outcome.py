@@ -179,6 +179,8 @@ def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]
     last = rows[-1]["step"] if rows else 0
     if steps is not None and last != steps:
         raise FolderError(f"{run.file('metrics')}: rows are lost: the last is of step {last}, the result of {steps:g}")
+    if rows and len(rows) % sum(row["step"] == rows[0]["step"] for row in rows):
+        raise FolderError(f"{run.file('metrics')}: rows are lost: step {last} has fewer than there are lanes")
     return rows
 
 

@@ -65,6 +65,8 @@ def plans(
         done = None if kept is None else _done(folder, kept, problem)
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
+        if done is None:
+            _check_lengths(problem, model)
         _check_decoder(experiment, problem, model)
         found.append(Plan(study, order, variant, experiment, problem, folder, quick, clear, done))
     return found
@@ -88,6 +90,13 @@ def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
     if done is None:
         problem.check(folder.path)
     return done
+
+
+def _check_lengths(problem: Problem, model: Any) -> None:
+    """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
+    longest = max(problem.examination("test", 1), key=lambda batch: max(x.shape[1] for x in batch.values()))
+    for batch in (problem.batch(0, 0, 1), longest):
+        jax.eval_shape(partial(problem.loss, key=None), model, batch)
 
 
 def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None:

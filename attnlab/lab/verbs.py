@@ -54,6 +54,16 @@ def show(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Train every variant and lane, then the table and the page."""
+    from attnlab.training.signals import Interrupted, raised
+
+    try:
+        with raised("with nothing left to save"):
+            return _run(options)
+    except Interrupted as stopped:
+        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {again(options)}") from None
+
+
+def _run(options: argparse.Namespace) -> int:
     from attnlab.lab.device import use
 
     with named(options.out):
@@ -64,22 +74,18 @@ def run(options: argparse.Namespace) -> int:
     from attnlab.lab.progress import choose
     from attnlab.lab.runs import run
     from attnlab.lab.table import results_table
-    from attnlab.training.signals import Interrupted, raised
 
     progress = choose()
     try:
-        with raised("with nothing left to save"):
-            results = run(
-                study,
-                out=options.out,
-                quick=options.quick,
-                fresh=options.fresh,
-                workers=options.workers,
-                progress=progress,
-                command=command(options),
-            )
-    except Interrupted as stopped:
-        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {again(options)}") from None
+        results = run(
+            study,
+            out=options.out,
+            quick=options.quick,
+            fresh=options.fresh,
+            workers=options.workers,
+            progress=progress,
+            command=command(options),
+        )
     finally:
         progress.close()
     print_table(results_table(results.folder))

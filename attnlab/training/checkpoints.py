@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import math
+import os
+import re
 import shutil
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,7 +73,7 @@ class Checkpoints:
         """
         final, growing = self.folder / str(step), self.folder / f".{step}.growing"
         try:
-            self._sweep()
+            self.sweep()
             self.check_room(state)
             growing.mkdir(parents=True)
             _write(growing, state)
@@ -137,7 +142,8 @@ class Checkpoints:
             path.rename(going)
             _remove(going)
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Clear away what a crash left half-written or half-dropped. Raises OSError."""
         if self.folder.is_dir():
             for path in [*self.folder.glob(".*.growing"), *self.folder.glob(".*.going")]:
                 _remove(path)
@@ -171,13 +177,21 @@ def _remove(path: Path) -> None:
 def _write(folder: Path, state: Any) -> None:
     import orbax.checkpoint as ocp  # seconds to import, and needed only here and where one is read
 
+    # What its threads meet is raised here; they print pages of it besides.
+    log = logging.getLogger("absl")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
     try:
-        with ocp.PyTreeCheckpointer() as writer:
+        with redirect_stderr(io.StringIO()), ocp.PyTreeCheckpointer() as writer:
             writer.save((folder / "state").absolute(), flat(state))
     except OSError:
         raise
-    except Exception as error:  # tensorstore tells of a full disk by ValueError, and of others by its own
-        raise OSError(None, " ".join(str(error).split())[:300]) from error
+    except Exception as error:  # tensorstore tells of a full disk by a ValueError of a page, in which the number stands
+        said = " ".join(str(error).split())
+        found = re.search(r"os_error_code='(\d+)'", said)
+        raise OSError(int(found[1]), os.strerror(int(found[1]))) if found else OSError(None, said[:300]) from error
+    finally:
+        log.setLevel(level)
 
 
 def _read(folder: Path, target: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 Schedule = Literal["constant", "cosine", "inverse_sqrt"]
 COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "keep_last")
 COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
+MANY = 65_536  # seeds that may be counted: each is a lane of the program
 RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: lanes keep their rate in it
 
 
@@ -51,12 +52,13 @@ class Train:
         for name in COUNTS:
             if (value := getattr(self, name)) < 1:
                 raise ValueError(f"train.{name}={value} must be at least 1")
-        if self.steps >= 2**31:
-            raise ValueError(f"train.steps={self.steps} must be at most 2³¹−1: steps are counted in 32 bits")
         for name in COUNTS_OR_NONE:
             if (value := getattr(self, name)) < 0:
                 raise ValueError(f"train.{name}={value} must be 0 or more")
-        if self.target is not None and not math.isfinite(self.target):
+        for name in (*COUNTS, *COUNTS_OR_NONE):
+            if (value := getattr(self, name)) >= 2**31:
+                raise ValueError(f"train.{name}={value} must be at most 2³¹−1: steps are counted in 32 bits")
+        if self.target is not None and not abs(self.target) < math.inf:
             raise ValueError(f"train.target={self.target} must be a finite number, or none")
         if self.average and (self.patience or self.target is not None):
             early = f"patience={self.patience}" if self.patience else f"target={self.target}"
@@ -64,8 +66,8 @@ class Train:
         if self.average > (saves := -(-self.steps // self.save_every)):
             raise ValueError(f"train.average={self.average} is more than the {saves} checkpoints that there will be")
         for name in ("weight_decay", "clip"):
-            if not (0 <= (value := getattr(self, name)) < math.inf):
-                raise ValueError(f"train.{name}={value} must be a finite number, 0 or more")
+            if not (0 <= (value := getattr(self, name)) <= RATES[1]):
+                raise ValueError(f"train.{name}={value} must be a finite number, 0 or more, that float32 holds")
         for rate in self.rates:
             if not (0 < rate < math.inf):
                 raise ValueError(f"train.learning_rate={rate} must be a finite number above 0")
@@ -73,8 +75,10 @@ class Train:
                 raise ValueError(f"train.learning_rate={rate} must lie in 1.2e-38 … 3.4e38, which float32 holds")
         if not self.rates or len(set(self.rates)) < len(self.rates):
             raise ValueError(f"train.learning_rate={self.learning_rate} must list different rates, at least one")
-        if isinstance(self.seeds, int) and self.seeds < 1:
-            raise ValueError(f"train.seeds={self.seeds} must be at least 1 when counting; 0,1,2 lists them")
+        if isinstance(self.seeds, int) and not 1 <= self.seeds <= MANY:
+            raise ValueError(
+                f"train.seeds={self.seeds} must be at least 1 when counting, and at most {MANY}; 0,1,2 lists them"
+            )
         if not self.seed_list or len(set(self.seed_list)) < len(self.seed_list):
             raise ValueError(f"train.seeds={self.seeds} must name different seeds, at least one")
         for seed in self.seed_list:

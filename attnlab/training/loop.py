@@ -116,6 +116,7 @@ class _Watch:
 
 def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, float]]:
     nothing = {"seconds": 0.0, "compile_seconds": 0.0}
+    checkpoints.sweep()
     if not checkpoints.steps():
         return trainer.start(), 0, nothing
     step, state, facts = checkpoints.restore(jax.eval_shape(trainer.start)) or (0, trainer.start(), nothing)

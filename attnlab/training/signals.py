@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
-PATIENCE = 0.5  # seconds that Python has to leave by itself at a second signal
 
 
 class Interrupted(BaseException):
@@ -27,14 +28,17 @@ class Interrupted(BaseException):
 def collected() -> Iterator[list[int]]:
     """The signals that came so far, for who looks at them in time; at the second one the process is left at once."""
     caught: list[int] = []
+    with _watched() as watching:
 
-    def handle(number, frame):
-        if caught:
-            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-        caught.append(number)
+        def handle(number, frame):
+            if caught and watching:
+                leave(number)
+            if caught:
+                raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+            caught.append(number)
 
-    with handled(handle), _watched():
-        yield caught
+        with handled(handle):
+            yield caught
 
 
 @contextmanager
@@ -62,30 +66,53 @@ def handled(handle: Callable) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def end(code: int) -> NoReturn:
+    """End the process with an exit code; after a signal at once.
+
+    It may have come in the midst of jax, where an interpreter that takes itself down crashes.
+    """
+    if code > 128:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def leave(number: int) -> NoReturn:
+    """End the process as that signal does, whatever it is at."""
+    # Not through Python's own buffers, which the main thread may hold; the cursor comes back.
+    shown = b"\x1b[?25h" if os.isatty(2) else b""
+    said = f"attnlab: left at once by {signal.Signals(number).name}; what came after the last save is lost\n"
+    with suppress(OSError):
+        os.write(2, shown + said.encode())
+    os._exit(128 + number)
+
+
 @contextmanager
-def _watched() -> Iterator[None]:
-    """While it holds, a second signal ends the process even where Python waits for a library, as in a compilation."""
+def _watched() -> Iterator[bool]:
+    """While it holds, a second signal ends the process even where Python waits for a library, as in a compilation.
+
+    Answers whether it does: an event loop, as in a notebook, or another thread's main wants to hear of them itself.
+    """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False) if _ours() else None
     if before not in (None, -1):
-        # An event loop, as in a notebook, wants to hear of them itself.
         signal.set_wakeup_fd(before)
-    over = threading.Event()
 
     def watch():
         left = 2
-        while left and (byte := os.read(reader, 1)):
+        while byte := os.read(reader, 1):
             left -= byte[0] in NUMBERS
-            if not left and not over.wait(PATIENCE):
-                os._exit(128 + byte[0])
+            if not left:
+                leave(byte[0])
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield
+        yield before == -1
     finally:
-        over.set()
         if before == -1:
             signal.set_wakeup_fd(-1)
         os.close(writer)

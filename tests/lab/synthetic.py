@@ -27,7 +27,7 @@ def write_study(home: Path, variants: dict[str, dict[str, Any]] | None = None, *
 
 def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
     """Give a folder another `experiment.json`, as whose its other files are sealed anew."""
-    kept = {name: found for name in ("result", "maps") if (found := run.read(name)) is not None}
+    kept = {name: found for name in ("environment", "result", "maps") if (found := run.read(name)) is not None}
     rows = run.metrics()
     run.write("experiment", experiment)
     for name, found in kept.items():

@@ -5,6 +5,8 @@ import json
 import math
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +194,27 @@ def test_a_crash_while_writing_leaves_the_old_file(folder, monkeypatch):
         folder.write("result", {**RESULT, "seeds": [0, 1]})
     assert folder.read("result") == RESULT
     assert os.listdir(folder.path) == ["result.json"]
+
+
+def test_what_a_killed_process_was_writing_is_cleared_away_and_what_a_living_one_writes_is_not(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    for name in (f".result.json.{gone.pid}.part", f"vocabulary.json.{gone.pid}.part", "my.part", "table.csv"):
+        (tmp_path / name).write_text("{")
+    (tmp_path / f".maps.json.{os.getpid()}.part").write_text("{")
+    jsonfile.sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"my.part", "table.csv", f".maps.json.{os.getpid()}.part"}
+
+
+def test_a_folder_that_cannot_be_settled_is_told(folder, monkeypatch):
+    def fail(handle):
+        raise OSError(5, "Input/output error")
+
+    folder.write("environment", {})
+    monkeypatch.setattr(jsonfile.os, "fsync", fail)
+    with pytest.raises(FolderError, match=r"environment\.json: Input/output error"):
+        folder.write("environment", {"jax": "0"})
+    assert folder.read("environment") == {}
 
 
 def test_a_path_that_is_no_folder_is_named(tmp_path):

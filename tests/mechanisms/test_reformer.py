@@ -85,7 +85,9 @@ def test_only_blocks_whose_buckets_meet_are_visited():
             assert (b in blocks) == meets
 
 
-@pytest.mark.parametrize(("field", "value"), [("buckets", 3), ("buckets", 0), ("rounds", 0), ("block", 0)])
+@pytest.mark.parametrize(
+    ("field", "value"), [("buckets", 3), ("buckets", 0), ("rounds", 0), ("block", 0), ("seed", -1)]
+)
 def test_sizes_that_cannot_be_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field}={value}"):
         Reformer(**{field: value})

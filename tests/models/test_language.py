@@ -22,6 +22,14 @@ def made(**fields):
     return filled(Language(**(SMALL | fields)), SHAPE)
 
 
+def test_the_data_of_another_model_are_refused():
+    for name in ("transformer", "seq2seq", "retriever"):
+        with pytest.raises(
+            ValueError, match=r"^model=.* is built for .*, and this task's data have vocabulary, length"
+        ):
+            MODELS[name].create(jax.random.key(0), SHAPE)
+
+
 scores = jax.jit(lambda model, tokens: model(tokens, tokens != 0))
 
 

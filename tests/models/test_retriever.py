@@ -94,6 +94,8 @@ def test_its_memory_is_one_state_of_the_mechanism():
     [
         ({"width": 0}, "model.width=0 must be at least 1"),
         ({"embedding": 0.0}, "model.embedding=0.0 must be a finite number above 0"),
+        ({"embedding": 1e300}, r"model.embedding=1e\+300 must be a finite number above 0, and at most 1048576"),
+        ({"width": 2**21}, "model.width=2097152 must be at least 1, and at most 1048576"),
         ({"mechanism": MECHANISMS["linformer"]}, "has no causal form"),
     ],
 )

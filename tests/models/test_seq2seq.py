@@ -280,6 +280,8 @@ BOTH = {"bidirectional": True}
         ({"width": 0}, "model.width=0 must be at least 1"),
         ({"embedding": 0}, "model.embedding=0 must be at least 1"),
         ({"layers": 0}, "model.layers=0 must be at least 1"),
+        ({"layers": 1025}, "model.layers=1025 must be at least 1, and at most 1024"),
+        ({"width": 2**21}, "model.width=2097152 must be at least 1, and at most 1048576"),
         ({"dropout": 1.0}, "model.dropout=1.0"),
         ({"attention": "luong", "heads": 3}, "model.heads=3 must divide model.width=4"),
         ({"tied": True}, "model.tied=True: model.embedding=3 must be model.width=4"),

@@ -254,6 +254,7 @@ def test_what_cannot_work_is_refused():
         lambda: Dpfp(nu=0),
         lambda: Favor(m=0),
         lambda: Cosformer(length=0),
+        lambda: Favor(seed=-1),
         lambda: Hedgehog(over=Relu()),
     ):
         with pytest.raises(ValueError, match="must be"):

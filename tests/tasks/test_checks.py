@@ -10,6 +10,7 @@ class Toy:
     size: int = 1
     seed: int = 0
     buckets: int = 3
+    test_examples: int = 1
 
 
 def test_what_may_be():
@@ -23,6 +24,12 @@ def test_what_may_be():
 def test_counts(size):
     with pytest.raises(ValueError, match=rf"task\.size={size} must be a whole number in 1 … "):
         checks.counts(Toy(size=size), ["size"])
+
+
+def test_examples_are_held_in_memory():
+    checks.examples(Toy(test_examples=10_000_000), ["test"])
+    with pytest.raises(ValueError, match=r"task\.test_examples=2147483647 must be a whole number in 1 … 10000000"):
+        checks.examples(Toy(test_examples=2**31 - 1), ["test"])
 
 
 def test_true_is_no_count():

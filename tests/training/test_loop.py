@@ -92,19 +92,6 @@ def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize(("number", "leaving"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
-def test_a_second_signal_acts_at_once(tmp_path, number, leaving):
-    class Twice(Listener):
-        def advanced(self, step, loss):
-            os.kill(os.getpid(), number)
-            os.kill(os.getpid(), number)
-
-    with pytest.raises(leaving) as left:
-        train(tmp_path, [], Twice())
-    assert leaving is KeyboardInterrupt or left.value.code == 143
-    assert Checkpoints(tmp_path).steps() == []
-
-
 def test_a_signal_in_the_last_dispatch_is_heeded_once_all_is_saved(tmp_path):
     with pytest.raises(Interrupted, match="stopped by SIGTERM at step 12, which is saved"):
         train(tmp_path, [], Listener(stop=TRAIN.steps))

@@ -32,13 +32,17 @@ def test_signals_are_collected_and_handlers_put_back():
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_second_one_ends_the_process_even_within_a_library(number, code):
-    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout.readline() == "busy\n"
         for _ in range(2):
             process.send_signal(number)
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.1)
         assert process.wait(60) == code
+        name = signal.Signals(number).name
+        assert process.stderr.read() == f"attnlab: left at once by {name}; what came after the last save is lost\n"
 
 
 def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():

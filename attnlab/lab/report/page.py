@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnlab.lab.jsonfile import named, write_whole
+from attnlab.lab.jsonfile import named, sweep, write_whole
 from attnlab.lab.outcome import Outcome, outcomes
 from attnlab.lab.report import groups, looking, making, pictures, sections, spreadsheet, trade
 from attnlab.lab.report.layout import document
@@ -23,6 +23,7 @@ def report(folder: str | Path) -> Path:
     """
     folder = Path(folder)
     path, found = folder / "report.html", outcomes(folder)
+    sweep(folder)
     write_whole(folder / "table.csv", spreadsheet.rows(found))
     drawn = {"answer.png": pictures.answer(found), "learning.png": pictures.learning(sections.curves(found))}
     for file, content in drawn.items():

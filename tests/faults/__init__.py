@@ -1,0 +1,6 @@
+"""Faults, on purpose: kills, signals, broken files, bad input. `python -m tests.faults` runs the full forms."""
+
+NAMES = (
+    "kill", "writes", "flips", "resume", "sigterm", "numbers", "configurations", "folders", "fuzz", "hostile",
+    "trainers", "endurance",
+)  # fmt: skip

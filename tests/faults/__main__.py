@@ -1,0 +1,51 @@
+"""The full forms of the fault tests, a line each.
+
+    python -m tests.faults                      all of them
+    python -m tests.faults kill flips           those named
+    python -m tests.faults kill --count 20      so many cases of each; --seed N draws others
+
+The exit code is 0 only if every case held; those that did not are listed, in words that let one repeat them.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+from unittest import SkipTest
+
+from attnlab.lab.quantity import duration
+from tests.faults import NAMES
+
+
+def main() -> int:
+    """Run what is named; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"one of {', '.join(NAMES)} (all)")
+    parser.add_argument("--count", type=int, help="how many cases of each (as many as the full form has)")
+    parser.add_argument("--seed", type=int, default=0, help="what is drawn at random (0)")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(NAMES):
+        parser.error(f"{min(unknown)} is none of {', '.join(NAMES)}")
+    failed = [name for name in options.names or NAMES if not _held(name, options.count, options.seed)]
+    return 1 if failed else 0
+
+
+def _held(name: str, count: int | None, seed: int) -> bool:
+    """Whether every case of one test held; its line is printed."""
+    module, began = import_module(f"tests.faults.{name}"), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=f"attnlab-{name}-") as folder:
+        try:
+            found = module.run(module.FULL if count is None else count, seed, Path(folder))
+        except SkipTest as reason:
+            print(f"{name:<14}  left out: {reason}", flush=True)
+            return True
+    print(f"{name:<14}  {found}, {duration(time.monotonic() - began)}", flush=True)
+    for line in found.failures:
+        print(f"    {line}", flush=True)
+    return not found.failures
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Malformed data, checkpoints and run folders: exit code 3 or 4, one line that names the file, and nothing lost.
+
+Data are files of one's own, given to `attnlab run` (`spoiltdata.py`). Of a run, something is taken away, exchanged, cut
+or replaced, and then a verb reads it (`spoiltruns.py`). What is in the folder afterwards is what was in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from attnlab import MODELS
+from attnlab.lab.loading import trained
+from tests.faults.called import called, inside, tree
+from tests.faults.count import Count, Fault, tried
+from tests.faults.spoiltruns import CASES, EXPERIMENT, RUN, make
+
+FULL = SHORT = len(CASES)
+
+
+def run(count: int, seed: int, folder: Path) -> Count:
+    """That many of the cases, drawn without repetition."""
+    drawn = np.random.default_rng(seed).permutation(len(CASES))[:count]
+    with inside(folder / "made"):
+        Path("one.py").write_text("from tests.faults.spoiltruns import EXPERIMENT as experiment\n")
+        with mock.patch.dict(MODELS, bigram=EXPERIMENT.model), mock.patch("attnlab.lab.runs.conduct", _trained):
+            make()
+            trained(RUN)  # as it is, it is good
+            failures, _ = tried(partial(_refused, folder=folder, drawn=drawn), len(drawn), seed)
+    return Count(len(drawn), failures)
+
+
+def _refused(n: int, folder: Path, drawn: np.ndarray) -> list[str]:
+    case, place = CASES[drawn[n]], folder / str(n)
+    shutil.copytree(folder / "made", place)
+    with inside(place):
+        case.harm()
+        before = tree(Path())
+        found = called(case.line)
+        if tree(Path()) != before:
+            raise Fault(f"{case.line}, for {case.words!r}: the folder is not as it was: {found}")
+    if found.code != case.code or found.err.count("\n") != 1 or case.words not in found.err or found.out:
+        raise Fault(f"{case.line}: exit {case.code} and one line with {case.words!r} expected: {found}")
+    shutil.rmtree(place)
+    return []
+
+
+def _trained(*args: object) -> None:
+    raise Fault("it would have been trained")

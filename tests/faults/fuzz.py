@@ -1,0 +1,196 @@
+"""Command lines and experiments in JSON at random: no traceback, no internal error, nothing that hangs.
+
+Lines keep to the grammar of the verbs or break it a little (`grammar.py`), and go through the whole command line, up
+to where a model would be trained, loaded or measured, or a file fetched or written. JSON goes through what reads the
+configuration of a run: it is refused in one line, or read, and then written and read again as the same.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import hypothesis
+from hypothesis import Phase
+from hypothesis import strategies as st
+
+from attnlab.cli import explain
+from attnlab.lab import configuration
+from attnlab.lab.folder import FILES
+from attnlab.lab.jsonfile import FolderError, loads
+from attnlab.lab.matching import Matched
+from attnlab.lab.terminal import plain
+from tests.faults import grammar
+from tests.faults.called import called, inside, tree
+from tests.faults.count import Count, Fault
+from tests.faults.malformed import TEXT
+from tests.lab.looked import FOUND
+from tests.lab.parrot import parrot
+
+FULL, SHORT = 100_000, 500
+PART = 25  # cases that share what hypothesis draws, which takes as long as to type one of them
+MANY = 40  # parts that it draws together: what it remembers of more of them would fill the memory
+LONGEST = 20.0  # seconds, after which it hangs; those that are not refused take a hundredth of a second
+MOST = 4100  # letters of a refusal, which are one line still
+
+ANSWER = {"answers": [], "decoder": None, "source": ["1"], "target": ["2"], "map": None, "layers": None}
+STUBS: dict[str, Any] = {
+    "attnlab.lab.runs.run": lambda study, **how: _checked(study, how),
+    "attnlab.lab.table.results_table": lambda folder: "a table",
+    "attnlab.lab.matching.matched": lambda study, ledger, quick=False: Matched(study.variants(quick), [], ledger),
+    "attnlab.lab.describe.describe": lambda study, found: [{"variant": name} for name in found.experiments],
+    "attnlab.lab.roofline.placed": lambda found, machines: ["placed"],
+    "attnlab.analysis.measure.machine": lambda: None,
+    "attnlab.lab.report.report": lambda folder: folder / "report.html",
+    "attnlab.lab.look.sample": lambda run, text, *more: {**ANSWER, "answer": text},
+    "attnlab.lab.inspect.inspect": lambda run, text, *more: {**FOUND, "answer": text},
+    "attnlab.lab.report.alignment.write": lambda *what: None,
+    "attnlab.lab.report.inspection.write": lambda *what: None,
+    "attnlab.lab.jsonfile.write_whole": lambda *what: None,
+    "attnlab.lab.instruments.write_whole": lambda *what: None,
+    "attnlab.lab.translate.trained": lambda run, *more: parrot(),
+    "attnlab.lab.parity.parity": lambda *what: [],
+    "attnlab.lab.paritytable.parity_table": lambda *what: "a table",
+    "attnlab.lab.bench.measuring.bench": lambda *what: [],
+    "attnlab.lab.bench.measuring.record": lambda *what: {},
+    "attnlab.lab.bench.table.tables": lambda *what: ["a table"],
+    "attnlab.lab.bench.plot.draw": lambda *what: None,
+    "attnlab.data.sources._find": lambda source: (source.set, source.file, "verified", "/nowhere"),
+    "attnlab.lab.device.use": lambda device: None,
+}
+
+
+def run(count: int, seed: int, folder: Path) -> Count:
+    """So many cases, two lines to each experiment."""
+    failures: list[str] = []
+    right: Counter[str] = Counter()
+    with inside(folder), ExitStack() as stubs:
+        Path("small.py").write_text(TEXT)
+        Path("one.py").write_text("from tests.small import EXPERIMENT as experiment\n")
+        Path("broken.py").write_text("study = (")
+        Path("runs/old").mkdir(parents=True)
+        Path("runs/old/experiment.json").write_text("{}")
+        for name, stub in STUBS.items():
+            stubs.enter_context(mock.patch(name, stub))
+        before = tree(Path())
+        done = 0
+        while done < count:
+            began = done
+            for typist in _drawn(MANY, f"{seed} {done}"):
+                part = min(PART, count - done)
+                failures += _typed(typist, part, right)
+                done += part
+            if tree(Path()) != before:
+                failures.append(f"seed {seed}, cases {began} … {done}: something was written")
+                before = tree(Path())
+    told = " and ".join(f"{number:,} {what}" for what, number in sorted(right.items()))
+    return Count(done, failures, f"{told} were right" if told else "")
+
+
+def _drawn(count: int, seed: str) -> list[grammar.Typist]:
+    """So many typists, with the texts that hypothesis draws for them."""
+    typists: list[grammar.Typist] = []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),  # pyright: ignore[reportArgumentType]
+    )  # fmt: skip
+    @hypothesis.given(st.lists(grammar.TEXT, min_size=10, max_size=20))
+    def each(texts: list[str]) -> None:
+        typists.append(grammar.Typist(Random(f"{seed} {len(typists)}"), texts))
+
+    each()
+    return typists
+
+
+def _typed(typist: grammar.Typist, count: int, right: Counter[str]) -> list[str]:
+    """What was wrong with so many cases of a typist's, two command lines to each experiment; `right` counts others."""
+    failures = []
+    for n in range(count):
+        if n % 3 == 2:
+            typed = typist.experiment()
+            what, check = "experiments", partial(_read, typed)
+        else:
+            typed = typist.line()
+            what, check = "lines", partial(_called, typed)
+        try:
+            with _alarm():
+                right[what] += check()
+        except KeyboardInterrupt:
+            raise
+        except _Hang:
+            failures.append(f"longer than {LONGEST:g} s: {typed!r}")
+        except BaseException as error:
+            failures.append(f"{type(error).__name__}: {error}: {typed!r}")
+    return failures
+
+
+def _called(line: list[str]) -> bool:
+    """Whether a command line is right. Raises Fault where its refusal is not as it must be."""
+    found = called(line)
+    if found.code == 130:
+        raise KeyboardInterrupt
+    if found.code not in (0, 2, 3, 4):
+        raise Fault(f"exit code {found.code}: {found.err}")
+    if found.code == 0:
+        return True
+    if not found.err.endswith("\n") or found.err.count("\n") > 1 or len(found.err) > MOST:
+        raise Fault(f"not one line, of at most {MOST} letters: {found.err!r}")
+    if plain(found.line()) != found.line():
+        raise Fault(f"a line that steers a terminal: {found.err!r}")
+    if found.out:
+        raise Fault(f"also on standard output: {found.out!r}")
+    return False
+
+
+def _read(text: str) -> bool:
+    """Whether an experiment can be read, as a part of a run's file. Raises Fault where that goes wrong."""
+    whole = f'{{"study": "", "question": "", "variant": "", "quick": false, "experiment": {text}}}'
+    try:
+        content = loads(whole.encode(errors="surrogatepass"), FILES["experiment"], "experiment.json")
+        config = configuration.read(content["experiment"])
+    except (ValueError, NotImplementedError, FolderError) as error:
+        line, code = explain(error)
+        if code not in (2, 4) or plain(line) != line:
+            raise Fault(f"exit code {code}: {line}") from error
+        return False
+    again = configuration.read(json.loads(json.dumps(configuration.write(config), allow_nan=False)))
+    if again != config:
+        raise Fault(f"read as {config}, and that again as {again}")
+    return True
+
+
+def _checked(study: Any, how: dict[str, Any]) -> Any:
+    """What `attnlab.lab.run` does first: every variant can be written, and read again."""
+    for experiment in study.variants(how["quick"]).values():
+        if configuration.read(json.loads(json.dumps(configuration.write(experiment)))) != experiment:
+            raise AssertionError(f"{experiment} is read as another")
+    return SimpleNamespace(folder=Path("runs"), report=Path("runs/report.html"), code=0)
+
+
+class _Hang(BaseException):
+    """It took too long."""
+
+
+@contextmanager
+def _alarm() -> Iterator[None]:
+    def ring(*what: Any) -> None:
+        raise _Hang
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,99 @@
+"""SIGKILL at a random moment of `attnlab run`, a third of them inside a save; then the same command until it ends.
+
+Some are killed two or three times over. Every row of `metrics.jsonl`, the result and every leaf of the last checkpoint
+must be those of the uninterrupted run, bit for bit; no checkpoint may be passed over, and nothing be left behind. Where
+a kill fell is told by what stood on the disk after it.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.lab.folder import RunFolder
+from tests.faults.child import Child
+from tests.faults.count import Count, Fault, tried
+from tests.faults.tiny import TINY
+from tests.faults.uninterrupted import Uninterrupted, command, folder, saving, uninterrupted
+
+FULL, SHORT = 200, 5
+# What a case aims at, in turn. More are aimed at a save than are to be inside one: some come too late.
+AIMS = ("save", "end", "save", "train", "start", "save", "compile", "save", "train", "save")
+TIMES = (1, 1, 1, 2, 1, 1, 3)  # how often a case kills, in turn
+
+
+def run(count: int, seed: int, folder: Path) -> Count:
+    """Kill `count` runs, two side by side."""
+    whole = uninterrupted()
+    failures, fell = tried(lambda n: _case(whole, n, seed, folder / str(n)), count, seed, together=2)
+    inside = fell.pop("in a save", 0)
+    rest = ", ".join(f"{times} {where}" for where, times in fell.most_common())
+    return Count(count, failures, f"{inside} inside a save ({rest})")
+
+
+def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> list[str]:
+    """Kill one run, and let it go on to its end. Where each kill fell."""
+    rng, fell, out = np.random.default_rng([seed, n]), [], home
+    while not fell:
+        # One that was done before its moment came is begun anew.
+        out = out / "out"
+        fell = _killed(whole, n, rng, out)
+    with Child(command(out), out / "log", whole.cache) as child:
+        child.ends_well()
+    whole.compare(out)
+    for log in out.glob("log*"):
+        if passed := [line for line in log.read_text().splitlines() if "passed over" in line]:
+            raise Fault(f"{log}: {passed[0]}")
+    return fell
+
+
+def _killed(whole: Uninterrupted, n: int, rng: np.random.Generator, out: Path) -> list[str]:
+    """Begin a run and kill it, some twice or three times. Where each kill fell; fewer where it was done before."""
+    fell = []
+    for time in range(TIMES[n % len(TIMES)]):
+        aim = AIMS[n % len(AIMS)] if time == 0 else str(rng.choice(AIMS))
+        # What has to be compiled takes long: one that is to be met there begins without.
+        cache = out / "cache" if aim == "compile" else whole.cache
+        with Child(command(out), out / f"log-{time}", cache) as child:
+            if not _comes(child, aim, whole, out, rng):
+                child.ends_well()
+                break
+            child.hit(signal.SIGKILL)
+            child.end()
+            fell.append(_fell(out, (child.lines() or [""])[-1]))
+    return fell
+
+
+def _comes(child: Child, aim: str, whole: Uninterrupted, out: Path, rng: np.random.Generator) -> bool:
+    """Wait for a random moment of what is aimed at; False where the run ended before."""
+    if aim != "save":
+        return whole.comes(child, aim, rng)
+    # A run that goes on has few left.
+    left = 3 if (folder(out) / "checkpoints").is_dir() else TINY.train.steps // TINY.train.save_every
+    wanted, seen = int(rng.integers(left)), set()
+
+    def growing() -> bool:
+        seen.update(path.name for path in saving(out) if path.name.endswith(".growing"))
+        return len(seen) > wanted
+
+    return child.meets(growing) and child.lives(rng.random() * whole.save)
+
+
+def _fell(out: Path, last: str) -> str:
+    """Where a kill fell, as far as the disk and its last line tell."""
+    run = RunFolder(folder(out))
+    if saving(out):
+        return "in a save"
+    if list(folder(out).glob(".*.part")):
+        return "writing a file"
+    if not run.file("experiment").exists():
+        return "before the folder was made"
+    if run.file("result").exists():
+        return "after the result"
+    if "compiling" in last:
+        return "compiling"
+    if (folder(out) / "checkpoints" / str(TINY.train.steps)).is_dir():
+        return "in the test"
+    return "training or evaluating" if run.file("metrics").exists() else "before the first row"

@@ -1,0 +1,185 @@
+"""What a run saves, made so small that it can be saved and harmed thousands of times, and what must hold of it.
+
+A deed is done in a folder, where `before` leaves what stood before it, and `found` says what is wrong there; `new` asks
+for what the deed leaves, else what stood before will do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+
+from attnlab.data import codecs
+from attnlab.data.units import Characters
+from attnlab.data.vocabulary import Vocabulary
+from attnlab.lab.conduct import describe
+from attnlab.lab.folder import FolderError, RunFolder
+from attnlab.lab.study import Study
+from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
+from tests.small import EXPERIMENT
+
+IDENTITY = {"configuration": "00c0ffee", "data": "00facade"}
+CODECS = {"source": Characters().fit(["abc", "été"]), "tokens": Vocabulary(("!", "日"))}
+ENVIRONMENT = {"jax": "0.0", "cores": 2}
+RESULT = {
+    "metrics": {"loss": {"mean": 0.5, "values": [0.25, 0.75]}}, "seeds": [0, 1], "metric": "loss", "higher": False,
+    "diverged": [], "steps": 3,
+}  # fmt: skip
+MAPS = {"source": ["a", "日"], "target": ["b"], "layers": [[[[0.25, 0.75]]]]}
+
+
+def state(step: int) -> dict[str, Any]:
+    """A state of some 120 bytes, each step's another."""
+    draw = np.random.default_rng(step)
+    return {
+        "w": draw.normal(size=(4, 3)).astype(np.float32),
+        "memory": draw.normal(size=(4, 3)).astype(np.float32),
+        "key": draw.integers(2**32, size=2, dtype=np.uint32),
+        "step": np.int32(step),
+    }
+
+
+def checkpoints(folder: Path, **more: Any) -> Checkpoints:
+    """Those of a run, the last two kept."""
+    return Checkpoints(folder, **{"keep": Keep(2, 0), "identity": IDENTITY, **more})
+
+
+def rows(*steps: int) -> list[dict[str, Any]]:
+    """A row for each of two lanes at each step."""
+    return [
+        {"step": step, "seed": seed, "learning_rate": 1e-3, "loss": (seed + 1) / step}
+        for step in steps
+        for seed in (0, 1)
+    ]
+
+
+def experiment(variant: str) -> dict[str, Any]:
+    """What `experiment.json` tells of a variant."""
+    return {"study": "tiny", "question": "?", "variant": variant, "quick": False, "experiment": {"model": variant}}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two trees of dictionaries and arrays hold the same bits."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if hasattr(one, "dtype"):
+        one, other = np.asarray(one), np.asarray(other)
+        return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    return one == other
+
+
+class Deed(Protocol):
+    """Something that is saved; `error` is what it must raise where it cannot be."""
+
+    error: type[Exception] = FolderError
+
+    def before(self, folder: Path) -> None: ...
+    def do(self, folder: Path) -> None: ...
+    def found(self, folder: Path, new: bool) -> list[str]: ...
+
+
+class Save(Deed):
+    """The checkpoint after the newest: the oldest of three goes."""
+
+    error = CheckpointError
+
+    def before(self, folder: Path) -> None:
+        for step in (1, 2):
+            checkpoints(folder).save(step, state(step), {"seconds": step})
+
+    def do(self, folder: Path) -> None:
+        last = max(checkpoints(folder).steps())
+        checkpoints(folder).save(last + 1, state(last + 1), {"seconds": last + 1})
+
+    def found(self, folder: Path, new: bool) -> list[str]:
+        wrong: list[str] = []
+        kept = checkpoints(folder, note=wrong.append)
+        last = max(kept.steps())
+        # Not the newest alone: the one before is what a damaged one is to be replaced by.
+        for step in range(max(last - 1, 2), last + 1):
+            values, facts = kept.read(step, state(0))
+            if not same(values, state(step)) or facts != {"seconds": step}:
+                wrong.append(f"step {step} holds other values")
+        if (new and last < 3) or kept.restore(state(0))[0] != last:  # pyright: ignore[reportOptionalSubscript]
+            wrong.append(f"step {last} is the newest")
+        if new and (left := {path.name for path in folder.iterdir()} - {str(last), str(last - 1)}):
+            wrong.append(f"{min(left)} is left behind")
+        return wrong
+
+
+class Write(Deed):
+    """A JSON file of a run, in the place of an older one."""
+
+    old, new = {**RESULT, "steps": 2}, RESULT
+
+    def before(self, folder: Path) -> None:
+        RunFolder(folder).write("experiment", experiment("softmax"))
+        RunFolder(folder).write("result", self.old)
+
+    def do(self, folder: Path) -> None:
+        RunFolder(folder).write("result", self.new)
+
+    def found(self, folder: Path, new: bool) -> list[str]:
+        value = RunFolder(folder).read("result")
+        return [] if value == self.new or (value == self.old and not new) else [f"result.json holds {value}"]
+
+
+class Append(Deed):
+    """Rows behind those of two steps; where they were lost, again."""
+
+    def before(self, folder: Path) -> None:
+        RunFolder(folder).append_metrics(rows(1, 2))
+
+    def do(self, folder: Path) -> None:
+        if len(RunFolder(folder).metrics()) > 4:
+            RunFolder(folder).truncate_metrics(2)
+        RunFolder(folder).append_metrics(rows(3))
+
+    def found(self, folder: Path, new: bool) -> list[str]:
+        found, whole = RunFolder(folder).metrics(), rows(1, 2, 3)
+        good = found == whole or (not new and found == whole[: len(found)] and len(found) >= 4)
+        return [] if good else [f"metrics.jsonl holds {found}"]
+
+
+class Truncate(Deed):
+    """Rows after a step dropped, as a resume does."""
+
+    def before(self, folder: Path) -> None:
+        RunFolder(folder).append_metrics(rows(1, 2, 3))
+
+    def do(self, folder: Path) -> None:
+        RunFolder(folder).truncate_metrics(2)
+
+    def found(self, folder: Path, new: bool) -> list[str]:
+        found = RunFolder(folder).metrics()
+        return [] if found == rows(1, 2) or (found == rows(1, 2, 3) and not new) else [f"metrics.jsonl holds {found}"]
+
+
+class Describe(Deed):
+    """What a run's folder is for, before the first step: vocabulary, environment, experiment."""
+
+    def before(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+
+    def do(self, folder: Path) -> None:
+        problem = SimpleNamespace(save=lambda path: codecs.save(path / "vocabulary.json", CODECS), fingerprint="f")
+        plan = SimpleNamespace(
+            folder=RunFolder(folder), problem=problem, study=Study(EXPERIMENT, name="tiny", question="?"), order=0,
+            variant="softmax", quick=False, experiment=EXPERIMENT,
+        )  # fmt: skip
+        describe(plan, "attnlab run tiny.py")  # pyright: ignore[reportArgumentType]
+
+    def found(self, folder: Path, new: bool) -> list[str]:
+        if RunFolder(folder).read("experiment") is None:
+            return ["experiment.json is missing"] if new else []
+        # Where it stands, the vocabulary does: what resumes there reads it.
+        codecs.check(folder / "vocabulary.json", CODECS)
+        return [] if RunFolder(folder).read("environment") or not new else ["environment.json is missing"]
+
+
+DEEDS: dict[str, Deed] = {
+    "save": Save(), "write": Write(), "append": Append(), "truncate": Truncate(), "describe": Describe(),
+}  # fmt: skip

@@ -1,0 +1,11 @@
+"""What `attnlab run` is given where processes are killed: the tiny experiment as a study.
+
+python -m attnlab run tests/faults/study.py
+"""
+
+from attnlab.lab.study import Study
+from attnlab.models import MODELS
+from tests.faults.tiny import TINY
+
+MODELS["follower"] = TINY.model
+study = Study(TINY, name="tiny", question="Does the same command go on to the same bits?")
