@@ -41,7 +41,7 @@ def read(folder: Path) -> dict[str, Any]:
     """The manifest of a folder, alone. Raises CheckpointError where it cannot be read or was altered."""
     path = folder / MANIFEST
     try:
-        if path.exists() and not path.is_file():
+        if path.exists() and not (path.is_file() or path.is_dir()):
             raise ValueError("it is a pipe or a device")
         content = path.read_bytes()
         if wrong := broken(content):

@@ -119,7 +119,8 @@ def _peak(program: Any) -> int:
 
 def _advance(loss: Callable, train: Train) -> Callable:
     """Steps of all lanes: a loop whose count is traced, so that one program serves dispatches of any length."""
-    one = jax.vmap(partial(lane.step, loss, train))
+    # Jitted, it is traced once for both uses below.
+    one = jax.jit(jax.vmap(partial(lane.step, loss, train)), inline=True)
 
     def advance(state, batches, count):
         first = jax.tree.map(lambda x: x[0], batches)
