@@ -22,7 +22,7 @@ def seal(content: bytes, owner: bytes = b"") -> bytes:
     """A JSON object, in its bytes, sealed as its owner's.
 
     >>> seal(b'{"step": 3}')[:24]
-    b'{"sha256": "90d96ec77b41'
+    b'{"sha256": "492c636bfddc'
     """
     space = re.match(rb"\{(\s*)", content)[1]  # pyright: ignore[reportOptionalSubscript]
     fields = content[1 + len(space) :]
