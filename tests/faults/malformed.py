@@ -330,7 +330,7 @@ OPTIONS = [
     (["sample", "runs/old", "--input", "1", "--penalty", "inf"], "penalty=inf must be at least 0"),
     (["sample", "runs/old", "--input", "1", "--seed", "3"], "--seed 3 is for draws"),
     (["sample", "runs/old", "--input", "1", "--top-k", "2", "--seed", "-1"], "--seed -1 must lie in 0"),
-    (["sample", "runs/old", "--input", "1", "--step", "last"], "--step: 'last' must be a whole number"),
+    (["sample", "runs/old", "--input", "1", "--step", "last"], "--step: 'last' must be a step's number, or best"),
     (["inspect", "runs/old"], "the following arguments are required: --input"),
     (["inspect", "runs/old", "--input", "1", "--html", "runs"], "runs"),
     (["translate"], "the following arguments are required: RUN"),
