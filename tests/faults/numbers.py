@@ -31,8 +31,7 @@ FULL, SHORT = 200, 10
 TASK = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=4)
 MODEL = Language(width=4, heads=1, layers=1, dropout=0.1)
 TRAIN = Train(steps=24, batch_size=4, learning_rate=(1e-3, 3e-3), warmup=4, seeds=3, evaluate_every=8, save_every=8)
-# A loss of 3e38 is finite, and so may be what follows from a leaf that large: it harms a gradient alone, whose square is
-# not finite.
+# A loss of 3e38 is finite, and so may be what follows from a leaf that large; of a gradient the square is not.
 HARMS = (np.nan, np.inf, -np.inf, 3e38)
 PLACES = ("gradient", "leaf", "loss")
 
