@@ -10,7 +10,7 @@ Command: attnlab run experiments/capacity.py
 Minutes on two cores: 305 in all (measured on one core beside other work; 8 seeds each); the second command, one column
 of the table, 2. The third draws runs/capacity/capacity.png: our loss and its interval against the number of keys,
 beside the published points.
-Expected, measured by the first command, 8 seeds (published, one seed): softmax .0006, .0000, .0001 at 40, 120, 200 keys
+Expected: measured by the first command, 8 seeds (published, one seed): softmax .0006, .0000, .0001 at 40, 120, 200
 (below .001); elu+1 .0036, .030, .110, .235 at 40, 60, 80, 120 (.0008, .025, .110, .232); DPFP-1 .0004, .013, .103, .183
 at 80, 120, 160, 200 (below .001, .0086, .102, .175); DPFP-2 .0015, .023, .077 at 200, 260, 300 (below .001, .0097,
 .068); DPFP-3 .0004, .018 at 300, 360 (below .001, .0045); FAVOR+ redrawn, m = 64, .111, .205 at 20, 40 (.130, .298), m =

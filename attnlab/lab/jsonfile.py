@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.training import seal
+from attnlab.training.settle import settle, settle_folder
 
 Fields = dict[str, type | tuple[type, ...]]
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a whole number"}
@@ -80,7 +80,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
-        _settle_folder(path.parent)
+        settle_folder(path.parent)
 
 
 def sweep(folder: Path) -> None:
@@ -106,12 +106,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", errors="replace")
 
 
-def settle(file: Any) -> None:
-    """Leave what was written on the disk, not in a buffer."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
 def lives(process: int) -> bool:
     """Whether there is such a process, as far as the system lets us ask."""
     if os.name == "nt":  # there, to ask would be to end it
@@ -123,19 +117,6 @@ def lives(process: int) -> bool:
     except OSError:
         pass
     return True
-
-
-def _settle_folder(path: Path) -> None:
-    # Makes the new name itself last. Windows and some file systems cannot sync a folder.
-    try:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP) and os.name != "nt":
-            raise
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from attnlab.lab import jsonfile
 from attnlab.lab.jsonfile import Fields, FolderError, dumps, encoded, write_whole
 from attnlab.training.seal import ROW, row_broken, seal_row
+from attnlab.training.settle import settle
 
 FIELDS: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 
@@ -33,7 +34,7 @@ def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
                 last = seal_row(encoded(dumps(row)), last)
                 added += last + b"\n"
             file.write(added)
-            jsonfile.settle(file)
+            settle(file)
 
 
 def truncate(path: Path, step: int, owner: bytes) -> None:

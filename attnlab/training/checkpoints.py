@@ -19,6 +19,7 @@ import numpy as np
 
 from attnlab.training import manifest
 from attnlab.training.manifest import CheckpointError
+from attnlab.training.settle import settle_folder
 
 __all__ = ["CheckpointError", "Checkpoints", "Keep"]
 
@@ -50,7 +51,7 @@ class Checkpoints:
 
     `identity` tells this run from others by {name: digest}, such as those of its configuration and its data: what was
     saved by another is refused. `note` hears one line about each checkpoint that is passed over. While one is written
-    its folder is `.STEP.growing`, while it is dropped `.STEP.going`; a crash may leave either, the next save sweeps it.
+    its folder is `.STEP.growing`, while it is dropped `.STEP.going`; a crash may leave either, until `sweep`.
     """
 
     folder: Path
@@ -83,7 +84,7 @@ class Checkpoints:
             })  # fmt: skip
             self._drop(step)
             growing.rename(final)
-            manifest.settle_folder(self.folder)
+            settle_folder(self.folder)
             self._prune(step)
         except OSError as error:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error

@@ -146,8 +146,8 @@ def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> 
     """Refuse a disk that will be full before the last step."""
     ahead = [*range(step - step % train.save_every + train.save_every, train.steps, train.save_every), train.steps]
     if step < train.steps:
-        # One more than are kept: the next is written before the last goes.
-        kept = checkpoints.keep.of(dict.fromkeys(ahead, 0.0))
+        # One more than are kept, for the next is written before the last goes; the best may be the first ones.
+        kept = checkpoints.keep.of({at: -float(at) for at in ahead})
         checkpoints.check_room(state, max(1, min(len(kept) + 1, len(ahead)) - len(checkpoints.steps())))
 
 

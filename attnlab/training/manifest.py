@@ -15,6 +15,7 @@ from typing import Any
 import jax
 
 from attnlab.training.seal import broken, seal
+from attnlab.training.settle import settle, settle_folder
 
 MANIFEST = "manifest.json"
 FIELDS = {"step", "merit", "identity", "keys", "facts", "leaves", "files"}
@@ -28,11 +29,10 @@ class CheckpointError(Exception):
 
 def write(folder: Path, manifest: dict[str, Any]) -> None:
     """Seal the folder: every file in it is described and on the disk, not in a buffer, when this ends."""
-    content = json.dumps({**manifest, "files": hashes(folder, settle=True)}, indent=1).encode()
+    content = json.dumps({**manifest, "files": hashes(folder, settling=True)}, indent=1).encode()
     with (folder / MANIFEST).open("wb") as file:
         file.write(seal(content))
-        file.flush()
-        os.fsync(file.fileno())
+        settle(file)
     for path in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
         settle_folder(path)
 
@@ -91,7 +91,7 @@ def described(tree: Any) -> dict[str, list]:
     }
 
 
-def hashes(folder: Path, settle: bool = False) -> dict[str, list]:
+def hashes(folder: Path, settling: bool = False) -> dict[str, list]:
     """Path of every file below a folder, the manifest apart -> [sha256, bytes]; settled on the disk where asked.
 
     Raises CheckpointError naming what cannot be read.
@@ -108,17 +108,8 @@ def hashes(folder: Path, settle: bool = False) -> dict[str, list]:
                     hashlib.file_digest(file, "sha256").hexdigest(),
                     os.fstat(file.fileno()).st_size,
                 ]
-                if settle:
+                if settling:
                     os.fsync(file.fileno())
         except OSError as error:
             raise CheckpointError(f"checkpoint file {path} cannot be read: {error.strerror}") from error
     return files
-
-
-def settle_folder(path: Path) -> None:
-    """Leave the names in a folder on the disk. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
