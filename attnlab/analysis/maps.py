@@ -18,12 +18,12 @@ def watched(config: Any, model: Any, shape: Any, watch: type[Watched] = Watched)
     return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(model))
 
 
-def maps(config: Any, model: Any, shape: Any, *inputs: Array) -> dict[str, Array]:
+def maps(config: Any, model: Any, shape: Any, *inputs: Array | None) -> dict[str, Array]:
     """What each attention of a model did with one example: {"encoder" | "decoder" | "cross": [L H T S]}."""
     return _look(watched(config, model, shape), *inputs)
 
 
 @jax.jit
-def _look(model: Any, *inputs: Array) -> dict[str, Array]:
+def _look(model: Any, *inputs: Array | None) -> dict[str, Array]:
     # One function, so that several examples of a shape share a program.
     return model.look(*inputs)[1]

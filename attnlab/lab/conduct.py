@@ -18,7 +18,7 @@ from attnlab.lab.lock import locked
 from attnlab.lab.look import looks
 from attnlab.lab.plan import Plan
 from attnlab.lab.result import result
-from attnlab.tasks.base import Pairs
+from attnlab.lab.shown import shown
 from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
@@ -53,11 +53,12 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
         test = trainer.evaluate(fitted.model, "test", QUICK if plan.quick else None, plan.experiment.decoder)
         found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
-        # Where there is no sequence to be read by another there is no map of it.
-        if found["metrics"] and isinstance(plan.problem.shape, Pairs):
-            seen = _maps(plan, fitted, found)
-            if seen is not None:
-                folder.write("maps", seen)
+        if found["metrics"]:
+            model = _chosen(plan, fitted, found)
+            kept = {"maps": looks(plan.experiment.model, model, plan.problem), "pictures": shown(model, plan.problem)}
+            for name, value in kept.items():
+                if value is not None:
+                    folder.write(name, value)
         folder.write("result", found)
     return found
 
@@ -89,10 +90,10 @@ def describe(plan: Plan, command: str) -> None:
         plan.folder.write("environment", environment())
 
 
-def _maps(plan: Plan, fitted: Fitted, found: dict) -> dict[str, Any] | None:
-    """The attention of the first lane of the chosen rate that did not diverge, if it has any."""
+def _chosen(plan: Plan, fitted: Fitted, found: dict) -> Any:
+    """The model of the first lane of the chosen rate that did not diverge."""
     alive = np.asarray(fitted.state.alive)
     lane = next(
         n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n]
     )
-    return looks(plan.experiment.model, jax.tree.map(lambda x: x[lane], fitted.model), plan.problem)
+    return jax.tree.map(lambda x: x[lane], fitted.model)

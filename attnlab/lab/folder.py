@@ -23,6 +23,7 @@ FILES: dict[str, Fields] = {
     "environment": {},
     "result": {"metrics": dict, "seeds": list, "metric": str, "higher": bool, "diverged": list},
     "maps": {},  # those of older runs hold one example
+    "pictures": {"pictures": list},
 }
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
@@ -38,7 +39,7 @@ class RunFolder:
     path: Path
 
     def file(self, name: str) -> Path:
-        """Where `name` stands: experiment, environment, result, maps or metrics."""
+        """Where `name` stands: experiment, environment, result, maps, pictures or metrics."""
         return Path(self.path) / ("metrics.jsonl" if name == "metrics" else f"{name}.json")
 
     def read(self, name: str) -> dict[str, Any] | None:
@@ -52,7 +53,9 @@ class RunFolder:
         if name not in FILES:
             raise KeyError(name)
         # A map's hundreds of numbers want no line each.
-        write_whole(self.file(name), jsonfile.sealed(value, None if name == "maps" else 1, self._owner(name)))
+        write_whole(
+            self.file(name), jsonfile.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
+        )
 
     def metrics(self) -> list[dict[str, Any]]:
         """The rows of `metrics.jsonl`, in order; a last line that was cut in the middle is left out.

@@ -16,7 +16,7 @@ from attnlab.lab.answering import Answerer, Asked, DivergedError, one_line
 from attnlab.lab.loading import Step, Trained, trained
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
-from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.base import Batch, Classes, Pairs, Problem
 
 
 def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None) -> dict[str, Any]:
@@ -86,14 +86,41 @@ def scored(decoder: Decoder) -> str:
 
 
 FIRST = 8  # test examples, among which those of `looks` are
+WIDEST = 128  # positions of a map of one sequence: its numbers are as many as its square, for every head
 
 
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of the first test examples: `maps.json`.
 
-    {"kind": "cross", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}. None where the model
-    has no cross-attention.
+    {"kind": "cross" | "encoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}. Of what
+    sorts, the encoder's, on the first three. None where the model has no such attention, or its maps are too large.
     """
+    if isinstance(problem.shape, Classes):
+        found = [_within(config, model, problem, row) for row in range(3)] if config.attentions else []
+        examples = [one for one in found if one is not None]
+        return {"kind": "encoder", "examples": examples} if examples else None
+    return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
+
+
+def _within(config: Any, model: Any, problem: Problem, row: int) -> dict[str, Any] | None:
+    """The encoder's maps on a test example, as far as it goes; None where they are too large to be drawn."""
+    batch = problem.examination("test", FIRST)[0]
+    one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
+    keep = one.get("keep")
+    source = jnp.asarray(one["source"])[0], None if keep is None else jnp.asarray(keep)[0]
+    like = jax.eval_shape(lambda: maps(config, model, problem.shape, *source)).get("encoder")
+    if like is None or like.shape[-1] > WIDEST:
+        return None
+    seen = np.asarray(maps(config, model, problem.shape, *source)["encoder"], np.float64)
+    count = seen.shape[-1] if keep is None else int(keep.sum())
+    symbols = problem.tokens(one)["source"]
+    # What is not read one by one, such as an image in patches, is called by its number.
+    symbols = symbols[:count] if len(symbols) >= count else [str(n) for n in range(1, count + 1)]
+    return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
+
+
+def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """The cross-attention on the longest, a middling and the shortest of the first test examples."""
     batch = problem.examination("test", FIRST)[0]
     order = np.argsort(np.sum(np.asarray(batch["source"])[:FIRST] != PAD, axis=1), kind="stable")
     answers, found = jax.jit(problem.answer), []

@@ -12,6 +12,7 @@ from attnlab.lab.estimates import Estimate, Rate, estimate, is_rate, rates
 from attnlab.lab.examples import Example, examples
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.quantity import number
+from attnlab.lab.shown import Picture, pictures
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Outcome:
     """One variant's folder. `troubles` says in a line each what could not be read.
 
     `result` is None for a run that has not finished; `metrics` are its estimates by name, `rates` those of each
-    learning rate where several were trained, `maps` where it looked.
+    learning rate where several were trained, `maps` where it looked, `pictures` what it answered.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Outcome:
     maps: tuple[Example, ...]
     troubles: tuple[str, ...]
     rates: tuple[Rate, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     order: int = 0  # its place in the study, which its colour goes by; the first is what others are compared with
 
     @property
@@ -170,8 +172,8 @@ def _outcome(place: Path, study: Path) -> Outcome:
     environment = attempt(lambda: run.read("environment"), {})
     result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
     rows = attempt(lambda: _rows(run, result), [])
-    maps = attempt(lambda: examples(run), ())
-    return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate)
+    maps, drawn = attempt(lambda: examples(run), ()), attempt(lambda: pictures(run), ())
+    return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate, drawn)
 
 
 def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from attnlab.modules.feedforward import FeedForward
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Kept, Places, Rows
+from attnlab.ops.mask import Full, Kept, Places, Rows
 from attnlab.ops.tree import pytree
 
 
@@ -77,10 +77,10 @@ class EncoderLayer(nnx.Module):
         self.around_attention, self.around_feedforward = Sublayer(sizes), Sublayer(sizes)
 
     def __call__(self, x: Float[Array, "T D"], keep, position: Hooks = NOWHERE, key: PRNGKeyArray | None = None):
-        """One example; `keep` False is padding. Answers (x, looks)."""
+        """One example; `keep` False is padding, None: there is none. Answers (x, looks)."""
         keys = _keys(key, 3)
         # Padding asks nothing either: a mechanism may summarise the queries.
-        mask = Kept(keep) & Rows(keep)
+        mask = Full() if keep is None else Kept(keep) & Rows(keep)
         x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
         x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[1]), None), keys[2])
         return x, {"encoder": seen}

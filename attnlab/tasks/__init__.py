@@ -1,7 +1,7 @@
 """What a model is asked to do: data, batches, the loss, the metrics. Importing it imports no jax."""
 
 from attnlab.tasks.associations import Associations
-from attnlab.tasks.base import Pairs, Problem, Task, Tokens
+from attnlab.tasks.base import Classes, Frames, Image, Pairs, Problem, Task, Tokens
 from attnlab.tasks.dates import Dates
 from attnlab.tasks.g2p import CMUdict, Sigmorphon
 from attnlab.tasks.induction import Induction
@@ -12,8 +12,8 @@ from attnlab.tasks.text import Shakespeare, Text
 from attnlab.tasks.translation import Multi30k, Parallel
 
 __all__ = [
-    "TASKS", "Associations", "CMUdict", "Copy", "Dates", "Induction", "Multi30k", "Pairs", "Parallel", "Problem",
-    "Recall", "Reverse", "Scan", "Shakespeare", "Sigmorphon", "Task", "Text", "Tokens",
+    "TASKS", "Associations", "CMUdict", "Classes", "Copy", "Dates", "Frames", "Image", "Induction", "Multi30k", "Pairs",
+    "Parallel", "Problem", "Recall", "Reverse", "Scan", "Shakespeare", "Sigmorphon", "Task", "Text", "Tokens",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = {

@@ -33,6 +33,35 @@ class Tokens:
     length: int
 
 
+@dataclass(frozen=True)
+class Frames:
+    """What a model of a sequence of vectors must be built for: so many numbers each, up to this length."""
+
+    features: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a model of images must be built for: so many rows, columns and numbers a pixel."""
+
+    height: int
+    width: int
+    channels: int
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What a model that sorts must be built for: what it reads, and into how many classes.
+
+    `each` says that every position has a class of its own; otherwise the whole example has one.
+    """
+
+    source: Tokens | Frames | Image
+    classes: int
+    each: bool = False
+
+
 class Task(ABC):
     """A frozen dataclass that says which data, and how much of it. Plain configuration."""
 
@@ -97,6 +126,10 @@ class Problem(ABC):
     @abstractmethod
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The symbols of row 0, "source" and "target", for the axes of an attention map."""
+
+    def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
+        """What was answered to an examination's batch, as PNG by caption; of a batch that is shorter, of fewer rows."""
+        return {}
 
     @abstractmethod
     def save(self, folder: Path) -> None:

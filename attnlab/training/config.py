@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 Schedule = Literal["constant", "cosine", "inverse_sqrt"]
 COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "keep_last")
 COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
+BETAS = ("beta1", "beta2")
 MANY = 65_536  # seeds that may be counted: each is a lane of the program
 RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: lanes keep their rate in it
 
@@ -18,7 +19,8 @@ class Train:
     `seeds` counts them (3 means 0, 1, 2) or lists them; `learning_rate` is one rate or several. Every seed
     is trained with every rate, all of them lanes of one program. `learning_rate` is the peak: it is reached
     linearly in `warmup` steps, then follows `schedule` (cosine: to zero, which it would reach one step after the
-    last; inverse_sqrt: falls as 1/√step). `clip` bounds the global norm of the gradient (0: not at all).
+    last; inverse_sqrt: falls as 1/√step). `beta1` and `beta2` are how much of the mean gradient, and of the mean of its
+    square, Adam keeps each step. `clip` bounds the global norm of the gradient (0: not at all).
     `accumulate` gradients are averaged before each update. Evaluation and saving happen every so many steps and at
     the end. A lane stops before `steps` once its headline metric on validation reaches `target` (None: none does), or
     after `patience` evaluations in a row that bettered none before them (0: never); the run, once all lanes have.
@@ -35,6 +37,8 @@ class Train:
     schedule: Schedule = "cosine"
     warmup: int = 100
     weight_decay: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.999
     clip: float = 1.0
     accumulate: int = 1
     seeds: int | tuple[int, ...] = 3
@@ -68,6 +72,9 @@ class Train:
         for name in ("weight_decay", "clip"):
             if not (0 <= (value := getattr(self, name)) <= RATES[1]):
                 raise ValueError(f"train.{name}={value} must be a finite number, 0 or more, that float32 holds")
+        for name in BETAS:
+            if not 0 <= (value := getattr(self, name)) < 1:
+                raise ValueError(f"train.{name}={value} must be at least 0 and below 1")
         for rate in self.rates:
             if not (0 < rate < math.inf):
                 raise ValueError(f"train.learning_rate={rate} must be a finite number above 0")
@@ -90,7 +97,7 @@ class Train:
         """Refuse values of another kind before they are compared: Python's own words would name no field."""
         for name in (*COUNTS, *COUNTS_OR_NONE):
             _whole(name, getattr(self, name), getattr(self, name))
-        for name in ("weight_decay", "clip"):
+        for name in ("weight_decay", "clip", *BETAS):
             _number(name, getattr(self, name), getattr(self, name))
         if self.target is not None:
             _number("target", self.target, self.target)

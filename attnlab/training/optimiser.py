@@ -12,7 +12,9 @@ def optimiser(train: Train) -> optax.GradientTransformation:
     The learning rate is left out, because it differs by lane.
     """
     clip = optax.clip_by_global_norm(train.clip) if train.clip else optax.identity()
-    return optax.chain(clip, optax.scale_by_adam(), optax.add_decayed_weights(train.weight_decay))
+    return optax.chain(
+        clip, optax.scale_by_adam(train.beta1, train.beta2), optax.add_decayed_weights(train.weight_decay)
+    )
 
 
 def schedule(train: Train) -> optax.Schedule:

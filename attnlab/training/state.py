@@ -64,6 +64,8 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
 def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:
     """One update on one batch: `loss(model, batch, key) -> (scalar, metrics)`. Answers the state and the metrics.
 
+    A model may hold `paces`, {name of a part of it: factor}: that part learns at the lane's rate times that factor.
+
     A lane whose loss, gradient or new model is not finite is frozen as it was before that step, one that is done as it
     was then; their neighbours go on.
     """
@@ -73,7 +75,8 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     norm = jnp.sqrt(jnp.sum(squares))
     direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
     scale = -state.rate * schedule(train)(state.step)
-    model = jax.tree.map(lambda p, d: p + (scale * d).astype(p.dtype), state.model, direction)
+    move = lambda path, p, d: p + (_pace(state.model, path) * scale * d).astype(p.dtype)
+    model = jax.tree_util.tree_map_with_path(move, state.model, direction)
     # The norms, not each number: weights whose squares overflow give no finite product either.
     weights = _squares(model)
     finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(jnp.sum(weights))
@@ -87,6 +90,12 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
         "gradient_norm": norm,
         **metrics,
     }
+
+
+def _pace(model: Any, path: tuple[Any, ...]) -> float:
+    """How fast a leaf learns beside the lane's rate: as the model's `paces` say of the part it is in, else alike."""
+    part = jax.tree_util.keystr(path[:1], simple=True)
+    return getattr(model, "paces", {}).get(part, 1.0)
 
 
 def culprits(model: Any) -> list[str]:

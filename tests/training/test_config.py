@@ -16,7 +16,8 @@ def test_lanes_are_every_seed_at_every_rate():
     ("field", "value"),
     [
         ("steps", 0), ("steps", -5), ("batch_size", 0), ("accumulate", 0), ("evaluate_every", 0), ("save_every", -1),
-        ("warmup", -1), ("weight_decay", -0.1), ("clip", math.nan), ("learning_rate", math.nan), ("learning_rate", 0.0),
+        ("warmup", -1), ("weight_decay", -0.1), ("clip", math.nan), ("beta1", 1.0),
+        ("beta2", -0.1), ("beta2", math.nan), ("learning_rate", math.nan), ("learning_rate", 0.0),
         ("learning_rate", (1e-3, math.inf)), ("learning_rate", ()), ("learning_rate", (1e-3, 1e-3)),
         ("seeds", 0), ("seeds", ()), ("seeds", (1, 1)), ("seeds", (2**32,)), ("seeds", (-1,)),
         ("average", -1), ("average", 3),

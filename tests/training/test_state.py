@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,6 +46,47 @@ def test_weight_decay_is_decoupled():
     flat = lambda model, batch, key: (0.0 * jnp.sum(model["w"]), {})
     after, _ = lane.step(flat, train, start(train=train), batch())
     np.testing.assert_allclose(after.model["w"], start().model["w"] * (1 - 0.1 * 0.5), rtol=1e-6)
+
+
+def test_adams_means_forget_as_the_config_says():
+    train = Train(steps=20, warmup=0, schedule="constant", clip=0.0, beta1=0.0, beta2=0.5)
+    state = start(train=train)
+    for _ in range(2):
+        state, _ = lane.step(loss, train, state, batch())
+    adam, model = optax.adam(0.1, b1=0.0, b2=0.5), start().model
+    memory = adam.init(model)
+    for _ in range(2):
+        change, memory = adam.update(jax.grad(lambda m: loss(m, batch(), None)[0])(model), memory)
+        model = {"w": model["w"] + change["w"]}
+    np.testing.assert_allclose(state.model["w"], model["w"], rtol=1e-5)
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Paced:
+    """Two parts, of which one learns at a quarter of the rate."""
+
+    paces: ClassVar = {"slow": 0.25}
+
+    def __init__(self, quick, slow):
+        self.quick, self.slow = quick, slow
+
+    def tree_flatten_with_keys(self):
+        name = jax.tree_util.GetAttrKey
+        return [(name("quick"), self.quick), (name("slow"), self.slow)], None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_a_part_of_a_model_learns_at_its_own_pace():
+    begin = lambda key: Paced({"w": jnp.zeros(3)}, {"w": jnp.zeros(3)})
+    down = lambda model, batch, key: (jnp.sum(model.quick["w"]) + 5 * jnp.sum(model.slow["w"]), {})
+    before = lane.start(begin, TRAIN, jnp.uint32(0), jnp.float32(0.1))
+    after, _ = lane.step(down, TRAIN, before, batch())
+    # Adam's first step is the rate, whatever the gradient's size.
+    np.testing.assert_allclose(after.model.quick["w"], -0.1, rtol=1e-5)
+    np.testing.assert_allclose(after.model.slow["w"], -0.025, rtol=1e-5)
 
 
 def test_accumulated_parts_are_the_whole_batch():

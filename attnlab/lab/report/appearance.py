@@ -125,6 +125,7 @@ figcaption{font-size:.9rem;margin-bottom:.35rem}
 .map text{fill:var(--ink);font-size:15px}
 .map rect[fill-opacity]:hover{stroke:var(--ink);stroke-width:1.5}
 .map-row{display:flex;flex-wrap:wrap;gap:1.4rem 2.4rem;align-items:flex-start}
+.picture{max-width:100%;height:auto;background:#fff}
 .heads{flex:1 1 26rem;display:grid;grid-template-columns:repeat(var(--heads),1fr);gap:.7rem .9rem;
   padding-top:1.2rem}
 .heads figure{max-width:14rem}

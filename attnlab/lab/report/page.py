@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnlab.lab.jsonfile import named, sweep, write_whole
 from attnlab.lab.outcome import Outcome, outcomes
-from attnlab.lab.report import groups, looking, making, pictures, sections, spreadsheet, trade
+from attnlab.lab.report import gallery, groups, looking, making, pictures, sections, spreadsheet, trade
 from attnlab.lab.report.layout import document
 from attnlab.lab.report.lens import SCRIPT
 
@@ -44,6 +44,7 @@ def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
         sections.learning(found),
         trade.trade(found),
         groups.groups(found),
+        gallery.gallery(found),
         looked,
         making.making(found),
         sections.beside(files) if files else None,

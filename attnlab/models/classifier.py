@@ -1,0 +1,104 @@
+"""An encoder that sorts: sequences of symbols or of vectors into classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism
+from attnlab.models.config import Layers, check_shape
+from attnlab.models.encoder import Encoder
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.embed import Embed
+from attnlab.ops.precision import wide
+
+POOLS = ("mean", "token")
+
+
+@dataclass(frozen=True)
+class Classifier(Layers):
+    """`layers` encoder blocks, and scores of classes: of the whole sequence, or of each position where a task asks so.
+
+    `pool` says what a whole sequence is scored by: the mean of its vectors, or a learned token behind them (Devlin et
+    al. 2019; Dosovitskiy et al. 2021 put it before them, which attention does not tell apart). `mechanism` is any that
+    sees both sides. The other fields are those of `Layers`.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    pool: Literal["mean", "token"] = "mean"
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check_names(pool=POOLS)
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """The encoder's."""
+        return {"encoder": self.mechanism}
+
+    def watched(self, watch) -> Classifier:
+        """The same with the mechanism put through `watch`."""
+        return replace(self, mechanism=watch(self.mechanism))
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
+        """A new network for examples of that shape (`attnlab.tasks.base.Classes` of `Tokens` or `Frames`)."""
+        check_shape(self, shape, "source", "classes")
+        return ClassifierNetwork(key, self, shape, *self.front(child(key, "front"), shape.source))
+
+    def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
+        """What makes vectors [T D] of the source, and the longest T. Raises ValueError for a source it cannot read."""
+        if hasattr(source, "vocabulary"):
+            return Embed(key, source.vocabulary, self.width), source.length
+        if hasattr(source, "features"):
+            return self.sizes.dense(key, source.features, self.width), source.length
+        raise ValueError(f"model={type(self).__name__} reads sequences, and this task's data are images: model=vit")
+
+
+class ClassifierNetwork(nnx.Module):
+    """The network of a `Classifier`; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: Classifier, shape: Any, front: nnx.Module, length: int):
+        self.config, self.each = config, shape.each
+        self.front: Any = front
+        ends = config.pool == "token" and not shape.each
+        self.token = nnx.Param(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if ends else None
+        self.encoder = Encoder(child(key, "encoder"), config, length)
+        self.head = Dense(child(key, "head"), config.width, shape.classes)
+
+    def __call__(
+        self,
+        source: Int[Array, " T"] | Float[Array, "T F"] | Float[Array, "rows columns C"],
+        keep: Bool[Array, " T"] | None = None,
+        key: PRNGKeyArray | None = None,
+    ) -> Float[Array, " classes"] | Float[Array, "T classes"]:
+        """Scores of the classes, in float32 at least; `keep` False is padding."""
+        return self.look(source, keep, key)[0]
+
+    def look(self, source, keep=None, key=None) -> tuple[Float[Array, "..."], dict]:
+        """The scores, and what watched attentions saw: {"encoder": [L H T T] or None}."""
+        x, seen = self.read(source, keep, key)
+        if not self.each:
+            x = (x[-1] if self.token is not None else _mean(x, keep))[None]
+        scores = self.head(x)
+        return (scores if self.each else scores[0]).astype(wide(scores.dtype)), seen
+
+    def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
+        """The source as the encoder understood it, and looks; behind it the token, where there is one."""
+        dtype = jnp.dtype(self.config.dtype)
+        x = self.front(source, dtype) if isinstance(self.front, Embed) else self.front(source.astype(dtype))
+        return self.encoder(x, keep, key, None if self.token is None else self.token[...])
+
+
+def _mean(x: Float[Array, "T D"], keep: Bool[Array, " T"] | None) -> Float[Array, " D"]:
+    """Over what is kept; zero where nothing is. Summed in float32 at least."""
+    if keep is None:
+        return x.mean(axis=0)
+    held = jnp.where(keep[:, None], x, 0).astype(wide(x.dtype))
+    count = jnp.maximum(keep.sum(), 1).astype(held.dtype)
+    return (held.sum(axis=0) / count).astype(x.dtype)

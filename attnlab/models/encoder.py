@@ -1,0 +1,57 @@
+"""What reads a sequence to both sides: positions, layers, a norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from attnlab.models.config import Layers
+from attnlab.models.decoder import placed
+from attnlab.modules.block import EncoderLayer, climb, stack
+from attnlab.modules.dense import child
+from attnlab.modules.norm import NORMS
+from attnlab.ops.layer import dropout
+
+
+class Encoder(nnx.Module):
+    """A stack of encoder layers over vectors; one example.
+
+    Raises ValueError where the positions end before `length`, the longest sequence there will be.
+    """
+
+    def __init__(self, key: PRNGKeyArray, config: Layers, length: int):
+        sizes, mechanism = config.sizes, config.attentions["encoder"]
+        self.rate, self.remat = config.dropout, config.remat
+        self.position = placed(key, config, "position", length, causal=False)
+        self.layers = stack(lambda key: EncoderLayer(key, sizes, mechanism), child(key, "layers"), config.layers)
+        # With the norm first, what leaves the last block has not been normed yet.
+        self.encoded = NORMS[config.norm](config.width) if config.norm_first else None
+
+    def __call__(
+        self,
+        x: Float[Array, "T D"],
+        keep: Bool[Array, " T"] | None = None,
+        key: PRNGKeyArray | None = None,
+        last: Float[Array, " D"] | None = None,
+    ) -> tuple[Float[Array, "N D"], dict[str, Any]]:
+        """The sequence as it was understood, and looks by layer. `keep` False is padding; None: there is none.
+
+        `last` is one more vector, behind the others, to which no position is added. N = T, or T + 1 with it.
+        """
+        keys = (None, None) if key is None else jax.random.split(key)
+        i = np.arange(x.shape[0], dtype=np.int32)
+        table = self.position.table(x.shape[0], x.dtype)
+        before = self.position.before(i, table)
+        x = self.position.add(x, i, table)
+        if last is not None:
+            x = jnp.concatenate([x, last[None].astype(x.dtype)])
+            keep = None if keep is None else jnp.concatenate([keep, jnp.ones(1, bool)])
+            before = None if before is None else jnp.pad(before, ((0, 0), (0, 1), (0, 0)))
+        step = lambda layer, x, key: layer(x, keep, self.position, key)
+        x, seen = climb(self.layers, dropout(x, self.rate, keys[0]), step, keys[1], before, remat=self.remat)
+        return (x if self.encoded is None else self.encoded(x)), seen

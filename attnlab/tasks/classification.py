@@ -1,0 +1,100 @@
+"""The problem of sorting: a class for an example, or for each of its positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.data import codecs
+from attnlab.data.vocabulary import Vocabulary
+from attnlab.tasks.base import Batch, Classes, Problem
+
+NONE = -1  # the label of what is not asked for
+
+
+class Classification(Problem):
+    """Batches are {"source": [B …], "keep": [B T] bool, "label": [B] or [B T] int32}; label −1 asks nothing.
+
+    A batch of images has no "keep". A model is called with source, keep (None where the batch has none) and a key,
+    and answers scores [classes], or [T classes] where the shape says `each`. `classes` names them.
+    """
+
+    shape: Classes
+    metric, higher = "accuracy", True
+
+    def __init__(self, classes: Sequence[str]):
+        self.classes = tuple(classes)
+        self._names = Vocabulary(self.classes)
+
+    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+        """Cross-entropy in nats, the mean over what is asked; and {"accuracy"} there."""
+        import jax
+        import jax.numpy as jnp
+        import optax
+
+        label = jnp.asarray(batch["label"])
+        keys = None if key is None else jax.random.split(key, len(label))
+        scores = self.scores(model, batch, keys)
+        asked = label >= 0
+        count = jnp.maximum(asked.sum(), 1).astype(scores.dtype)
+        nats = optax.softmax_cross_entropy_with_integer_labels(scores, jnp.maximum(label, 0))
+        right = (jnp.argmax(scores, axis=-1) == label).astype(scores.dtype)
+        loss, accuracy = (jnp.where(asked, values, 0).sum() / count for values in (nats, right))
+        return loss, {"accuracy": accuracy}
+
+    def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
+        """The model's scores of every class [B classes] or [B T classes], in float32 at least; a key an example."""
+        import jax
+        import jax.numpy as jnp
+
+        source, keep = (None if batch.get(name) is None else jnp.asarray(batch[name]) for name in ("source", "keep"))
+        found = jax.vmap(lambda source, keep, key: model(source, keep, key=key))(source, keep, keys)
+        # Sums of half-precision exponentials lose the tail.
+        return found.astype(jnp.promote_types(found.dtype, jnp.float32))
+
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """{"label": the likeliest class, "probability": what it is given}, [B] or [B T] each."""
+        import jax
+        import jax.numpy as jnp
+
+        chances = jax.nn.softmax(self.scores(model, batch), axis=-1)
+        return {"label": jnp.argmax(chances, axis=-1).astype(jnp.int32), "probability": chances.max(axis=-1)}
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """{"accuracy"}: the share of what is asked that is answered right."""
+        right = asked = 0
+        for batch, answer in zip(self.examination(part, limit), answers, strict=True):
+            label = np.asarray(batch["label"])
+            right += int((np.asarray(answer["label"]) == label)[label >= 0].sum())
+            asked += int((label >= 0).sum())
+        return {"accuracy": right / max(1, asked)}
+
+    def tell(self, answer: Batch) -> str:
+        """The class, and what probability it is given; of every position, the classes in their order."""
+        label, chance = (np.asarray(answer[name])[0] for name in ("label", "probability"))
+        if label.ndim:
+            return " ".join(self.classes[n] for n in label)
+        return f"{self.classes[int(label)]} ({float(chance):.1%})"
+
+    def save(self, folder: Path) -> None:
+        """Write `vocabulary.json`: {"classes": [names]}."""
+        codecs.save(Path(folder) / "vocabulary.json", {"classes": self._names})
+
+    def check(self, folder: Path) -> None:
+        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
+        codecs.check(Path(folder) / "vocabulary.json", {"classes": self._names})
+
+
+def examined(whole: Batch, most: int) -> list[Batch]:
+    """Examples [N …] in batches of up to `most` and one size, the last one filled up with such as ask nothing."""
+    count = len(whole["label"])
+    size = min(most, count)
+    blank = -count % size
+    padded = {
+        name: np.concatenate([x, np.full((blank, *x.shape[1:]), NONE if name == "label" else 0, x.dtype)])
+        for name, x in whole.items()
+    }
+    return [{name: x[n : n + size] for name, x in padded.items()} for n in range(0, count, size)]

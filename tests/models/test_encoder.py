@@ -1,0 +1,77 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models.classifier import Classifier
+from attnlab.models.encoder import Encoder
+from attnlab.modules.position import Floater, Learned, Position, Rotary, Sinusoidal
+
+from .training import filled
+
+
+class Made:
+    """What `filled` asks of a config."""
+
+    def __init__(self, config, length):
+        self.config, self.length = config, length
+
+    def create(self, key, shape):
+        return Encoder(key, self.config, self.length)
+
+
+def made(length=6, **fields):
+    return filled(Made(Classifier(width=8, heads=2, **fields), length), None)
+
+
+X = np.random.default_rng(3).standard_normal((6, 8)).astype(np.float32)
+LAST = np.linspace(-1, 1, 8, dtype=np.float32)
+read = jax.jit(lambda model, x, keep, last: model(x, keep, None, last)[0])
+
+
+def test_without_padding_nothing_is_padding():
+    model = made()
+    np.testing.assert_allclose(read(model, X, None, None), read(model, X, np.ones(6, bool), None), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=str)
+def test_padding_says_nothing(mechanism):
+    model, keep = made(mechanism=mechanism), np.arange(6) < 4
+    spoilt = np.where(keep[:, None], X, np.float32(9))
+    a, b = (read(model, x, keep, LAST) for x in (X, spoilt))
+    kept = np.append(keep, True)
+    np.testing.assert_array_equal(a[kept], b[kept])
+
+
+def test_one_more_vector_has_no_position_and_is_seen():
+    # Where no order is told, the last of seven is one of the seven.
+    plain = made(7, position=Position())
+    whole = read(plain, np.concatenate([X, LAST[None]]), None, None)
+    np.testing.assert_allclose(read(plain, X, None, LAST), whole, rtol=2e-5, atol=2e-6)
+    # Where it is told, the others keep their places, and the new one gets nothing added.
+    for position in (Sinusoidal(), Rotary(), Floater()):
+        told = made(7, position=position)
+        a, b = read(told, X, None, LAST), read(told, X, None, LAST[::-1])
+        assert a.shape == (7, 8)
+        assert np.abs(a - b)[:6].max() > 1e-4
+        if not position.turning:
+            last_of = read(told, np.concatenate([X, LAST[None]]), None, None)
+            assert np.abs(a - last_of)[6].max() > 1e-4
+
+
+def test_what_ends_before_the_length_is_refused():
+    with pytest.raises(ValueError, match=r"model.position=.* tells 4 positions, and a sequence has 6"):
+        Encoder(jax.random.key(0), Classifier(width=8, heads=2, position=Learned(length=4)), 6)
+
+
+def test_dropout_takes_a_key_and_remat_changes_nothing():
+    model = made(dropout=0.5)
+    keys = jax.random.split(jax.random.key(1))
+    drawn = jax.jit(lambda model, key: model(jnp.asarray(X), None, key)[0])
+    a, b = (drawn(model, key) for key in keys)
+    assert np.abs(a - b).max() > 1e-3
+    total = lambda model: jnp.sum(model(jnp.asarray(X))[0][:, 0] ** 2)
+    plain, again = (jax.jit(jax.grad(total))(made(remat=remat)) for remat in (False, True))
+    for left, right in zip(jax.tree.leaves(plain), jax.tree.leaves(again), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-5)
