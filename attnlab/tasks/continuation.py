@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ PARTS = ("train", "valid", "test")
 
 
 class Continuation(Prediction):
-    """Blocks of `length` symbols of a text.
+    """Blocks of `length` symbols of a text; examined, and gone on with, in blocks of `longest` (0: as long).
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
     learned from the training part alone. Examinations read their part block after block, each without what came
@@ -35,17 +36,20 @@ class Continuation(Prediction):
     metric, higher = "nats_per_character", False
     continues = True
 
-    def __init__(self, parts: Mapping[str, str], units: Units, length: int):
+    def __init__(self, parts: Mapping[str, str], units: Units, length: int, longest: int = 0):
+        taken = {"train": ("length", length)}
+        examined = ("longest", longest) if longest else ("length", length)
         parts = {part: _lines(parts[part]) for part in PARTS}
         self.codec = units.fit([parts["train"]])
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
         for part, ids in self._ids.items():
-            if len(ids) <= length:
-                raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.length={length} takes more")
+            field, size = taken.get(part, examined)
+            if len(ids) <= size:
+                raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.{field}={size} takes more")
         self._blocks = Blocks(self._ids["train"], length)
-        self.shape = Tokens(self.codec.vocabulary.size, length)
+        self.shape = Tokens(self.codec.vocabulary.size, longest or length)
         self.fingerprint = _fingerprint(parts)
 
     @property
@@ -60,12 +64,12 @@ class Continuation(Prediction):
         return _asked(self._blocks.batch(seed, step, size))
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"nats", "right": [B]}: what the symbols of a block cost, and how many were the likeliest."""
+        """{"nats", "right": [B T]}: what each symbol asked for costs, and whether it was the likeliest; 0 elsewhere."""
         import jax.numpy as jnp
 
         nats, right = self._foretold(model, batch, None)
         asked = jnp.asarray(batch["asked"])
-        return {"nats": jnp.where(asked, nats, 0).sum(axis=1), "right": jnp.where(asked, right, 0).sum(axis=1)}
+        return {"nats": jnp.where(asked, nats, 0), "right": jnp.where(asked, right, 0)}
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
         """{"tokens": [B N T], "scores": [B N]}: N ways to go on with each of {"source": [B P]}, the best first.
@@ -105,14 +109,25 @@ class Continuation(Prediction):
         return [{name: x[n : n + size] for name, x in whole.items()} for n in range(0, rows, size)]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given."""
+        """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given.
+
+        Where blocks are longer than those trained on, also "nats_per_character.1-64", ".65-128", …: of the symbols at
+        these places of a block, the first as many as trained on, then twice as many each time.
+        """
         told = self._examined(part, limit)[1:]
-        nats, right = (sum(float(np.asarray(a[name], np.float64).sum()) for a in answers) for name in ("nats", "right"))
-        return {
-            "nats_per_character": nats / max(1, len(self.codec.decode(told))),
-            "perplexity": perplexity(nats, len(told)),
-            "accuracy": right / len(told),
+        nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
+        found = {
+            "nats_per_character": float(nats.sum()) / max(1, len(self.codec.decode(told))),
+            "perplexity": perplexity(float(nats.sum()), len(told)),
+            "accuracy": float(right.sum()) / len(told),
         }
+        length, longest = self._blocks.length, self.shape.length
+        edges = [0, *_doubled(length, longest)]
+        if longest > length:
+            for first, last in pairwise(edges):
+                letters = sum(len(self.codec.decode(told[n + first : n + last])) for n in range(0, len(told), longest))
+                found[f"nats_per_character.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, letters)
+        return found
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 P]}: a beginning. Raises DataError where it is empty, or has symbols never seen."""
@@ -143,6 +158,14 @@ class Continuation(Prediction):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
         ids = self._ids[part]
         return ids if limit is None else ids[: limit * self.shape.length + 1]
+
+
+def _doubled(length: int, longest: int) -> list[int]:
+    """A length, twice as much, … up to the longest."""
+    found = [length]
+    while found[-1] < longest:
+        found.append(min(2 * found[-1], longest))
+    return found
 
 
 def _asked(blocks: np.ndarray) -> Batch:

@@ -16,19 +16,21 @@ class Shakespeare(Task):
     """Tiny Shakespeare, a megabyte of plays: each symbol from those before it; scored in nats a character.
 
     `units` are its symbols: characters, bytes, words or merged pairs. Sequences are `length` symbols long, in training
-    as in examinations. The test is the last tenth, which published numbers call validation.
+    as in examinations; where `longest` is given, examinations and what is gone on with are that long instead, and
+    scored by how far into the block a symbol stands as well: what was never trained on. The test is the last tenth,
+    which published numbers call validation.
     """
 
     units: Units = Characters()
     length: int = 64
+    longest: int = 0
 
     def __post_init__(self):
-        checks.units(self)
-        checks.counts(self, ["length"], most=1_000_000)
+        _check(self)
 
     def load(self) -> Continuation:
         """Read the plays, fetched where they are not at hand."""
-        return Continuation(shakespeare.parts(), self.units, self.length)
+        return Continuation(shakespeare.parts(), self.units, self.length, self.longest)
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,24 @@ class Text(Task):
     test: str = ""
     units: Units = Characters()
     length: int = 64
+    longest: int = 0
 
     def __post_init__(self):
-        checks.units(self)
-        checks.counts(self, ["length"], most=1_000_000)
+        _check(self)
 
     def load(self) -> Continuation:
         """Read one's files."""
         checks.files(self)
-        return Continuation({part: _content(getattr(self, part)) for part in PARTS}, self.units, self.length)
+        parts = {part: _content(getattr(self, part)) for part in PARTS}
+        return Continuation(parts, self.units, self.length, self.longest)
+
+
+def _check(task: Shakespeare | Text) -> None:
+    checks.units(task)
+    checks.counts(task, ["length"], most=1_000_000)
+    checks.counts(task, ["longest"], least=0, most=1_000_000)
+    if 0 < task.longest < task.length:
+        raise ValueError(f"task.longest={task.longest} must be at least task.length={task.length}, or 0")
 
 
 def _content(name: str) -> str:

@@ -90,6 +90,32 @@ def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_no
         )
 
 
+def test_longer_blocks_than_were_trained_on_are_scored_by_place():
+    problem = Continuation(PARTS, Characters(), 4, 12)
+    assert problem.shape.length == 12
+    assert problem.batch(0, 0, 3)["tokens"].shape == (3, 4)
+    # Twenty symbols: a block of twelve and one of eight, which ends early. What costs n at place n:
+    cost = np.arange(1.0, 13)
+    answers = [
+        {"nats": np.where(batch["asked"], cost, 0), "right": np.where(batch["asked"], 1, 0)}
+        for batch in problem.examination("valid")
+    ]
+    asked = int(sum(batch["asked"].sum() for batch in problem.examination("valid")))
+    rest = asked - 12
+    found = problem.score("valid", answers)
+    assert [name for name in found if "." in name] == [f"nats_per_character.{n}" for n in ("1-4", "5-8", "9-12")]
+    assert found["nats_per_character.1-4"] == 2.5
+    assert found["nats_per_character.5-8"] == pytest.approx(
+        (5 + 6 + 7 + 8 + sum(range(5, min(rest, 8) + 1))) / (4 + min(rest, 8) - 4)
+    )
+    assert found["nats_per_character.9-12"] == 10.5
+    assert found["nats_per_character"] == pytest.approx((cost.sum() + cost[:rest].sum()) / asked)
+    with pytest.raises(ValueError, match=r"task.longest=8 must be at least task.length=64, or 0"):
+        Shakespeare(longest=8)
+    with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task.longest=20 takes more"):
+        Continuation(PARTS, Characters(), 4, 20)
+
+
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Words(), Bpe(size=40)], ids=str)
 def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
     parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)

@@ -1,0 +1,55 @@
+"""Shakespeare: does a language model need softmax, or will a state of constant size do, with gates or a delta rule?
+
+Claim: at the size of nanoGPT's recipe for a CPU, on 64 characters, softmax comes to 1.80-1.95 nats a character, and
+what forgets by gates or writes by the delta rule comes at least as near as plain linear attention.
+Command: attnlab run experiments/shakespeare.py
+         attnlab run experiments/shakespeare.py task.units=bpe task.units.size=1000
+Minutes on two cores: not yet measured.
+Expected: nats a character on the last tenth; not yet measured.
+
+Karpathy's nanoGPT, its recipe for a CPU, which prints 1.88: 4 layers, 4 heads, width 128, 64 characters, batches of 12,
+2,000 steps, no dropout, rate 1e-3 with 100 steps of warm-up, β₂ .99, weight decay .1, GELU, learned positions, output
+tied to the embedding. What differs: its cosine ends at a tenth of the rate, ours at zero; its decay spares norms and
+biases; our last twentieth before the test is held out of training; its loss is that of random blocks, ours of all.
+"""
+
+from attnlab.lab.study import Experiment, Study, over
+from attnlab.mechanisms import GatedDelta, GatedLinear, Linear, Softmax
+from attnlab.models import Language
+from attnlab.modules.position import Learned
+from attnlab.tasks.text import Shakespeare
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Shakespeare(length=64),
+        model=Language(
+            width=128,
+            heads=4,
+            layers=4,
+            feedforward=512,
+            position=Learned(length=64),
+            activation="gelu",
+            tied=True,
+            biases=False,
+        ),
+        train=Train(
+            steps=2000,
+            batch_size=12,
+            learning_rate=1e-3,
+            warmup=100,
+            weight_decay=0.1,
+            beta2=0.99,
+            seeds=3,
+            evaluate_every=500,
+            save_every=500,
+        ),
+    ),
+    over(
+        "model.mechanism",
+        **{"softmax": Softmax(), "linear": Linear(), "gated-linear": GatedLinear(), "gated-delta": GatedDelta()},
+    ),
+    question="Does a language model of Shakespeare need softmax, or will a state of constant size do?",
+    quick={"train.steps": 16, "train.warmup": 4, "train.seeds": 1},
+    published={"softmax": 1.88},
+)
