@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.lab.answering import Answerer, DivergedError, one_line
 from attnlab.lab.loading import Trained
-from attnlab.tasks.base import Batch, Classes, Pairs, Tokens
+from attnlab.tasks.base import Batch, Pairs, Tokens
 
 START = "⊢"  # what a decoder reads before the first symbol
 
@@ -33,7 +33,7 @@ class Forced:
 def check(run: str | Path, found: Trained) -> None:
     """Raise ValueError, naming the run, where its model has no attention whose maps can be seen."""
     config, shape = found.experiment.model, found.problem.shape
-    if not isinstance(shape, Pairs | Tokens | Classes):
+    if not (isinstance(shape, Pairs | Tokens) or hasattr(shape, "source")):
         raise ValueError(f"{run}: a {type(config).__name__} shows no maps: models that read or write sequences do")
     if not config.attentions:
         raise ValueError(f"{run}: its model has no attention: there is no map to look at")
@@ -41,7 +41,7 @@ def check(run: str | Path, found: Trained) -> None:
 
 def inputs(shape: Any, batch: Batch) -> tuple[np.ndarray, ...]:
     """The inputs of a model of that shape, as the problem's loss gives them, with the leading axis of the batch."""
-    if isinstance(shape, Classes):
+    if hasattr(shape, "source"):
         source = np.asarray(batch["source"])
         keep = batch.get("keep")
         return (source,) if keep is None else (source, np.asarray(keep))
@@ -59,7 +59,7 @@ def forced(found: Trained, text: str) -> Forced:
     Raises DataError for symbols never seen, DivergedError where the model answers NaN.
     """
     problem, batch = found.problem, found.problem.ask(text)
-    if isinstance(problem.shape, Tokens | Classes):
+    if not isinstance(problem.shape, Pairs):
         answer = one_line(problem.tell(jax.jit(problem.answer)(found.model, batch)))
         words = problem.tokens(batch)["source"]
         name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"

@@ -16,7 +16,7 @@ from attnlab.lab.answering import Answerer, Asked, DivergedError, one_line
 from attnlab.lab.loading import Step, Trained, trained
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
-from attnlab.tasks.base import Batch, Classes, Pairs, Problem
+from attnlab.tasks.base import Batch, Pairs, Problem
 
 
 def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None) -> dict[str, Any]:
@@ -93,9 +93,10 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of the first test examples: `maps.json`.
 
     {"kind": "cross" | "encoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}. Of what
-    sorts, the encoder's, on the first three. None where the model has no such attention, or its maps are too large.
+    reads and does not write, the encoder's, on the first three. None where the model has no such attention, or its maps
+    are too large.
     """
-    if isinstance(problem.shape, Classes):
+    if hasattr(problem.shape, "source"):
         found = [_within(config, model, problem, row) for row in range(3)] if config.attentions else []
         examples = [one for one in found if one is not None]
         return {"kind": "encoder", "examples": examples} if examples else None

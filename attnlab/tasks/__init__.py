@@ -3,6 +3,7 @@
 from attnlab.tasks.associations import Associations
 from attnlab.tasks.base import Classes, Frames, Image, Pairs, Problem, Task, Tokens
 from attnlab.tasks.dates import Dates
+from attnlab.tasks.filtering import Convolution, Filtered
 from attnlab.tasks.g2p import CMUdict, Sigmorphon
 from attnlab.tasks.induction import Induction
 from attnlab.tasks.recall import Recall
@@ -12,8 +13,9 @@ from attnlab.tasks.text import Shakespeare, Text
 from attnlab.tasks.translation import Multi30k, Parallel
 
 __all__ = [
-    "TASKS", "Associations", "CMUdict", "Classes", "Copy", "Dates", "Frames", "Image", "Induction", "Multi30k", "Pairs",
-    "Parallel", "Problem", "Recall", "Reverse", "Scan", "Shakespeare", "Sigmorphon", "Task", "Text", "Tokens",
+    "TASKS", "Associations", "CMUdict", "Classes", "Convolution", "Copy", "Dates", "Filtered", "Frames", "Image",
+    "Induction", "Multi30k", "Pairs", "Parallel", "Problem", "Recall", "Reverse", "Scan", "Shakespeare", "Sigmorphon",
+    "Task", "Text", "Tokens",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = {
@@ -30,4 +32,5 @@ TASKS: dict[str, Task] = {
     "associations": Associations(),
     "recall": Recall(),
     "induction": Induction(),
+    "convolution": Convolution(),
 }

@@ -13,6 +13,7 @@ from attnlab.modules.position import (
     Learned,
     Learned2D,
     Position,
+    Quadratic2D,
     Rotary,
     Rotary2D,
     Shaw,
@@ -56,6 +57,7 @@ def x():
         ("sinusoidal-2d", True, False, True),
         ("learned-2d", False, True, False),
         ("rotary-2d", True, False, True),
+        ("quadratic-2d", True, True, True),
         ("none", True, False, True),
     ],
 )
@@ -72,7 +74,7 @@ def test_which_are_inductive_data_driven_and_parameter_efficient(name, inductive
 def test_every_position_is_there():
     assert set(POSITIONS) == {
         "none", "sinusoidal", "learned", "shaw", "t5", "rotary", "xpos", "alibi", "floater", "sinusoidal-2d",
-        "learned-2d", "rotary-2d",
+        "learned-2d", "rotary-2d", "quadratic-2d",
     }  # fmt: skip
 
 
@@ -157,6 +159,17 @@ def test_a_learned_grid_tells_rows_and_columns():
     np.testing.assert_array_equal(p[0, :4], p[1, :4])
     np.testing.assert_array_equal(p[0, 4:], p[2, 4:])
     assert len({tuple(row) for row in p.tolist()}) == 4
+
+
+def test_quadratic_scores_are_highest_where_a_head_looks():
+    hooks = made(Quadratic2D(columns=3))
+    centre, alpha = np.array(hooks.centres[...]), np.log1p(np.exp(np.array(hooks.sharpness[...])))
+    for h in range(2):
+        bias = jax.tree.map(lambda leaf, h=h: leaf[h], hooks.bias(2))(x()[:, :4], I, I)
+        for t in range(6):
+            for j in range(6):
+                away = np.array([j // 3 - t // 3, j % 3 - t % 3]) - centre[h]
+                assert bias[t, j] == pytest.approx(-alpha[h] * away @ away, rel=1e-5)
 
 
 def test_xpos_turns_only_where_both_sides_are_seen_and_refuses_what_it_cannot_tell():

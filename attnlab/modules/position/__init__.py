@@ -8,6 +8,7 @@ from attnlab.modules.position.absolute import Learned, Sinusoidal
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.modules.position.floater import Floater
 from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
+from attnlab.modules.position.quadratic import Quadratic2D
 from attnlab.modules.position.relative import T5, ALiBi, Shaw
 from attnlab.modules.position.turning import Rotary, XPos
 
@@ -24,6 +25,7 @@ POSITIONS: dict[str, Position] = {
     "sinusoidal-2d": Sinusoidal2D(),
     "learned-2d": Learned2D(),
     "rotary-2d": Rotary2D(),
+    "quadratic-2d": Quadratic2D(),
 }
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Learned",
     "Learned2D",
     "Position",
+    "Quadratic2D",
     "Rotary",
     "Rotary2D",
     "Shaw",

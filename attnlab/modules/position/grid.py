@@ -23,7 +23,7 @@ class Sinusoidal2D(Position):
     columns: int = 32
 
     def __post_init__(self):
-        _at_least_one(columns=self.columns)
+        at_least_one(columns=self.columns)
 
     def check(self, width, heads):
         """Each half of the width must be even."""
@@ -49,7 +49,7 @@ class Learned2D(Position):
     parameter_efficient = False
 
     def __post_init__(self):
-        _at_least_one(columns=self.columns, rows=self.rows)
+        at_least_one(columns=self.columns, rows=self.rows)
 
     def check(self, width, heads):
         """The width must have halves."""
@@ -94,7 +94,7 @@ class Rotary2D(Position):
     turning = True
 
     def __post_init__(self):
-        _at_least_one(columns=self.columns)
+        at_least_one(columns=self.columns)
         if not self.base > 0:
             raise ValueError(f"base={self.base} must be above 0")
 
@@ -107,7 +107,8 @@ class Rotary2D(Position):
         return rotary_2d(q, i, self.columns, self.base), rotary_2d(k, j, self.columns, self.base)
 
 
-def _at_least_one(**sizes: int) -> None:
+def at_least_one(**sizes: int) -> None:
+    """Raise ValueError naming a size below 1."""
     for name, size in sizes.items():
         if size < 1:
             raise ValueError(f"{name}={size} must be at least 1")

@@ -1,0 +1,83 @@
+"""One layer of attention over the pixels of an image: is it a convolution? (Cordonnier et al. 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.models.config import check_shape, check_sizes
+from attnlab.modules.attention import Attention, check_heads
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.position import Position, Quadratic2D
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A linear map of each pixel to `width`, one attention with `heads`, a linear map to the channels asked for.
+
+    No residual, no norm, no feed-forward layer: with a head for each pixel of its window, a position that can look
+    that far off, and scores that do not drown it, this is a convolution exactly. A position of a grid is laid over
+    the image's own columns.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 36
+    heads: int = 9
+    mechanism: Mechanism = Softmax()
+    position: Position = Quadratic2D()
+
+    def __post_init__(self):
+        check_sizes(self, "width")
+        check_heads(self.width, self.heads, self.heads)
+        self.position.check(self.width, self.heads)
+        if reason := self.position.refusal(self.mechanism):
+            raise ValueError(f"model.position={self.position} cannot be honoured by {self.mechanism}: {reason}")
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """The one."""
+        return {"encoder": self.mechanism}
+
+    def watched(self, watch) -> Filter:
+        """The same with the mechanism put through `watch`."""
+        return replace(self, mechanism=watch(self.mechanism))
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> FilterNetwork:
+        """A new network for images of that shape (`attnlab.tasks.filtering.Filtered`)."""
+        check_shape(self, shape, "source", "channels")
+        return FilterNetwork(key, self, shape)
+
+
+class FilterNetwork(nnx.Module):
+    """The network of a `Filter`; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: Filter, shape: Any):
+        laid = {"columns": shape.source.width} if hasattr(config.position, "columns") else {}
+        position = replace(config.position, **laid)
+        self.position = position.create(child(key, "position"), config.width, config.heads)
+        self.front = Dense(child(key, "front"), shape.source.channels, config.width)
+        self.attention = Attention(child(key, "attention"), config.width, config.heads, config.mechanism)
+        self.head = Dense(child(key, "head"), config.width, shape.channels)
+
+    def __call__(
+        self, image: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "rows columns D"]:
+        """The image as it was filtered, in float32 at least. There is no padding, and no dropout."""
+        return self.look(image)[0]
+
+    def look(self, image, keep=None, key=None) -> tuple[Float[Array, "rows columns D"], dict]:
+        """The filtered image, and what a watched attention saw: {"encoder": [1 H T T] or None}."""
+        rows, columns, channels = image.shape
+        i = np.arange(rows * columns, dtype=np.int32)
+        x = self.position.add(self.front(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype))
+        y, seen = self.attention.attend(x, position=self.position)
+        y = self.head(y).reshape(rows, columns, -1)
+        return y.astype(wide(y.dtype)), {"encoder": None if seen is None else jnp.asarray(seen)[None]}

@@ -1,0 +1,77 @@
+"""A position of images by which a head looks a learned way off: with it attention contains convolution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import PRNGKeyArray
+
+from attnlab.modules.dense import child
+from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.grid import at_least_one
+from attnlab.ops.position import grid
+from attnlab.ops.precision import wide
+from attnlab.ops.tree import pytree
+
+
+@dataclass(frozen=True)
+class Quadratic2D(Position):
+    """−α_h ‖δ − Δ_h‖² added to the scores of head h, δ from query to key in a grid (Cordonnier et al. 2020).
+
+    The grid has so many `columns`. The centre Δ_h [2] (rows, columns) and the sharpness α_h = softplus(s_h) are
+    learned, and shared by the layers (equation 7 of the paper, up to a constant of each row, which softmax does not
+    see). As α grows a head copies the one key at Δ_h, and K² heads with a centre each are a K × K convolution (theorem
+    1). Centres start at random with a spread of `spread` pixels.
+    """
+
+    columns: int = 32
+    spread: float = 1.0
+    biasing = True
+    data_driven = True
+
+    def __post_init__(self):
+        at_least_one(columns=self.columns)
+        if not self.spread >= 0:
+            raise ValueError(f"spread={self.spread} must be 0 or more")
+
+    def create(self, key, width, heads, layers=1, causal=False):
+        """Centres and sharpness."""
+        return Centres(key, self, heads)
+
+
+class Centres(Hooks, nnx.Module):
+    """The centres [H, 2] and the sharpness, before softplus, [H] of `Quadratic2D`."""
+
+    biasing = True
+
+    def __init__(self, key: PRNGKeyArray, config: Quadratic2D, heads: int):
+        self.config = config
+        self.centres = nnx.Param(jax.random.normal(child(key, "centres"), (heads, 2)) * config.spread)
+        self.sharpness = nnx.Param(jnp.zeros(heads))
+
+    def bias(self, heads):
+        """Those of all heads."""
+        return Bowl(self.centres[...], jax.nn.softplus(self.sharpness[...]), self.config.columns)
+
+
+@pytree
+@dataclass(frozen=True)
+class Bowl:
+    """The bias of `Quadratic2D`: highest where a key stands at the centre."""
+
+    centre: Any
+    alpha: Any
+    columns: int = field(metadata={"static": True})
+
+    def __call__(self, q, i, j):
+        """−α ‖δ − Δ‖²: [T S]."""
+        dtype = wide(q.dtype)
+        squares = 0.0
+        for at, own, centre in zip(grid(j, self.columns), grid(i, self.columns), self.centre, strict=True):
+            away = (at[None, :] - own[:, None]).astype(dtype) - centre.astype(dtype)
+            squares = squares + away * away
+        return -self.alpha.astype(dtype) * squares

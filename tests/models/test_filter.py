@@ -1,0 +1,80 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import maps
+from attnlab.mechanisms import Linear
+from attnlab.models import MODELS, Filter
+from attnlab.modules.position import Learned, Position, Quadratic2D
+from attnlab.ops.conv import conv_2d
+from attnlab.tasks.base import Image, Tokens
+from attnlab.tasks.filtering import Filtered
+
+from .training import filled
+
+C, SIDE = 2, 5
+SHAPE = Filtered(Image(SIDE, SIDE, C), C)
+CONFIG = Filter(width=18, heads=9)
+IMAGE = np.random.default_rng(0).standard_normal((SIDE, SIDE, C)).astype(np.float32)
+WEIGHTS = np.random.default_rng(1).standard_normal((3, 3, C, C)).astype(np.float32)
+
+
+def constructed():
+    """The layer of theorem 1: head h copies the channels of the pixel at its own offset, and the last map weighs."""
+    model = jax.tree.map(jnp.zeros_like, CONFIG.create(jax.random.key(0), SHAPE))
+    model.front.w[...] = jnp.eye(C, 18)
+    copy, mixed = np.zeros((18, 18), np.float32), np.zeros((18, 18), np.float32)
+    for h in range(9):
+        copy[:C, h * C : (h + 1) * C] = np.eye(C)
+        mixed[h * C : (h + 1) * C, :C] = WEIGHTS[h // 3, h % 3]
+    model.attention.v.w[...], model.attention.o.w[...] = jnp.asarray(copy), jnp.asarray(mixed)
+    model.head.w[...] = jnp.eye(18, C)
+    model.position.centres[...] = jnp.array([(h // 3 - 1.0, h % 3 - 1.0) for h in range(9)])
+    model.position.sharpness[...] = jnp.full(9, 60.0)
+    return model
+
+
+def test_it_is_one_of_the_models():
+    assert MODELS["filter"] == Filter()
+
+
+def test_self_attention_contains_convolution():
+    found, wanted = constructed()(jnp.asarray(IMAGE)), conv_2d(jnp.asarray(IMAGE), jnp.asarray(WEIGHTS))
+    np.testing.assert_allclose(found[1:-1, 1:-1], wanted[1:-1, 1:-1], rtol=1e-5, atol=1e-5)
+    # At the border a convolution sees zeros, and attention the nearest pixel there is.
+    assert np.abs(found - wanted)[0].max() > 0.1
+
+
+def test_each_head_looks_at_its_own_pixel():
+    seen = maps(CONFIG, constructed(), SHAPE, jnp.asarray(IMAGE), None)["encoder"]
+    assert seen.shape == (1, 9, 25, 25)
+    centre = SIDE * 2 + 2
+    for h in range(9):
+        at = (2 + h // 3 - 1) * SIDE + 2 + h % 3 - 1
+        assert seen[0, h, centre, at] == pytest.approx(1, abs=1e-6)
+
+
+def test_without_a_position_pixels_are_a_set():
+    config = Filter(width=18, heads=9, position=Position())
+    model = filled(config, SHAPE)
+    order = np.random.default_rng(2).permutation(SIDE * SIDE)
+    shuffled = IMAGE.reshape(-1, C)[order].reshape(IMAGE.shape)
+    found = model(jnp.asarray(IMAGE)).reshape(-1, C)[order]
+    np.testing.assert_allclose(model(jnp.asarray(shuffled)).reshape(-1, C), found, rtol=1e-4, atol=1e-5)
+
+
+def test_the_grid_is_the_images():
+    wide = Filtered(Image(2, 7, C), C)
+    assert filled(CONFIG, wide).position.config == Quadratic2D(columns=7)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match=r"model.heads=9 must divide model.width=16"):
+        Filter(width=16)
+    with pytest.raises(ValueError, match=r"model.position=Quadratic2D\(.*\) cannot be honoured by .*adds no bias"):
+        Filter(mechanism=Linear())
+    with pytest.raises(ValueError, match=r"model=Filter is built for source, channels"):
+        Filter().create(jax.random.key(0), Tokens(5, 5))
+    with pytest.raises(ValueError, match=r"tells 4 positions, and a sequence has 25"):
+        filled(Filter(width=18, heads=9, position=Learned(length=4)), SHAPE)(jnp.asarray(IMAGE))
