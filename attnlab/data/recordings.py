@@ -1,0 +1,134 @@
+"""Labelled recordings: folders of one's own wav files, brought to one rate and one loudness."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import gcd
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.data import waves
+from attnlab.data.files import DataError, own
+
+RATES = (4_000, 384_000)  # samples a second of what is read
+LONGEST = 30.0  # seconds of what is taken for one word
+QUIET = 1e-4  # the root mean square below which a recording is silence, and left as it is
+
+
+class Recording(NamedTuple):
+    """One word: `samples` [N] float32 whose mean square is one, the name of its class, and its own."""
+
+    samples: np.ndarray
+    label: str
+    name: str
+
+
+Parts = dict[str, list[Recording]]  # "train", "valid", "test"
+
+
+def heard(wave: waves.Wave, label: str, name: str, rate: int, least: int = 2) -> Recording:
+    """A wave as a recording of `rate`. Raises DataError naming it where it is no such thing.
+
+    That is: of a rate outside 4,000 … 384,000, longer than half a minute, or shorter than `least` samples at `rate`.
+    """
+    if not RATES[0] <= wave.rate <= RATES[1]:
+        raise DataError(f"{name} has {wave.rate:,} samples a second: {RATES[0]:,} to {RATES[1]:,} are read")
+    if (seconds := len(wave.samples) / wave.rate) > LONGEST:
+        raise DataError(f"{name} lasts {seconds:.1f} seconds: a recording of one word lasts {LONGEST:g} at most")
+    samples = resampled(wave, rate)
+    if len(samples) < least:
+        raise DataError(f"{name} lasts {seconds:.3f} seconds: at least {least / rate:.3f}, one frame, are needed")
+    return Recording(level(samples), label, name)
+
+
+def resampled(wave: waves.Wave, rate: int) -> np.ndarray:
+    """The samples at another rate, by a polyphase filter that keeps what lies below half of either."""
+    if wave.rate == rate:
+        return wave.samples
+    # Slower to import than all the rest of this room.
+    from scipy.signal import resample_poly
+
+    shared = gcd(rate, wave.rate)
+    return resample_poly(wave.samples, rate // shared, wave.rate // shared).astype(np.float32)
+
+
+def level(samples: np.ndarray) -> np.ndarray:
+    """The samples without their mean, as loud as all others: of mean square one. Silence is left as quiet as it is.
+
+    >>> level(np.array([1.0, 3.0, 1.0, 3.0], np.float32)).tolist()
+    [-1.0, 1.0, -1.0, 1.0]
+    """
+    samples = samples - samples.mean(dtype=np.float64)
+    loudness = np.sqrt(np.mean(np.square(samples, dtype=np.float64)))
+    return (samples / max(loudness, QUIET)).astype(np.float32)
+
+
+def folder(path: str, rate: int, least: int = 2) -> tuple[list[Recording], tuple[str, ...]]:
+    """The wav files under a folder, in the order of their paths, and what a person should know of how they were read.
+
+    A file in a folder below is labelled by the name of the folder it lies in (yes/anna.wav is "yes"); one that lies in
+    `path` itself by what stands before the first underscore of its name (yes_anna.wav). Names that begin with a dot
+    are passed over. Raises DataError where the folder is missing or has no such file, a file has no label, and as
+    `waves.read` and `heard`.
+    """
+    root = own(path)
+    if not root.is_dir():
+        raise DataError(f"{path} is no folder: one of wav files is needed, in a subfolder for each class")
+    found, other, rates = [], 0, Counter()
+    for file in _files(root):
+        name = str(file)
+        if file.suffix.lower() != ".wav":
+            other += 1
+            continue
+        wave = waves.read(file)
+        rates[wave.rate] += 1
+        found.append(heard(wave, _label(root, file), name, rate, least))
+    if not found:
+        raise DataError(f"{path} holds no wav file")
+    return found, tuple(_notes(path, rate, rates, other))
+
+
+def known(parts: Parts) -> tuple[str, ...]:
+    """The classes of the part to train with, in the order of their names.
+
+    Raises DataError where there are fewer than two, and where another part has one that training never hears.
+    """
+    classes = tuple(sorted({each.label for each in parts["train"]}))
+    if len(classes) < 2:
+        raise DataError(f"there is nothing to tell apart: all recordings to train with are {', '.join(classes)!r}")
+    for part, recordings in parts.items():
+        for each in recordings:
+            if each.label not in classes:
+                raise DataError(f"{each.name} of {part} is labelled {each.label!r}, which training never hears")
+    return classes
+
+
+def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
+    """A note for each part that lacks classes."""
+    lacks = {part: sorted({*classes} - {each.label for each in recordings}) for part, recordings in parts.items()}
+    return tuple(f"{part} has no recording of {', '.join(names)}" for part, names in lacks.items() if names)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for file in sorted(root.rglob("*")):
+        if file.is_file() and not any(name.startswith(".") for name in file.relative_to(root).parts):
+            yield file
+
+
+def _label(root: Path, file: Path) -> str:
+    if file.parent != root:
+        return file.parent.name
+    label, mark, _ = file.stem.partition("_")
+    if not mark or not label:
+        raise DataError(f"{file} has no label: put it in a folder named by its class, or name it label_….wav")
+    return label
+
+
+def _notes(path: str, rate: int, rates: Counter, other: int) -> Iterator[str]:
+    strange = {other: count for other, count in sorted(rates.items()) if other != rate}
+    if strange:
+        told = ", ".join(f"{count} of {other:,}" for other, count in strange.items())
+        yield f"{path}: {sum(strange.values())} recordings resampled to {rate:,} samples a second ({told})"
+    if other:
+        yield f"{path}: {other} files that are no wav were passed over"

@@ -1,0 +1,132 @@
+"""Spoken words: the public digits, folders of one's own, and sounds that are made here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.data import names, recordings, spoken, tones
+from attnlab.data.frames import LogMel
+from attnlab.tasks import checks
+from attnlab.tasks.base import Task
+from attnlab.tasks.speech import Speech
+
+
+@dataclass(frozen=True)
+class Spoken(Task):
+    """Spoken digits (FSDD), one or several joined: which are they? Scored by the share of digits right.
+
+    Strings of `digits` recordings with gap / 2 … `gap` seconds of silence around each, in log-mel frames of 25 ms every
+    10 ms with `bands` bands, of sound with `rate` samples a second. Every frame is asked for its digit; a digit is
+    answered by all its frames together. There are as many strings as recordings, each of which occurs `digits` times.
+    The official split tests the first five of fifty times that a person says a digit; `speaker` tests that person
+    instead, never heard in training. Training varies each recording: up to a share `speed` faster or slower, up to
+    `shift` bands higher or lower, under white noise of up to `noise` of its loudness. Batches come in `buckets`
+    lengths.
+    """
+
+    digits: int = 1
+    speaker: str = ""
+    gap: float = 0.0
+    speed: float = 0.1
+    shift: float = 1.0
+    noise: float = 0.1
+    bands: int = 40
+    rate: int = 8000
+    buckets: int = 3
+    seed: int = 0
+
+    def __post_init__(self):
+        _check(self)
+        if self.speaker:
+            names.check("task.speaker", self.speaker, spoken.SPEAKERS)
+
+    def load(self) -> Speech:
+        """Read the recordings, fetched where they are not at hand."""
+        return Speech(self, spoken.parts(self.rate, self.speaker, LogMel(self.rate).size))
+
+
+@dataclass(frozen=True)
+class Sounds(Task):
+    """Recordings of one's own, in folders of wav files: which class is each? Scored by the share right.
+
+    `train`, `valid` and `test` name a folder each. A file in a subfolder is of the class that the subfolder is named
+    by (yes/anna.wav); one in the folder itself of the class before the first underscore of its name (yes_anna.wav).
+    What has another rate is resampled to `rate`. The rest as in `spoken`.
+    """
+
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+    digits: int = 1
+    gap: float = 0.0
+    speed: float = 0.1
+    shift: float = 1.0
+    noise: float = 0.1
+    bands: int = 40
+    rate: int = 8000
+    buckets: int = 3
+    seed: int = 0
+
+    def __post_init__(self):
+        _check(self)
+
+    def load(self) -> Speech:
+        """Read one's folders."""
+        for part in PARTS:
+            if not getattr(self, part):
+                raise ValueError(f"task.{part}={getattr(self, part)!r} must name a folder of wav files: one of yours")
+        found = {part: recordings.folder(getattr(self, part), self.rate, LogMel(self.rate).size) for part in PARTS}
+        notes = tuple(note for _, said in found.values() for note in said)
+        return Speech(self, {part: heard for part, (heard, _) in found.items()}, notes)
+
+
+@dataclass(frozen=True)
+class Tones(Task):
+    """Words of two vowels, made here of two tones each: which are they? Scored by the share of words right.
+
+    Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `spoken`.
+    """
+
+    digits: int = 1
+    train_examples: int = 500
+    valid_examples: int = 100
+    test_examples: int = 200
+    gap: float = 0.0
+    speed: float = 0.1
+    shift: float = 1.0
+    noise: float = 0.1
+    bands: int = 40
+    rate: int = 8000
+    buckets: int = 3
+    seed: int = 0
+
+    def __post_init__(self):
+        _check(self)
+        checks.examples(self, PARTS)
+
+    def load(self) -> Speech:
+        """Make the sounds."""
+        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
+        return Speech(self, tones.parts(sizes, self.rate, self.seed))
+
+
+PARTS = ("train", "valid", "test")
+# What a share or a number of seconds may be.
+MOST = {"gap": 10.0, "speed": 0.5, "shift": 10.0, "noise": 10.0}
+
+
+def _check(task: Any) -> None:
+    checks.counts(task, ["digits"], most=100)
+    checks.counts(task, ["bands"], most=256)
+    checks.counts(task, ["rate"], least=4000, most=96_000)
+    checks.buckets(task)
+    checks.seed(task)
+    for field, most in MOST.items():
+        value = getattr(task, field)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+            raise ValueError(f"task.{field}={value!r} must be in 0 … {most:g}")
+    try:
+        _ = LogMel(task.rate, task.bands).filters
+    except ValueError as refusal:
+        raise ValueError(f"task.bands={task.bands} with task.rate={task.rate}: {refusal}") from refusal

@@ -1,0 +1,87 @@
+"""What a training step on speech costs as recordings grow longer: attention truncated to a window, beside all frames.
+
+Claim: windowed, a step's time and memory grow linearly with the number of frames: by an exponent of at most 1.3.
+
+Command: python benchmarks/speech.py [--save]      (not yet measured)
+
+The encoder of experiments/speech_window.py, one recording a step, its loss and all gradients, float32. A frame is
+10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over the larger half of the lengths.
+
+Expected: full attention's step approaches an exponent of two; that of windows stays near one.
+"""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.analysis.growth import Growth, growth
+from attnlab.analysis.measure import Program, compiled, spread, timed
+from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.quantity import duration
+from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.mechanisms.window import Local
+from attnlab.models import Classifier
+from attnlab.modules.position import POSITIONS
+from attnlab.tasks.base import Classes, Frames
+
+BANDS, CLASSES = 40, 11
+MODEL = Classifier(width=64, heads=4, layers=3, activation="gelu", position=POSITIONS["rotary"])
+MOST = 1.3  # the exponent that still counts as linear: what a step has beside attention is shared by all frames
+
+
+def windows(frames: int) -> Mechanism:
+    """Attention to so many frames around each."""
+    side = (frames + 1) // 2
+    return Local(side, side, block=32)
+
+
+MECHANISMS = {"window of 17": windows(17), "window of 65": windows(65), "all frames": Softmax()}
+
+
+def step(mechanism: Mechanism, T: int) -> Program:
+    """The loss of one recording of T frames and its gradient."""
+    model = replace(MODEL, mechanism=mechanism).create(jax.random.key(0), Classes(Frames(BANDS, T), CLASSES, each=True))
+    random = np.random.default_rng(T)
+    source = random.standard_normal((T, BANDS)).astype(np.float32)
+    label = random.integers(CLASSES, size=T).astype(np.int32)
+
+    def loss(model, source, label):
+        scores = jax.nn.log_softmax(model(source))
+        return -jnp.take_along_axis(scores, label[:, None], axis=1).mean()
+
+    return compiled(jax.value_and_grad(loss), model, source, label)
+
+
+def told(found: Growth | None) -> str:
+    """An exponent with its interval."""
+    if found is None:
+        return "–"
+    return f"{found.exponent:.2f}" + ("" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})")
+
+
+def main() -> None:
+    """Measure and print."""
+    chosen = options(__doc__, [512, 1024, 2048, 4096], 5)
+    seconds: dict[str, dict[int, list[float]]] = {name: {} for name in MECHANISMS}
+    memory: dict[str, dict[int, int | None]] = {name: {} for name in MECHANISMS}
+    for T in chosen.lengths:
+        programs = {name: step(mechanism, T) for name, mechanism in MECHANISMS.items()}
+        for name, values in timed(programs, chosen.repeat).items():
+            seconds[name][T], memory[name][T] = values, programs[name].memory
+            say(f"{name}, T={T}: {duration(spread(values).median)}, {(programs[name].memory or 0) / 1e6:.0f} MB")
+    exponents = {name: growth(values) for name, values in seconds.items()}
+    room = {name: growth({T: [x] for T, x in values.items() if x}) for name, values in memory.items()}
+    for name in MECHANISMS:
+        print(f"{name:<13} seconds grow as T^{told(exponents[name])}, memory as T^{told(room[name])}")
+    linear = [name for name in MECHANISMS if name.startswith("window")]
+    for what, found in (("seconds", exponents), ("memory", room)):
+        values = [fit.exponent for name in linear if (fit := found[name])]
+        print(claim(f"exponent of T in the {what} of windows", values, most=MOST))
+    if chosen.save:
+        keep(__file__, {"machine": facts(), "seconds": seconds, "memory": memory})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from attnlab.data.files import DataError
+from attnlab.data.recordings import Recording, absent, folder, heard, known, level, resampled
+from attnlab.data.waves import Wave
+from tests.data.test_waves import written
+
+T = np.arange(16_000)
+
+
+def tone(frequency: float, rate: int, seconds: float = 0.5) -> np.ndarray:
+    return (8000 * np.sin(2 * np.pi * frequency * np.arange(round(rate * seconds)) / rate)).astype(np.int64)
+
+
+def put(path, samples, depth=16, rate=8000):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(written(samples << (depth - 16) if depth > 16 else samples >> (16 - depth), depth, rate))
+
+
+def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
+    for name in ("yes/anna.wav", "no/deep/maybe/b.WAV", "no_1.wav", "yes_anna_2.wav", ".hidden/x.wav", "yes/.y.wav"):
+        put(tmp_path / name, tone(440, 8000))
+    (tmp_path / "yes" / "README").write_text("words")
+    found, notes = folder(str(tmp_path), 8000)
+    assert [(each.label, each.name.removeprefix(f"{tmp_path}/")) for each in found] == [
+        ("maybe", "no/deep/maybe/b.WAV"), ("no", "no_1.wav"), ("yes", "yes/anna.wav"), ("yes", "yes_anna_2.wav"),
+    ]  # fmt: skip
+    assert notes == (f"{tmp_path}: 1 files that are no wav were passed over",)
+
+
+def test_all_rates_and_depths_become_one(tmp_path):
+    for n, (rate, depth) in enumerate([(8000, 16), (16_000, 24), (11_025, 8), (44_100, 32), (16_000, 16)]):
+        put(tmp_path / "a" / f"{n}.wav", tone(440, rate), depth, rate)
+    found, notes = folder(str(tmp_path), 8000)
+    assert notes == (
+        f"{tmp_path}: 4 recordings resampled to 8,000 samples a second (1 of 11,025, 2 of 16,000, 1 of 44,100)",
+    )
+    first = found[0].samples
+    for each in found:
+        assert each.samples.dtype == np.float32
+        assert abs(len(each.samples) - 4000) <= 1
+        # The same tone, whatever it was written in: the ends apart, where a filter has nothing to go by.
+        apart = each.samples[200:3800] - first[200:3800]
+        assert np.sqrt(np.mean(apart**2)) < 0.02
+
+
+def test_what_lies_above_half_the_rate_is_gone_and_the_rest_stays():
+    low, high = (tone(f, 32_000) / 8000 for f in (500, 9000))
+    kept = resampled(Wave((low + high).astype(np.float32), 32_000), 8000)
+    np.testing.assert_allclose(kept[200:-200], low[::4][200:-200], atol=5e-3)
+    same = np.ones(5, np.float32)
+    assert resampled(Wave(same, 8000), 8000) is same
+
+
+def test_recordings_are_equally_loud_and_silence_stays_silent():
+    sound = np.random.default_rng(0).standard_normal(500).astype(np.float32)
+    for scale in (1e-2, 1, 30):
+        found = level(scale * sound + 0.5)
+        assert abs(found.mean()) < 1e-5
+        assert np.mean(found**2) == pytest.approx(1, rel=1e-4)
+    assert not level(np.full(100, 0.25, np.float32)).any()
+    assert np.sqrt(np.mean(level(1e-6 * sound) ** 2)) < 0.011
+
+
+@pytest.mark.parametrize(
+    ("wave", "said"),
+    [
+        (Wave(np.zeros(100, np.float32), 3999), "3,999 samples a second: 4,000 to 384,000"),
+        (Wave(np.zeros(100, np.float32), 2**32 - 1), "4,294,967,295 samples a second"),
+        (Wave(np.zeros(8000 * 31, np.float32), 8000), "lasts 31.0 seconds"),
+        (Wave(np.zeros(398, np.float32), 16_000), "lasts 0.025 seconds: at least 0.025, one frame"),
+    ],
+)
+def test_what_is_no_word_is_refused_by_its_name(wave, said):
+    with pytest.raises(DataError, match=f"^a.wav .*{said}"):
+        heard(wave, "a", "a.wav", 8000, 200)
+
+
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path):
+    def refused(said):
+        with pytest.raises(DataError, match=said) as error:
+            folder(str(tmp_path / "w"), 8000)
+        assert "\n" not in str(error.value)
+
+    refused("w is no folder")
+    (tmp_path / "w").mkdir()
+    refused("w holds no wav file")
+    put(tmp_path / "w" / "yes.wav", tone(440, 8000))
+    refused("yes.wav has no label")
+    (tmp_path / "w" / "yes.wav").rename(tmp_path / "w" / "_yes.wav")
+    refused("_yes.wav has no label")
+    (tmp_path / "w" / "_yes.wav").unlink()
+    (tmp_path / "w" / "a_1.wav").write_bytes(b"RIFFnothing")
+    refused("a_1.wav is no wav file")
+    (tmp_path / "w" / "a_1.wav").write_bytes(written(np.zeros(800, np.int64), channels=2))
+    refused("a_1.wav has 2 channels")
+
+
+def test_classes_are_those_of_training():
+    def one(label):
+        return Recording(np.zeros(3, np.float32), label, f"{label}.wav")
+
+    parts = {"train": [one("b"), one("a"), one("b")], "valid": [one("a")], "test": [one("b"), one("a")]}
+    assert known(parts) == ("a", "b")
+    assert absent(("a", "b"), parts) == ("valid has no recording of b",)
+    with pytest.raises(DataError, match=r"c\.wav of test is labelled 'c', which training never hears"):
+        known({**parts, "test": [one("a"), one("c")]})
+    with pytest.raises(DataError, match="all recordings to train with are 'a'"):
+        known({"train": [one("a")], "valid": [], "test": []})
