@@ -9,7 +9,7 @@ from attnlab.data.files import DataError, contents, own, text
 from attnlab.data.names import check
 
 LONGER = ("refuse", "truncate", "skip")
-S = TypeVar("S", str, list[int])
+S = TypeVar("S", str, list[int], list[str])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import maps
+from attnlab.mechanisms import Linear
+from attnlab.models.bert import Bert
+from attnlab.tasks.base import Classes, Frames, Tokens
+
+from .training import filled
+
+SHAPE = Classes(Tokens(17, 8), 3)
+TOKENS, KEEP = jnp.array([9, 4, 5, 6, 0]), jnp.arange(5) < 4
+PLACES = jnp.array([2, 0, 2])
+
+
+def made(**fields):
+    return filled(Bert(**{"width": 8, "heads": 2, "layers": 1, **fields}), SHAPE)
+
+
+@jax.jit
+def both(model, tokens, key):
+    keys = (None, None) if key is None else jax.random.split(key)
+    return model(tokens, KEEP, key=keys[0]), model.fill(tokens, KEEP, PLACES, keys[1])
+
+
+@pytest.mark.parametrize("fields", [{}, {"pool": "mean", "mechanism": Linear()}], ids=["token", "mean"])
+def test_it_sorts_and_fills_in_and_padding_changes_neither(fields):
+    model = made(**fields)
+    classes, words = both(model, TOKENS, None)
+    assert classes.shape == (3,)
+    assert words.shape == (3, 17)
+    for one, other in zip((classes, words), both(model, TOKENS.at[4].set(7), None), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    # One place twice, another once.
+    np.testing.assert_allclose(words[0], words[2], atol=1e-6)
+    assert np.abs(words[0] - words[1]).max() > 1e-3
+    # To both sides: a word reaches the places before it and behind it.
+    for at in (0, 3):
+        assert np.abs(both(model, TOKENS.at[at].set(8), None)[1][0] - words[0]).max() > 1e-4
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_words_are_scored_by_their_own_vectors_or_by_others(tied):
+    model = made(tied=tied)
+    words = both(model, TOKENS, None)[1]
+    table, offset = (model.front if tied else model.words).table[...], model.offset[...]
+    # Of as many words as are needed, the vector that scored them is found again.
+    vector = np.linalg.lstsq(table, words[0] - offset, rcond=None)[0]
+    np.testing.assert_allclose(table @ vector + offset, words[0], atol=1e-4)
+
+
+def test_dropout_needs_a_key():
+    model = made(dropout=0.5)
+    one, other = (both(model, TOKENS, jax.random.key(n)) for n in (1, 2))
+    assert all(np.abs(a - b).max() > 1e-3 for a, b in zip(one, other, strict=True))
+
+
+def test_its_map_has_a_row_for_the_token_of_the_class():
+    config = Bert(width=8, heads=2, layers=1)
+    seen = maps(config, filled(config, SHAPE), SHAPE, TOKENS, KEEP)["encoder"]
+    assert seen.shape == (1, 2, 6, 6)
+    np.testing.assert_allclose(seen[0, :, 5].sum(axis=1), 1, atol=1e-5)
+
+
+def test_what_is_no_sentence_is_refused():
+    with pytest.raises(ValueError, match=r"model=Bert is built for vocabulary, length, .* have features, length"):
+        Bert().create(jax.random.key(0), Classes(Frames(4, 8), 3))
+    with pytest.raises(ValueError, match=r"model=Bert is built for source, classes"):
+        Bert().create(jax.random.key(0), Tokens(17, 8))
