@@ -1,0 +1,96 @@
+"""A convolutional network: what the Vision Transformer is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.models.config import check_sizes
+from attnlab.models.mlp import check_baseline, image
+from attnlab.modules.conv import Conv, GroupNorm
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.norm import LayerNorm
+from attnlab.ops.layer import dropout, relu
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class CNN:
+    """Residual convolutions at falling resolutions, the mean over places, a layer norm of it, and scores of classes.
+
+    Each of `scales` halves the sides and doubles the channels, of which the first has `width`; `layers` convolutions
+    of `kernel` × `kernel` follow, each x + conv(relu(norm(x))) (He et al. 2016, pre-activation), with the group norm of
+    one group: a batch norm's statistics would be trained. The norm behind the mean is that of Liu et al. (2022).
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 36
+    layers: int = 1
+    scales: int = 2
+    kernel: int = 3
+    dropout: float = 0.0
+    dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+
+    def __post_init__(self):
+        check_sizes(self, "width", "layers", "kernel")
+        if not 1 <= self.scales <= 16:
+            raise ValueError(f"model.scales={self.scales} must be at least 1, and at most 16")
+        check_baseline(self)
+
+    @property
+    def attentions(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> CNNNetwork:
+        """A new network for images of that shape (`attnlab.tasks.base.Classes` of an `Image`)."""
+        source = image(self, shape)
+        if min(source.height, source.width) < 2**self.scales:
+            raise ValueError(
+                f"model.scales={self.scales} halves images of {source.height} × {source.width} to less than one pixel"
+            )
+        return CNNNetwork(key, self, source.channels, shape.classes)
+
+
+class Residual(nnx.Module):
+    """x + conv(relu(norm(x)))."""
+
+    def __init__(self, key: PRNGKeyArray, width: int, kernel: int):
+        self.norm = GroupNorm(width)
+        self.conv = Conv(key, width, width, (kernel, kernel))
+
+    def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
+        """In the dtype of x."""
+        return x + self.conv(relu(self.norm(x)))
+
+
+class CNNNetwork(nnx.Module):
+    """The network of a `CNN`; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: CNN, channels: int, classes: int):
+        self.rate, self.dtype = config.dropout, config.dtype
+        kernel, widths = config.kernel, [channels, *(config.width * 2**n for n in range(config.scales))]
+        layers: list[nnx.Module] = []
+        for n, (inputs, width) in enumerate(pairwise(widths)):
+            layers.append(Conv(child(key, f"halve{n}"), inputs, width, (kernel, kernel), 2))
+            layers += [Residual(child(key, f"layer{n}.{m}"), width, kernel) for m in range(config.layers)]
+        self.layers = nnx.List(layers)
+        self.norm = LayerNorm(widths[-1])
+        self.head = Dense(child(key, "head"), widths[-1], classes)
+
+    def __call__(
+        self, source: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
+    ) -> Float[Array, " classes"]:
+        """Scores of the classes, in float32 at least; of an image nothing is padding."""
+        x = source.astype(jnp.dtype(self.dtype))
+        for layer in self.layers:
+            x = layer(x)
+        # Means over places differ little from image to image: without the norm the head would learn slowly.
+        x = self.norm(relu(x).mean(axis=(0, 1))[None])
+        return self.head(dropout(x, self.rate, key))[0].astype(wide(x.dtype))

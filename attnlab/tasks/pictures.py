@@ -1,0 +1,121 @@
+"""The problem of sorting images."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab.data import images
+from attnlab.data.batches import Buckets
+from attnlab.data.files import DataError
+from attnlab.data.images import PARTS, Labelled
+from attnlab.tasks.base import Batch, Classes, Image
+from attnlab.tasks.classification import Classification, examined
+
+EXAMINED = 256  # images of an examination's batch
+
+
+class Change(NamedTuple):
+    """How images are changed in training: moved by up to `shift` pixels each way, half of them turned round."""
+
+    shift: int = 0
+    flip: bool = False
+
+
+class Pictures(Classification):
+    """Images of one size, their pixels less the training part's mean, divided by its standard deviation.
+
+    Training batches hold the bytes themselves, {"source": [B H W C] uint8, "label": [B] int32}, for many steps of many
+    lanes wait on the device at once; examinations hold what the model is given, in float32. Each seed trains on a
+    `share` of its own of the training part, as much of every class. `notes` tell of classes of which a part has none.
+    """
+
+    def __init__(
+        self, parts: Mapping[str, Labelled], classes: Sequence[str], share: float = 1.0, change: Change = Change()
+    ):
+        super().__init__(classes)
+        self._parts, self._share, self._change = parts, share, change
+        train = parts["train"]
+        height, width, channels = train.images.shape[1:]
+        self.shape = Classes(Image(height, width, channels), len(self.classes))
+        # Ten thousand images tell as much as all.
+        some = train.images[:: max(1, len(train.images) // 10_000)].astype(np.float32)
+        level = some.mean(axis=(0, 1, 2), keepdims=True), some.std(axis=(0, 1, 2), keepdims=True)
+        self._mean, self._deviation = level[0], np.maximum(level[1], 1)
+        self._rows = lru_cache(maxsize=64)(lambda seed: images.portion(train.labels, share, seed))
+        self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
+        self.fingerprint = _fingerprint(parts)
+        self.notes = images.absent(parts, self.classes)
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """{"source": [B H W C] uint8, "label": [B] int32}."""
+        rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
+        train = self._parts["train"]
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, step, *self._change])))
+        return {"source": images.moved(train.images[rows], random, *self._change), "label": train.labels[rows]}
+
+    def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
+        """The model's scores of every class, [B classes]; bytes are made into what it is given here."""
+        import jax.numpy as jnp
+
+        source = jnp.asarray(batch["source"])
+        source = self._given(source) if source.dtype == jnp.uint8 else source
+        return super().scores(model, {**batch, "source": source}, keys)
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """The first `limit` images of a part, as the model is given them; those it is filled up with ask nothing."""
+        if part not in PARTS[1:] or (limit is not None and limit < 1):
+            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        held, labels = self._parts[part]
+        return examined({"source": self._given(held[:limit]), "label": labels[:limit]}, EXAMINED)
+
+    def ask(self, text: str) -> Batch:
+        """{"source": [1 H W C]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
+
+        Raises DataError for a number beyond the part, and for a file that is no picture of the size.
+        """
+        found = re.fullmatch(rf"({'|'.join(PARTS)}):([0-9]+)", text.strip())
+        if not found:
+            like = self._parts["train"].images.shape[1:]
+            return {"source": self._given(images.read(text.strip(), like)[None])}
+        part, number = found[1], int(found[2])
+        held = self._parts[part].images
+        if not 1 <= number <= len(held):
+            raise DataError(f"{text.strip()}: the {part} part has the images 1 … {len(held)}")
+        return {"source": self._given(held[number - 1 : number])}
+
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""
+        height, width, _ = self._parts["train"].images.shape[1:]
+        return {"source": [str(n) for n in range(1, height * width + 1)]}
+
+    def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
+        """The images, each with the class it was given and, where that is wrong, the one it is of."""
+        from attnlab.tasks.drawing import grid
+
+        asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)
+        shown = np.round(np.asarray(batch["source"])[asked] * self._deviation + self._mean)
+        said, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        titles = [
+            self.classes[a] if a == b else f"{self.classes[a]} (is {self.classes[b]})"
+            for a, b in zip(said, truth, strict=True)
+        ]
+        right = f"{(said == truth).sum()} of {len(asked)} right, of the others the class in brackets"
+        return {f"the first images of the test: {right}": grid(list(shown.astype(np.uint8)), titles)}
+
+    def _given(self, held: Any) -> Any:
+        """Bytes [N H W C] as the model is given them, float32; numpy's or jax's."""
+        return (held.astype(np.float32) - self._mean) / self._deviation
+
+
+def _fingerprint(parts: Mapping[str, Labelled]) -> str:
+    digest = hashlib.sha256()
+    for part in PARTS:
+        for values in parts[part]:
+            digest.update(f"{part} {values.shape} ".encode() + np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,77 @@
+"""An epoch of Fashion-MNIST for the Vision Transformer of width 64, 6 layers and patches of 4 × 4.
+
+Claim: at most 100 seconds for 60,000 images on two cores.
+
+Command: python benchmarks/vit.py [--lengths 64 128] [--repeat 5] [--save]
+
+One step: cross-entropy, gradients, Adam, in float32, as `attnlab run` makes it, 8 steps a dispatch of one lane; bytes
+are made into numbers, and the check for what is not finite is in it. Images are noise: no data are needed, and the time
+does not depend on them. `--lengths` are sizes of batches. The CNN of about as many parameters stands beside it.
+
+Expected: the last line says whether this machine keeps the claim; not yet measured.
+"""
+
+import jax
+import numpy as np
+
+from attnlab.analysis import cost
+from attnlab.analysis.measure import Program, spread, timed
+from attnlab.data.images import Labelled
+from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.models.cnn import CNN
+from attnlab.models.vit import ViT
+from attnlab.tasks.pictures import Pictures
+from attnlab.training.config import Train
+from attnlab.training.trainer import DISPATCH, Trainer
+
+EPOCH, SIDE, CLASSES = 60_000, 28, 10
+MODELS = {"vit": ViT(), "cnn": CNN(width=56)}
+
+
+def noise() -> Pictures:
+    """Images of Fashion-MNIST's shape, with labels."""
+    draw = np.random.default_rng(0).integers
+    part = Labelled(draw(256, size=(2048, SIDE, SIDE, 1), dtype=np.uint8), np.arange(2048, dtype=np.int32) % CLASSES)
+    return Pictures(dict.fromkeys(("train", "valid", "test"), part), tuple(map(str, range(CLASSES))))
+
+
+def dispatch(config: ViT | CNN, size: int) -> Program:
+    """Eight steps of one lane, batches of that size."""
+    problem = noise()
+    train = Train(steps=10**6, batch_size=size, learning_rate=1e-3, schedule="constant", warmup=0, seeds=1)
+    trainer = Trainer(lambda key: config.create(key, problem.shape), problem, train)
+    batches, _ = trainer.batches(0, DISPATCH)
+    held = [trainer.start()]
+
+    def run():
+        held[0], metrics = trainer.advance(held[0], batches, DISPATCH)
+        return jax.block_until_ready(metrics["loss"])
+
+    return Program(run, lambda: run()[-1])
+
+
+def main() -> None:
+    """Measure, print, judge."""
+    chosen = options(__doc__, [64, 128], 5)
+    results = {}
+    for name, config in MODELS.items():
+        numbers = cost.parameters(config.create(jax.random.key(0), noise().shape))
+        programs = {str(size): dispatch(config, size) for size in chosen.lengths}
+        seconds = timed(programs, chosen.repeat)
+        epochs = {
+            size: spread([EPOCH / int(size) * value / DISPATCH for value in values]) for size, values in seconds.items()
+        }
+        for size, epoch in epochs.items():
+            say(f"{name} of {numbers:,} parameters, batches of {size}: "
+                f"{epoch.median:.0f} s an epoch ({epoch.low:.0f} to {epoch.high:.0f})")  # fmt: skip
+        results[name] = {"parameters": numbers, "seconds": seconds, "epoch": {n: vars(x) for n, x in epochs.items()}}
+        if name == "vit":
+            fastest = min(epochs.values(), key=lambda epoch: epoch.median)
+            line = claim("vit, seconds an epoch of 60,000 images", [fastest], most=100)
+    print(line)
+    if chosen.save:
+        keep(__file__, {"machine": facts(), "measured": results})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis import cost
+from attnlab.models.cnn import CNN
+from attnlab.tasks.base import Classes, Image, Tokens
+
+from .training import filled, overfitted
+
+SHAPE = Classes(Image(6, 5, 2), 3)
+scores = jax.jit(lambda model, image, key: model(image, key=key))
+
+
+def test_as_it_stands_it_has_fewer_than_a_hundred_thousand_parameters():
+    like = jax.eval_shape(lambda: CNN().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
+    w = CNN().width
+    halving = (9 * w + w) + (9 * w * 2 * w + 2 * w)
+    residual = (2 * w + 9 * w * w + w) + (4 * w + 9 * 4 * w * w + 2 * w)
+    assert cost.parameters(like) == halving + residual + 4 * w + (2 * w * 10 + 10) < 100_000
+
+
+def test_every_scale_halves_the_sides_and_doubles_the_channels():
+    model = filled(CNN(width=4, scales=2, layers=2), SHAPE)
+    x, shapes = jnp.zeros((6, 5, 2)), []
+    for layer in model.layers:
+        x = layer(x)
+        shapes.append(x.shape)
+    assert shapes == [(3, 3, 4)] * 3 + [(2, 2, 8)] * 3
+
+
+def test_places_are_alike():
+    # Two scales: four pixels are one place of the last; the mean does not tell which.
+    model = filled(CNN(width=4, layers=1, kernel=1), Classes(Image(16, 16, 1), 3))
+    image = 3 * np.random.default_rng(0).normal(size=(16, 16, 1)).astype(np.float32)
+    a, b, c = (scores(model, np.roll(image, by, (0, 1)), None) for by in ((0, 0), (4, 8), (1, 0)))
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    assert np.abs(a - c).max() > 1e-3
+
+
+def test_dropout_takes_a_key():
+    model = filled(CNN(width=4, dropout=0.5), SHAPE)
+    image = np.random.default_rng(0).normal(size=(6, 5, 2)).astype(np.float32)
+    a, b = (scores(model, image, jax.random.key(n)) for n in range(2))
+    assert np.abs(a - b).max() > 1e-3
+
+
+def test_images_are_sorted_by_heart():
+    sources = np.random.default_rng(1).normal(size=(8, 6, 5, 2)).astype(np.float32)
+    model = CNN(width=8).create(jax.random.key(2), SHAPE)
+    overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
+
+
+def test_what_cannot_be_is_refused():
+    for field in ("width", "layers", "kernel", "scales"):
+        with pytest.raises(ValueError, match=rf"model.{field}=0 must be at least 1"):
+            CNN(**{field: 0})
+    with pytest.raises(ValueError, match=r"model.dropout=1.0 must be at least 0 and below 1"):
+        CNN(dropout=1.0)
+    with pytest.raises(ValueError, match=r"model.scales=3 halves images of 6 × 5 to less than one pixel"):
+        CNN(scales=3).create(jax.random.key(0), SHAPE)
+    with pytest.raises(ValueError, match=r"model=CNN sorts images, and this task's data are others"):
+        CNN().create(jax.random.key(0), Classes(Tokens(9, 9), 2))
+    with pytest.raises(ValueError, match=r"model=CNN is built for source, classes"):
+        CNN().create(jax.random.key(0), Tokens(9, 9))

@@ -1,0 +1,87 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis import cost
+from attnlab.analysis.maps import maps
+from attnlab.mechanisms import Linear
+from attnlab.models.vit import ViT, laid
+from attnlab.modules.position import Learned, Learned2D, Position, Rotary2D, Sinusoidal, Sinusoidal2D
+from attnlab.tasks.base import Classes, Image, Tokens
+
+from .training import filled, overfitted
+
+SHAPE = Classes(Image(4, 6, 1), 3)
+SMALL = {"width": 8, "heads": 2, "layers": 1, "feedforward": 8, "patch": 2}
+IMAGE = np.random.default_rng(0).normal(size=(4, 6, 1)).astype(np.float32)
+scores = jax.jit(lambda model, image: model(image))
+
+
+def swapped(image, size=2):
+    """The image with its first square in the place of its last."""
+    image = image.copy()
+    image[:size, :size], image[-size:, -size:] = image[-size:, -size:].copy(), image[:size, :size].copy()
+    return image
+
+
+def test_as_it_stands_it_has_as_many_parameters_as_the_published_one():
+    like = jax.eval_shape(lambda: ViT().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
+    layer = 4 * (64 * 64 + 64) + (64 * 128 + 128) + (128 * 64 + 64) + 2 * 2 * 64
+    assert cost.parameters(like) == 6 * layer + (16 * 64 + 64) + (7 + 7) * 32 + 2 * 64 + (64 * 10 + 10)
+
+
+def test_without_positions_an_image_is_a_set_of_patches_and_with_them_it_is_not():
+    for position, same in ((Position(), True), (Learned2D(), False)):
+        model = filled(ViT(position=position, **SMALL), SHAPE)
+        difference = np.abs(scores(model, IMAGE) - scores(model, swapped(IMAGE))).max()
+        assert difference < 1e-5 if same else difference > 1e-3
+
+
+def test_a_patch_of_one_reads_a_set_of_pixels():
+    model = filled(ViT(position=Position(), **{**SMALL, "patch": 1}), SHAPE)
+    pixels = np.random.default_rng(1).permutation(IMAGE.reshape(-1)).reshape(IMAGE.shape)
+    np.testing.assert_allclose(scores(model, IMAGE), scores(model, pixels), rtol=1e-4, atol=1e-5)
+    assert maps(ViT(**{**SMALL, "patch": 1}), filled(ViT(**{**SMALL, "patch": 1}), SHAPE), SHAPE, IMAGE)[
+        "encoder"
+    ].shape == (1, 2, 24, 24)
+
+
+@pytest.mark.parametrize("position", [Learned2D(), Sinusoidal2D(), Rotary2D()], ids=str)
+def test_positions_of_a_grid_are_laid_over_the_images_own(position):
+    # Four images' worth of columns would put all six squares into one row.
+    config = ViT(position=position, **SMALL)
+    held = filled(config, SHAPE).encoder.position
+    found = getattr(held, "config", held)
+    assert found.columns == 3
+    if isinstance(position, Learned2D):
+        assert (found.rows, held.rows.shape, held.columns.shape) == (2, (2, 4), (3, 4))
+
+
+def test_a_position_without_a_grid_stays_as_it_is():
+    assert laid(Sinusoidal(), 2, 3) == Sinusoidal()
+    assert laid(Rotary2D(base=7.0), 2, 3) == Rotary2D(columns=3, base=7.0)
+
+
+def test_a_token_reads_as_well_as_the_mean():
+    for pool in ("mean", "token"):
+        model = filled(ViT(pool=pool, **SMALL), SHAPE)
+        assert scores(model, IMAGE).shape == (3,)
+        assert maps(ViT(pool=pool, **SMALL), model, SHAPE, IMAGE)["encoder"].shape[-1] == 6 + (pool == "token")
+
+
+def test_images_are_sorted_by_heart():
+    sources = np.random.default_rng(1).normal(size=(8, 4, 6, 1)).astype(np.float32)
+    model = ViT(mechanism=Linear(), **{**SMALL, "width": 16}).create(jax.random.key(2), SHAPE)
+    overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
+
+
+def test_what_cannot_be_is_refused():
+    with pytest.raises(ValueError, match=r"model.patch=0 must be at least 1"):
+        ViT(patch=0)
+    with pytest.raises(ValueError, match=r"model.patch=4 must divide the images, 4 × 6"):
+        ViT(**{**SMALL, "patch": 4}).create(jax.random.key(0), SHAPE)
+    with pytest.raises(ValueError, match=r"model=ViT reads images, and this task's data are sequences"):
+        ViT(**SMALL).create(jax.random.key(0), Classes(Tokens(9, 9), 2))
+    with pytest.raises(ValueError, match=r"tells 5 positions, and a sequence has 6"):
+        ViT(position=Learned(length=5), **SMALL).create(jax.random.key(0), SHAPE)
