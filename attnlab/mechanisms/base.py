@@ -21,8 +21,9 @@ from jaxtyping import Array, Bool, Float
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.clock import Block, Clock, pairs, place
 from attnlab.mechanisms.given import arrays, check_shapes, select, shape_of, split
+from attnlab.ops import edges
 from attnlab.ops.chunks import cut
-from attnlab.ops.mask import Causal, Full, Mask
+from attnlab.ops.mask import Causal, EdgeList, Full, Mask
 from attnlab.ops.precision import blend, wide
 from attnlab.ops.tree import pytree
 
@@ -83,6 +84,10 @@ class Mechanism:
 
     def weights(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias=None, **extra) -> Float[Array, "T S"]:
         """Pairwise: the weight of every allowed pair, zero for the others."""
+        raise NotImplementedError
+
+    def along(self, q, k, ends: edges.Ends, *, i, j, bias=None, **extra) -> Float[Array, " E"]:
+        """Pairwise: the weight of every edge, as `weights` gives it to that pair, zero for padding; O(E) in memory."""
         raise NotImplementedError
 
     def memory(self, length: int, K: int, V: int, dtype) -> Any:
@@ -161,6 +166,13 @@ class Mechanism:
         return type(self).weights is not Mechanism.weights
 
     @property
+    def follows(self) -> bool:
+        """Whether it weighs the edges of a list alone; others weigh all pairs, and choose."""
+        # Who weighs pairs anew without saying so of edges inherits a form that is no longer its own.
+        owner = lambda name: next(kind for kind in type(self).__mro__ if name in vars(kind))
+        return self.pairwise and issubclass(owner("along"), owner("weights")) and owner("along") is not Mechanism
+
+    @property
     def remembers(self) -> bool:
         """Whether it has a state of its own, other than a cache of all keys and values."""
         return type(self).absorb is not Mechanism.absorb
@@ -190,7 +202,8 @@ class Mechanism:
 
         q [T K], k [S K], v [S V] -> y [T V]. Keys stand at j = 0…S−1 and queries at i = S−T…S−1, ends aligned,
         unless given. A query that sees no key answers zero. What no query sees reaches neither the result nor a
-        gradient. Raises ValueError where shapes do not fit, or the mask looks up rows, T ≠ S, and `i` is missing;
+        gradient. Under an `EdgeList` one that `follows` edges weighs these alone, where positions are known.
+        Raises ValueError where shapes do not fit, or the mask looks up rows, T ≠ S, and `i` is missing;
         NotImplementedError for a bias or a mask that this mechanism cannot honour.
         """
         q, k, v = arrays(q, k, v)
@@ -201,6 +214,12 @@ class Mechanism:
             mask.fit(S, S)
         extra = self._complete(extra, bias)
         check_shapes(self, q, k, v, extra)
+        if isinstance(mask, EdgeList) and self.follows:
+            at = [np.arange(n, dtype=np.int32) if given is None else given for n, given in ((T, i), (S, j))]
+            if (ends := edges.joined(mask, *at)) is not None:
+                rows, columns = ends.seen()
+                q, k = select(rows, q), select(columns, k)
+                return edges.mix(self.along(q, k, ends, i=at[0], j=at[1], bias=bias, **extra), v, ends)
         j = np.arange(S, dtype=np.int32) if j is None else jnp.asarray(j, jnp.int32)
         i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
         if isinstance(mask, Full):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.ops import linear
+from attnlab.ops import edges, linear
 from attnlab.ops.chunks import cut
 from attnlab.ops.feature import EluPlusOne, Feature
 from attnlab.ops.precision import product, wide
@@ -64,6 +64,18 @@ class Linear(Mechanism):
         if k.scale is not None:
             pairs = pairs * linear.fade(k.scale, allowed)
         return linear.share(pairs, pairs.sum(axis=1, keepdims=True)) if self.normalise else pairs
+
+    def along(self, q, k, ends, *, i, j, bias=None, **learned):
+        """[E]: φ(q)·ψ(k) at the edges, those of a query summing to one where normalised."""
+        q, k = self._mapped(q, k, i, j, learned)
+        found = jnp.sum(edges.gather(q.rows, ends.t) * edges.gather(k.rows, ends.s), axis=1)
+        if k.scale is not None:
+            scale = jnp.where(ends.there, edges.gather(k.scale, ends.s), linear.NONE)
+            found = found * jnp.exp(scale - edges.gather(edges.peak(scale, ends), ends.t))
+        if not self.normalise:
+            return found
+        total = edges.gather(edges.total(found, ends), ends.t)
+        return linear.share(found[:, None], total[:, None])[:, 0]
 
     def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
         """Every query against one sum over the keys, where the mask allows that sum."""

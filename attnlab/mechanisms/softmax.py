@@ -7,7 +7,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.ops import blockwise
+from attnlab.ops import blockwise, edges
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import PRODUCTS, Scores, bound, scaled_dot, shapes, starts
 from attnlab.ops.softmax import masked_softmax
@@ -63,6 +63,15 @@ class Softmax(Mechanism):
         if not isinstance(self.pattern, Full):
             allowed = allowed & self.pattern(i, j)
         return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
+
+    def along(self, q, k, ends, *, i, j, bias=None, **learned):
+        """[E], those of a query summing to one."""
+        self._room(k)
+        self._reach(j)
+        if not isinstance(self.pattern, Full):
+            ends = ends.only(edges.pairs(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
+        q, k, scores = edges.halves(Scores(self.score, learned, bias), q, k)
+        return edges.softmax(edges.pairs(scores, q, k, ends, i, j), ends)
 
     def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
         """All pairs at once, or by blocks."""

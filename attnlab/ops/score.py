@@ -136,6 +136,11 @@ def _normal(key: Array, shape: tuple[int, ...]) -> Array:
     return jax.random.normal(key, shape, jnp.float32) * shape[-2 if len(shape) > 1 else 0] ** -0.5
 
 
+def _rows(key: Array, shape: tuple[int, ...]) -> Array:
+    """As `_normal`, of vectors side by side: the width that is summed is the last."""
+    return jax.random.normal(key, shape, jnp.float32) * shape[-1] ** -0.5
+
+
 def _identity(key: Array, shape: tuple[int, ...]) -> Array:
     """Such that the score starts as the scaled dot product."""
     return jnp.eye(shape[0], dtype=jnp.float32) * shape[0] ** -0.5
@@ -150,7 +155,7 @@ LEARNED: dict[Callable, dict[str, tuple[tuple, Callable]]] = {
     additive: {"w_q": (("K", "K"), _normal), "w_k": (("K", "K"), _normal), "w": (("K",), _normal)},
     concat: {"w": ((2, "K", "K"), _normal), "u": (("K",), _normal)},
     location: {"w": (("K", "length"), _normal)},
-    gat: {"a": ((2, "K"), _normal)},
+    gat: {"a": ((2, "K"), _rows)},
     cosine: {"heat": ((), _ten)},
 }
 

@@ -7,12 +7,14 @@ Masks compose by `&`, `|`, `~`, are pytrees (their arrays are traced), and becom
 from attnlab.ops.mask.array import Edges, Kept, Rows, Segments
 from attnlab.ops.mask.base import And, Mask, Not, Or, Places
 from attnlab.ops.mask.formula import Causal, Dilated, Full, Global, Keys, Prefix, Window
+from attnlab.ops.mask.listed import EdgeList
 from attnlab.ops.mask.scattered import Scattered
 
 __all__ = [
     "And",
     "Causal",
     "Dilated",
+    "EdgeList",
     "Edges",
     "Full",
     "Global",

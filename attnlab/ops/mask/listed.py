@@ -1,0 +1,84 @@
+"""A mask that is a list of pairs: what a sparse form follows, and never a table of all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from attnlab.ops.mask.array import _lookup
+from attnlab.ops.mask.base import Mask, Places
+from attnlab.ops.tree import pytree
+
+
+@pytree
+@dataclass(frozen=True, eq=False)
+class EdgeList(Mask):
+    """A graph by its edges: query[e] sees key[e]. An entry below 0 is padding, and no edge.
+
+    Each edge is to stand there once. Raises ValueError for an edge that is known to be given twice, naming it: a sum
+    along the list would count it twice, and a mask knows no multiplicity.
+    """
+
+    query: Int[Places, " E"]
+    key: Int[Places, " E"]
+    indexed = True
+
+    def __post_init__(self):
+        if isinstance(self.query, np.ndarray) and isinstance(self.key, np.ndarray):
+            edges = np.stack([self.query, self.key], axis=1)[(self.query >= 0) & (self.key >= 0)]
+            found, counts = np.unique(edges, axis=0, return_counts=True)
+            if (counts > 1).any():
+                raise ValueError(f"EdgeList: the edge {tuple(found[counts > 1][0].tolist())} is given twice")
+
+    def __call__(self, i, j):
+        """Whether (i, j) is in the list."""
+        i, j = (jnp.asarray(at, jnp.int32) for at in (i, j))
+        t, s = _first(i, self.query), _first(j, self.key)
+        pairs = jnp.zeros((i.shape[0], j.shape[0]), bool).at[t, s].set(True, mode="drop")
+        return _lookup(_lookup(pairs, _first(i, i), False).T, _first(j, j), False).T
+
+    def seen(self, i, j):
+        """Edge by edge."""
+        i, j = (jnp.asarray(at, jnp.int32) for at in (i, j))
+        t, s = _first(i, self.query), _first(j, self.key)
+        there = (t < i.shape[0]) & (s < j.shape[0])
+        rows = jnp.zeros(i.shape, bool).at[t].max(there, mode="drop")
+        columns = jnp.zeros(j.shape, bool).at[s].max(there, mode="drop")
+        return _lookup(rows, _first(i, i), False), _lookup(columns, _first(j, j), False)
+
+    def rows(self, i: Int[np.ndarray, " T"], j: Int[np.ndarray, " S"]) -> tuple[Places, Places] | None:
+        """Which rows of a call each edge joins, T and S for an edge that it has not; None where a place stands twice.
+
+        Positions are numpy's: they are known while tracing.
+        """
+        if any(len(np.unique(at)) < len(at) or at.min(initial=0) < 0 for at in (i, j)):
+            return None
+        t, s = _row(i, self.query), _row(j, self.key)
+        there = (t < len(i)) & (s < len(j))
+        xp = np if isinstance(there, np.ndarray) else jnp
+        return xp.where(there, t, np.int32(len(i))), xp.where(there, s, np.int32(len(j)))
+
+
+def _first(places: Int[Array, " T"], wanted: Int[Places, " E"]) -> Int[Array, " E"]:
+    """The first row that stands at each of the wanted positions; T where none does, or it is below 0."""
+    order, wanted = jnp.argsort(places), jnp.asarray(wanted, jnp.int32)
+    at = jnp.searchsorted(places[order], wanted).astype(jnp.int32)
+    row = _lookup(order.astype(jnp.int32), at, 0)
+    found = (_lookup(places, row, -1) == wanted) & (at < places.shape[0]) & (wanted >= 0)
+    return jnp.where(found, row, places.shape[0])
+
+
+def _row(places: Int[np.ndarray, " T"], wanted: Int[Places, " E"]) -> Int[Places, " E"]:
+    """As `_first`, of positions that are known and differ: looked up in a table of them."""
+    T = len(places)
+    table = np.full(int(places.max(initial=-1)) + 1, T, np.int32)
+    table[places] = np.arange(T, dtype=np.int32)
+    if not isinstance(wanted, np.ndarray):
+        return _lookup(table, wanted.astype(jnp.int32), np.int32(T)) if T else jnp.full(wanted.shape, T, jnp.int32)
+    inside = (wanted >= 0) & (wanted < len(table))
+    found = np.full(wanted.shape, T, np.int32)
+    found[inside] = table[wanted[inside]]
+    return found

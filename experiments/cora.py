@@ -1,0 +1,60 @@
+"""Cora: does attention weigh a paper's citations better than fixed weights do?
+
+Claim: a graph attention network sorts 82.0-84.5% of the 1,000 test papers of the Planetoid split into their fields,
+the mean of 10 seeds (published: 83.0 ± 0.7 over 100 runs), a graph convolutional network of fixed weights 81.5.
+Command: attnlab run experiments/cora.py
+         attnlab run experiments/cora.py train.seeds=3
+Minutes on two cores: 32 in all beside other work that took nine tenths of the machine (gat 9, dot 10, linear 12,
+gcn 1): 53 seconds a run of gat even so.
+Expected: accuracy, the mean of 10 seeds and its interval: gat 82.3 [82.1, 82.6], dot 81.8 [81.3, 82.3],
+linear (elu+1) 82.6 [82.4, 82.9], gcn 81.5 [81.0, 82.0].
+
+Veličković et al. 2018, section 3.3, and Kipf and Welling 2017, section 5: features sum to one a paper; two layers, 8
+heads of 8 and then one of 7, ELU, dropout of .6 on inputs and weights, Adam at .005, ½ · 5e-4 · Σ w² over all
+parameters in the loss; for the convolutions 16, ReLU, .5, .01, and the penalty on the first layer alone. All 140 known
+papers are one batch. `dot` and `linear` change one field: the score of softmax, and the mechanism.
+
+What differs: published runs stop after 100 epochs without a gain on validation and go back to the best; here 500 steps
+(200 for gcn, as published at most), and the model tested is the mean of the last ten checkpoints (of five), 20 steps
+apart. The published code also drops values, draws each head's dropout of the inputs by itself, and adds a bias to both
+halves of the score.
+"""
+
+from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models.gat import Gat
+from attnlab.models.gcn import Gcn
+from attnlab.ops.score import dot
+from attnlab.tasks.nodes import Cora
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Cora(),
+        model=Gat(),
+        train=Train(
+            steps=500,
+            batch_size=140,
+            learning_rate=5e-3,
+            schedule="constant",
+            warmup=0,
+            clip=0.0,
+            seeds=10,
+            evaluate_every=50,
+            save_every=20,
+            average=10,
+        ),
+    ),
+    Variation(
+        {
+            "gat": {},
+            "dot": {"model.mechanism": Softmax(score=dot)},
+            "linear": {"model.mechanism": Linear()},
+            "gcn": {"model": Gcn(), "train.learning_rate": 1e-2, "train.steps": 200, "train.average": 5},
+        }
+    ),
+    question="Does attention weigh a paper's citations better than fixed weights do?",
+    quick={"train.steps": 20, "train.seeds": 2, "train.average": 0},
+    published={"gat": 0.83, "gcn": 0.815},
+    margin=0.01,
+)

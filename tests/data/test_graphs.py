@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnlab.data import graphs
+from attnlab.data.files import DataError
+
+GRAPH = graphs.drawn(60, 3, 0)
+
+
+def test_a_drawn_graph_is_a_graph_of_communities():
+    edges, entries = GRAPH.edges, GRAPH.entries
+    assert {(b, a) for a, b in edges.tolist()} == {(a, b) for a, b in edges.tolist()}
+    assert len(np.unique(edges, axis=0)) == len(edges)
+    assert (edges[:, 0] != edges[:, 1]).all()
+    own = GRAPH.labels[edges[:, 0]] == GRAPH.labels[edges[:, 1]]
+    assert 0.75 < own.mean() < 0.98
+    np.testing.assert_allclose(np.bincount(entries[:, 0], GRAPH.values), 1, rtol=1e-5)
+    own = entries[:, 1] // 40 == GRAPH.labels[entries[:, 0]]
+    assert 0.4 < own.mean() < 0.7
+    assert entries[:, 1].max() < GRAPH.features == 120
+
+
+def test_a_drawn_graph_is_a_function_of_its_seed():
+    assert graphs.drawn(60, 3, 0).fingerprint == GRAPH.fingerprint != graphs.drawn(60, 3, 1).fingerprint
+
+
+def test_parts_have_so_many_of_each_class_and_no_node_in_common():
+    unknown = replace(GRAPH, labels=np.where(np.arange(60) < 5, -1, GRAPH.labels))
+    parts = graphs.divided(unknown, 4, 10, 20, 7)
+    assert {part: len(nodes) for part, nodes in parts.items()} == {"train": 12, "valid": 10, "test": 20}
+    np.testing.assert_array_equal(np.bincount(GRAPH.labels[parts["train"]]), [4, 4, 4])
+    together = np.concatenate(list(parts.values()))
+    assert len(set(together)) == 42
+    assert together.min() >= 5
+    again, other = graphs.divided(unknown, 4, 10, 20, 7), graphs.divided(unknown, 4, 10, 20, 8)
+    np.testing.assert_array_equal(again["test"], parts["test"])
+    assert (other["test"] != parts["test"]).any()
+
+
+def test_parts_that_cannot_be_say_so():
+    with pytest.raises(DataError, match=r"the class 'class \d' has \d+ nodes: task.each=50 takes more"):
+        graphs.divided(GRAPH, 50, 1, 1, 0)
+    with pytest.raises(DataError, match="57 nodes with a label are left to examine: task"):
+        graphs.divided(GRAPH, 1, 40, 20, 0)
+
+
+def test_a_split_is_read_by_name(tmp_path):
+    file = tmp_path / "split.tsv"
+    file.write_text("3\ttrain\n\n5\tvalid\n8\ttest\n4\ttrain\n")
+    assert {part: nodes.tolist() for part, nodes in graphs.split(GRAPH, file).items()} == {
+        "train": [3, 4], "valid": [5], "test": [8],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("3\ttrain\n60\ttest\n", "line 2: the graph has no node '60'"),
+        ("3\ttrain\n3\ttest\n", "line 2: '3' is there twice"),
+        ("0\ttrain\n", "line 1: '0' has no label"),
+        ("3 train\n", "line 1: '' must be train, valid or test, behind a tab"),
+        ("3\ttrain\n4\tvalid\n", "no node is to test with"),
+    ],
+)
+def test_a_split_that_cannot_be_names_the_line(tmp_path, lines, words):
+    file = tmp_path / "split.tsv"
+    file.write_text(lines)
+    unknown = replace(GRAPH, labels=np.where(np.arange(60) < 1, -1, GRAPH.labels))
+    with pytest.raises(DataError, match=words):
+        graphs.split(unknown, file)

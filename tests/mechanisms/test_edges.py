@@ -1,0 +1,113 @@
+"""Attention along a list of edges: what the table of all pairs says, without the table."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.ops.feature import Favor
+from attnlab.ops.mask import EdgeList, Edges
+from attnlab.ops.score import SCORES
+from tests.mechanisms.contract import SMALL as KNOWN
+from tests.mechanisms.contract import attend, attend_back, group, inputs, near
+from tests.ops.test_edges import largest
+
+pytestmark = pytest.mark.usefixtures("x64")
+N, E = 6, 14
+EXACT = 1e-12
+# A score of each kind, a pattern, a map with a scale and one with positions; the others differ in nothing that counts.
+SMALL = (
+    {name: KNOWN[name] for name in ("softmax", "window", "linear", "performer", "cosformer")}
+    | {name: Softmax(score=SCORES[name], length=N) for name in ("gat", "cosine", "additive", "location")}
+    | {"unnormalised": Linear(normalise=False)}
+)
+
+
+def listed(adjacency):
+    """The edges of a table as a list of E, padded."""
+    found = np.full((E, 2), -1, np.int32)
+    edges = np.argwhere(adjacency)[:E]
+    found[: len(edges)] = edges
+    return EdgeList(jnp.asarray(found[:, 0]), jnp.asarray(found[:, 1]))
+
+
+def table(mask):
+    """The same as a table."""
+    adjacency = np.zeros((N, N), bool)
+    query, key = np.asarray(mask.query), np.asarray(mask.key)
+    adjacency[query[query >= 0], key[query >= 0]] = True
+    return Edges(adjacency)
+
+
+@group(SMALL)
+@settings(max_examples=6)
+@given(st.lists(st.booleans(), min_size=N * N, max_size=N * N), st.integers(0, 99))
+def test_a_list_of_edges_is_their_table_with_gradients(name, adjacency, seed):
+    mechanism, mask = SMALL[name], listed(np.reshape(adjacency, (N, N)))
+    q, k, v, extra = inputs(mechanism, N, seed=seed)
+    target = np.random.default_rng(seed).standard_normal((N, v.shape[1]))
+    near(
+        attend_back(mechanism, target, q, k, v, extra, mask=mask),
+        attend_back(mechanism, target, q, k, v, extra, mask=table(mask)),
+        EXACT,
+    )
+
+
+def test_who_follows_edges():
+    assert {name for name, mechanism in MECHANISMS.items() if mechanism.follows} >= {"softmax", "linear", "performer"}
+    # What weighs pairs in a way of its own is not taken for softmax: it follows no list, and still answers rightly.
+    for name in ("sigmoid", "local-p"):
+        mechanism = MECHANISMS[name]
+        assert not mechanism.follows
+        mask = listed(np.tri(N, k=-1, dtype=bool))
+        q, k, v, extra = inputs(mechanism, N)
+        near(attend(mechanism, q, k, v, mask, **extra), attend(mechanism, q, k, v, table(mask), **extra), EXACT)
+
+
+@pytest.mark.parametrize("mechanism", [Softmax(), Linear(), Linear(feature=Favor(m=4))], ids=str)
+def test_an_isolated_node_is_zero_and_what_nobody_sees_reaches_nothing(mechanism):
+    adjacency = np.zeros((N, N), bool)
+    adjacency[[0, 0, 1, 4], [1, 2, 0, 4]] = True
+    q, k, v, extra = inputs(mechanism, N)
+    clean = attend_back(mechanism, np.ones(v.shape), q, k, v, extra, mask=listed(adjacency))
+    q, k, v = q.copy(), k.copy(), v.copy()
+    q[[2, 3, 5]], k[[3, 5]], v[[3, 5]] = np.nan, np.nan, np.nan
+    spoilt = attend_back(mechanism, np.ones(v.shape), q, k, v, extra, mask=listed(adjacency))
+    near(spoilt, clean, EXACT)
+    assert not clean[0][[2, 3, 5]].any()
+    assert not clean[1][0][[2, 3, 5]].any()
+
+
+def test_queries_of_another_number_than_keys_say_where_they_stand():
+    mechanism, mask = Softmax(), EdgeList(np.array([4, 2, 2]), np.array([1, 0, 3]))
+    q, k, v, _ = inputs(mechanism, 2, 5)
+    i = np.array([2, 4])
+    adjacency = np.zeros((5, 5), bool)
+    adjacency[mask.query, mask.key] = True
+    found = mechanism.attend(q, k, v, mask, i=i)
+    near(found, mechanism.attend(q, k, v, Edges(adjacency), i=i), EXACT)
+    # Traced positions, and those that stand there twice, are looked up pair by pair.
+    near(jax.jit(lambda i: mechanism.attend(q, k, v, mask, i=i))(i), found, EXACT)
+    twice = np.array([4, 4])
+    near(mechanism.attend(q, k, v, mask, i=twice), mechanism.attend(q, k, v, Edges(adjacency), i=twice), EXACT)
+    with pytest.raises(ValueError, match="give i"):
+        mechanism.attend(q, k, v, mask)
+
+
+@pytest.mark.parametrize("mechanism", [Softmax(score=SCORES["gat"]), Linear()], ids=["softmax", "linear"])
+def test_no_array_is_larger_than_the_edges_ask_for(mechanism):
+    nodes, degree, K = 500, 4, 4
+    query = np.arange(nodes).repeat(degree)
+    mask = EdgeList(query, (query * 3 + np.tile(np.arange(degree), nodes)) % nodes)
+    extra = mechanism.initial(jax.random.key(0), K, K)
+    x = jnp.zeros((nodes, K))
+
+    def program(mask):
+        value = lambda x, extra: mechanism.attend(x, x, x, mask, **extra).sum()
+        return jax.make_jaxpr(jax.value_and_grad(value, argnums=(0, 1)))(x, extra).jaxpr
+
+    assert largest(program(mask)) <= 2 * nodes * degree * K
+    assert largest(program(Edges(np.zeros((nodes, nodes), bool)))) >= nodes * nodes

@@ -1,0 +1,91 @@
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import Mechanism, Sigmoid, Softmax
+from attnlab.modules.graph import GraphAttention, GraphConvolution, Sparse, thinned, times, with_itself
+from attnlab.ops.edges import Ends
+from attnlab.ops.score import gat
+
+
+@dataclass(frozen=True)
+class Given(Mechanism):
+    """Weights of one, whatever a node is."""
+
+    def weights(self, q, k, allowed, *, i, j, bias=None):
+        """One."""
+        return allowed.astype(q.dtype)
+
+    def along(self, q, k, ends, *, i, j, bias=None):
+        """One."""
+        return jnp.asarray(ends.there).astype(q.dtype)
+
+
+# Three papers in a row, each citing its neighbours; a fourth that cites nobody.
+LINKS = np.array([[0, 1], [1, 0], [1, 2], [2, 1]], np.int32)
+N = 4
+X = np.random.default_rng(0).standard_normal((N, 5)).astype(np.float32)
+
+
+def test_every_node_is_joined_to_itself():
+    ends = with_itself(LINKS, N)
+    table = np.zeros((N, N), int)
+    np.add.at(table, (ends.t, ends.s), 1)
+    np.testing.assert_array_equal(table, [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
+
+
+def test_a_sparse_matrix_is_the_matrix():
+    rows, columns = np.nonzero(X > 0)
+    sparse = Sparse(jnp.asarray(X[rows, columns]), Ends(rows, columns, N, 5))
+    w = np.ones((5, 2), np.float32)
+    np.testing.assert_allclose(times(sparse, jnp.asarray(w)), np.maximum(X, 0) @ w, rtol=1e-5)
+    some = thinned(sparse, 0.5, jax.random.key(0)).values
+    assert set(np.unique(np.round(some / sparse.values, 3))) == {0, 2}
+    assert thinned(sparse, 0.5, None).values is sparse.values
+
+
+def test_attention_is_the_equations_of_the_paper_and_an_isolated_node_keeps_itself():
+    layer = GraphAttention(jax.random.key(0), 5, 3, 2, Softmax(score=gat), 0.6)
+    w, a = np.asarray(layer.w[...]).reshape(5, 2, 3), np.asarray(layer.learned["a"][...])
+    expected = np.zeros((N, 2, 3), np.float32)
+    for head in range(2):
+        h = X @ w[:, head]
+        for i in range(N):
+            near = [j for j in range(N) if i == j or [i, j] in LINKS.tolist()]
+            scores = np.array([h[i] @ a[head, 0] + h[j] @ a[head, 1] for j in near])
+            shares = np.exp(np.where(scores > 0, scores, 0.2 * scores))
+            expected[i, head] = shares / shares.sum() @ h[near]
+    y = layer(jnp.asarray(X), with_itself(LINKS, N))
+    np.testing.assert_allclose(y, expected.reshape(N, 6), rtol=1e-5)
+    np.testing.assert_allclose(y[3], X[3] @ w.reshape(5, 6), rtol=1e-5)
+    weights = layer.weights(jnp.asarray(X), with_itself(LINKS, N))
+    assert weights.shape == (8, 2)
+    np.testing.assert_allclose(weights[-1], 1, rtol=1e-6)
+
+
+def test_inputs_and_weights_are_dropped_and_the_rest_made_up_for():
+    layer = GraphAttention(jax.random.key(0), 5, 3, 2, Given(), 0.5)
+    ends, x = with_itself(LINKS, N), jnp.ones((N, 5))
+    drawn = jax.jit(jax.vmap(lambda key: layer(x, ends, key)))(jax.random.split(jax.random.key(1), 4000))
+    plain = layer(x, ends)
+    # Fixed weights leave the answer linear in what is dropped: unbiased, and not the same twice.
+    assert float(jnp.std(drawn, axis=0).min()) > 0.1 * float(jnp.abs(plain).max())
+    error = jnp.std(drawn, axis=0) / len(drawn) ** 0.5
+    assert (jnp.abs(drawn.mean(axis=0) - plain) < 5 * error).all()
+
+
+def test_convolution_is_the_product_of_matrices():
+    layer = GraphConvolution(jax.random.key(0), 5, 3, 0.5)
+    adjacency = np.eye(N)
+    adjacency[LINKS[:, 0], LINKS[:, 1]] = 1
+    root = np.diag(adjacency.sum(axis=1) ** -0.5)
+    expected = root @ adjacency @ root @ X @ np.asarray(layer.w[...])
+    np.testing.assert_allclose(layer(jnp.asarray(X), with_itself(LINKS, N)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_mechanism_that_cannot_weigh_edges_is_refused():
+    with pytest.raises(ValueError, match=r"model.mechanism=Sigmoid.* cannot weigh the edges"):
+        GraphAttention(jax.random.key(0), 5, 3, 2, Sigmoid(), 0.0)
