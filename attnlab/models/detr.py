@@ -1,0 +1,169 @@
+"""DETR (Carion et al. 2020): a convolutional network, an encoder, and a decoder whose queries are answered by boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism
+from attnlab.models.config import Layers, check_shape, check_sizes
+from attnlab.models.encoder import Encoder
+from attnlab.models.vit import laid
+from attnlab.modules.block import climb, stack
+from attnlab.modules.conv import Conv, GroupNorm
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.norm import NORMS
+from attnlab.modules.position import Position, Sinusoidal2D
+from attnlab.modules.query import Anchors, QueryLayer, Slots
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class Detr(Layers):
+    """`layers` + `layers` blocks over the features of an image, and `queries` boxes at most.
+
+    Where `anchored`, each query stands at a learned point of the image, from which its box is reckoned: a step towards
+    faster learning that came after the paper (`attnlab.modules.query.Anchors`), whose queries are learned vectors.
+
+    The features come of `stages` convolutions, each of which halves the image's sides; the first has `channels`, and
+    each further one twice as many. `mechanism` serves the attention of the features among themselves, of the queries
+    among themselves, and of queries to features, unless `encoder`, `among` or `cross` names another for its own.
+    A position of rows and columns gets the features' own numbers of these, whatever its fields say; what it adds is
+    added before the encoder, and again to what the queries read, keys and values alike; what it turns or biases, it
+    does in the encoder alone. The other fields are those of `Layers`.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    position: Position = Sinusoidal2D()
+    encoder: Mechanism | None = None
+    among: Mechanism | None = None
+    cross: Mechanism | None = None
+    queries: int = 40
+    channels: int = 16
+    stages: int = 3
+    anchored: bool = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_sizes(self, "queries", "channels")
+        if self.anchored and self.width % 4:
+            raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
+        if self.tied:
+            raise ValueError("model.tied=True: images have no embedding to score against")
+        if not 1 <= self.stages <= 6:
+            raise ValueError(f"model.stages={self.stages} must be in 1 … 6")
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """The mechanism of each of the three attentions."""
+        return {name: getattr(self, name) or self.mechanism for name in ("encoder", "among", "cross")}
+
+    def watched(self, watch) -> Detr:
+        """The same with each attention's mechanism put through `watch`."""
+        return replace(self, **{name: watch(mechanism) for name, mechanism in self.attentions.items()})
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> DetrNetwork:
+        """A new network for images of that shape (`attnlab.tasks.objects.Detections`)."""
+        check_shape(self, shape, "image", "classes", "most")
+        if self.queries < shape.most:
+            raise ValueError(f"model.queries={self.queries} must be at least {shape.most}: so many boxes one image has")
+        rows, columns = (-(-side // 2**self.stages) for side in (shape.image.height, shape.image.width))
+        config = replace(self, position=laid(self.position, rows, columns))
+        return DetrNetwork(key, config, shape.image.channels, shape.classes, (rows, columns))
+
+
+class Features(nnx.Module):
+    """An image [H W C] as [h w D] by stages of convolution, norm and relu, each half as high and wide.
+
+    From the second on, a stage adds to what it made another convolution of it (He et al. 2016).
+    """
+
+    def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int):
+        widths = [inputs, *(channels * 2**n for n in range(stages))]
+        name = lambda n, what: child(key, f"{n} {what}")
+        self.half = nnx.List(Conv(name(n, "half"), *widths[n : n + 2], step=2) for n in range(stages))
+        self.more = nnx.List(Conv(name(n, "more"), widths[n + 1], widths[n + 1]) for n in range(1, stages))
+        self.norms = nnx.List(GroupNorm(width, min(8, width)) for width in widths[1:])
+        self.others = nnx.List(GroupNorm(width, min(8, width)) for width in widths[2:])
+
+    def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "h w D"]:
+        """One example."""
+        for n, (conv, norm) in enumerate(zip(self.half, self.norms, strict=True)):
+            x = jax.nn.relu(norm(conv(x)))
+            if n:
+                x = x + jax.nn.relu(self.others[n - 1](self.more[n - 1](x)))
+        return x
+
+
+class DetrNetwork(nnx.Module):
+    """The network of a `Detr`; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
+        sizes, attentions, width = config.sizes, config.attentions, config.width
+        self.config, self.grid = config, grid
+        self.features = Features(child(key, "features"), channels, config.channels, config.stages)
+        self.front = sizes.dense(child(key, "front"), config.channels * 2 ** (config.stages - 1), width)
+        self.encoder = Encoder(child(key, "encoder"), config, grid[0] * grid[1])
+        queries = Anchors if config.anchored else Slots
+        self.queries = queries(child(key, "queries"), config.queries, width)
+        self.decoder = stack(
+            lambda key: QueryLayer(key, sizes, attentions["among"], attentions["cross"]),
+            child(key, "decoder"),
+            config.layers,
+        )
+        self.decoded = NORMS[config.norm](width) if config.norm_first else None
+        self.classes = Dense(child(key, "classes"), width, classes + 1)
+        self.hidden = nnx.List(Dense(child(key, f"hidden {n}"), width, width) for n in range(2))
+        # It starts small, so that boxes start where their queries stand.
+        self.boxes = Dense(child(key, "boxes"), width, 4, initialiser="gaussian")
+
+    def __call__(
+        self, image: Float[Array, "H W C"], key: PRNGKeyArray | None = None
+    ) -> tuple[Float[Array, "L Q classes"], Float[Array, "L Q 4"]]:
+        """After every layer the scores of each query's class, the last of which is that there is nothing, and its box.
+
+        Boxes are centred (x, y, width, height), in shares of the image. In float32 at least.
+        """
+        return self.look(image, key)[0]
+
+    def look(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
+        """The same, and what watched attentions saw: {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}."""
+        keys = (None, None) if key is None else jax.random.split(key)
+        memory, seen = self.read(image, keys[0])
+        place, points = (each.astype(memory.dtype) for each in self.queries(*self.grid))
+        step = lambda layer, x, key: _twice(*layer(x, place, memory, key))
+        _, (x, looks) = climb(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
+        L, Q, D = x.shape
+        x = x.reshape(L * Q, D)
+        x = x if self.decoded is None else self.decoded(x)
+        scores, boxes = self.classes(x).reshape(L, Q, -1), self._boxes(x, points).reshape(L, Q, 4)
+        return (scores.astype(wide(scores.dtype)), boxes.astype(wide(boxes.dtype))), seen | looks
+
+    def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], dict]:
+        """The features as the encoder understood them, row by row, and looks.
+
+        Where they stand is told again, for the decoder to find them by.
+        """
+        x = self.features(image.astype(jnp.dtype(self.config.dtype)))
+        x, seen = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
+        i = np.arange(x.shape[0], dtype=np.int32)
+        position = self.encoder.position
+        return position.add(x, i, position.table(x.shape[0], x.dtype)), seen
+
+    def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
+        """The boxes of queries after each layer, one layer behind the other, reckoned from their points."""
+        for dense in self.hidden:
+            x = jax.nn.relu(dense(x))
+        start = jnp.pad(points, ((0, 0), (0, 2)))
+        return jax.nn.sigmoid(self.boxes(x) + jnp.tile(start, (x.shape[0] // points.shape[0], 1)))
+
+
+def _twice(x, looks):
+    return x, (x, looks)

@@ -1,0 +1,83 @@
+"""The decoder that asks a memory with a set of queries, all at once: its layer, and what tells queries apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.mechanisms.base import Mechanism
+from attnlab.modules.block import Sizes, Sublayer
+from attnlab.modules.dense import Dense, child
+from attnlab.ops.position import frequencies
+
+
+class QueryLayer(nnx.Module):
+    """Attention among the queries, to all of them; to a memory; then feed-forward (Carion et al. 2020, appendix A.3).
+
+    A set has no order: what tells queries apart is a vector of each, `place`, added wherever one asks or is asked.
+    """
+
+    def __init__(self, key: PRNGKeyArray, sizes: Sizes, among: Mechanism, cross: Mechanism):
+        self.attention = sizes.attention(child(key, "attention"), among)
+        self.cross = sizes.attention(child(key, "cross"), cross)
+        self.feedforward = sizes.forward(child(key, "feedforward"))
+        self.around_attention, self.around_cross, self.around_feedforward = (Sublayer(sizes) for _ in range(3))
+
+    def __call__(
+        self,
+        x: Float[Array, "Q D"],
+        place: Float[Array, "Q D"],
+        memory: Float[Array, "S D"],
+        key: PRNGKeyArray | None = None,
+    ) -> tuple[Float[Array, "Q D"], dict[str, Any]]:
+        """One example. Answers (x, looks {"among": [H Q Q], "cross": [H Q S]})."""
+        keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
+        x, among = self.around_attention(x, lambda x: self.attention.attend(x + place), keys[0])
+        x, cross = self.around_cross(x, lambda x: self.cross.attend(x + place, memory), keys[1])
+        x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[2]), None), keys[3])
+        return x, {"among": among, "cross": cross}
+
+
+class Slots(nnx.Module):
+    """Queries that are learned vectors, and stand nowhere (Carion et al. 2020)."""
+
+    def __init__(self, key: PRNGKeyArray, count: int, width: int):
+        self.place = nnx.Param(jax.random.normal(key, (count, width)))
+
+    def __call__(self, rows: int, columns: int) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
+        """(the vector of each, where its box begins: nowhere, which is 0)."""
+        place = self.place[...]
+        return place, jnp.zeros((place.shape[0], 2), place.dtype)
+
+
+class Anchors(nnx.Module):
+    """Queries that are learned points of the image, told by sines and cosines (Wang et al. 2022; Liu et al. 2022).
+
+    Points start anywhere, each place as likely. `width` is divisible by 4.
+    """
+
+    def __init__(self, key: PRNGKeyArray, count: int, width: int):
+        start = jax.random.uniform(child(key, "points"), (count, 2), minval=0.05, maxval=0.95)
+        self.points = nnx.Param(jnp.log(start / (1 - start)))
+        self.dense = Dense(child(key, "dense"), width, width)
+        self.width = width
+
+    def __call__(self, rows: int, columns: int) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
+        """(the vector of each, the point from which the centre of its box is reckoned), in a grid of rows and columns.
+
+        A point is (x, y), whose sigmoids are shares of the image.
+        """
+        points = self.points[...]
+        # In a grid a place is its middle: the first is half a column from the border.
+        x, y = (jax.nn.sigmoid(points[:, n]) * side - 0.5 for n, side in enumerate((columns, rows)))
+        return self.dense(jnp.concatenate([_sines(y, self.width // 2), _sines(x, self.width // 2)], axis=1)), points
+
+
+def _sines(at: Float[Array, " Q"], width: int) -> Float[Array, "Q D"]:
+    """`attnlab.ops.position.sinusoidal` of what is no whole number."""
+    angle = at[:, None] * frequencies(width, 10000.0, at.dtype)[None, :]
+    return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1).reshape(-1, width)

@@ -1,0 +1,125 @@
+import jax
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import maps
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.models.detr import Detr
+from attnlab.modules.position import Learned2D, Position
+from attnlab.tasks.base import Image, Tokens
+from attnlab.tasks.objects import Detections
+
+from .training import filled
+
+SHAPE = Detections(Image(10, 15, 3), classes=2, most=4)
+SMALL = {"width": 8, "heads": 2, "layers": 1, "queries": 5, "channels": 4, "stages": 2}
+PLACES = 3 * 4  # 10 × 15 halved twice, rounded up
+answer = jax.jit(lambda model, *given: model(*given))
+
+
+def image(seed=0):
+    return np.float32(np.random.default_rng(seed).normal(size=(10, 15, 3)))
+
+
+@pytest.mark.parametrize("anchored", [True, False])
+def test_after_every_layer_a_class_and_a_box_for_each_query(anchored):
+    model = filled(Detr(anchored=anchored, **SMALL | {"layers": 2}), SHAPE)
+    scores, boxes = answer(model, image())
+    assert scores.shape == (2, 5, 3)
+    assert boxes.shape == (2, 5, 4)
+    assert scores.dtype == boxes.dtype == np.float32
+    assert (boxes > 0).all()
+    assert (boxes < 1).all()
+    # Each its own, and what is seen matters.
+    assert np.abs(np.diff(boxes[-1], axis=0)).max(axis=1).min() > 1e-4
+    assert np.abs(answer(model, image(1))[0] - scores).max() > 1e-4
+
+
+def test_boxes_start_where_their_queries_stand():
+    model = jax.jit(lambda: Detr(**SMALL).create(jax.random.key(0), SHAPE))()
+    _, boxes = answer(model, image())
+    stand = jax.nn.sigmoid(model.queries.points[...])
+    np.testing.assert_allclose(boxes[..., :2], np.broadcast_to(stand, (1, 5, 2)), atol=0.06)
+
+
+def test_the_order_of_queries_says_nothing():
+    model = filled(Detr(anchored=False, **SMALL), SHAPE)
+    scores, boxes = answer(model, image())
+    model.queries.place[...] = model.queries.place[...][::-1]
+    for turned, before in zip(answer(model, image()), (scores, boxes), strict=True):
+        np.testing.assert_allclose(turned, before[:, ::-1], atol=1e-5)
+
+
+@pytest.mark.parametrize("position", [Learned2D(rows=1, columns=1), Detr().position, Position()], ids=str)
+def test_places_are_told_to_the_queries_whatever_numbers_of_rows_and_columns_the_config_has(position):
+    """The memory of an image of which nothing is seen differs by place where there is one."""
+    model = filled(Detr(position=position, **SMALL), SHAPE)
+    model.front.w[...] = model.front.w[...] * 0
+    memory, _ = jax.jit(lambda model, image: model.read(image))(model, image())
+    assert memory.shape == (PLACES, 8)
+    apart = np.abs(np.diff(memory, axis=0)).max(axis=1)
+    assert (apart < 1e-5).all() if type(position) is Position else (apart > 1e-3).all()
+
+
+def test_maps_are_rows_of_weights():
+    config = Detr(**SMALL)
+    seen = maps(config, filled(config, SHAPE), SHAPE, image())
+    assert {name: look.shape for name, look in seen.items()} == {
+        "encoder": (1, 2, PLACES, PLACES), "among": (1, 2, 5, 5), "cross": (1, 2, 5, PLACES),
+    }  # fmt: skip
+    for look in seen.values():
+        np.testing.assert_allclose(look.sum(-1), 1, rtol=1e-5)
+
+
+def test_each_attention_has_the_mechanism_of_the_config_or_its_own():
+    assert set(Detr(mechanism=Linear()).attentions.values()) == {Linear()}
+    own = Detr(cross=Linear())
+    assert own.attentions == {"encoder": Softmax(), "among": Softmax(), "cross": Linear()}
+    scores, boxes = answer(filled(Detr(mechanism=Linear(), **SMALL), SHAPE), image())
+    assert np.isfinite(scores).all()
+    assert np.isfinite(boxes).all()
+
+
+def test_it_computes_in_its_dtype_and_answers_in_float32():
+    model = filled(Detr(dtype="bfloat16", **SMALL), SHAPE)
+    for found in answer(model, image()):
+        assert found.dtype == np.float32
+        assert np.isfinite(found).all()
+
+
+def test_dropout_needs_a_key_and_every_part_has_a_gradient():
+    model = filled(Detr(dropout=0.5, **SMALL), SHAPE)
+    one, other = (answer(model, image(), jax.random.key(n))[1] for n in (0, 1))
+    assert np.abs(one - other).max() > 1e-4
+    seen = jax.numpy.asarray(image())
+    gradient = jax.jit(jax.grad(lambda m: sum((each**2).sum() for each in m(seen))))(model)
+    for path, leaf in jax.tree_util.tree_leaves_with_path(gradient):
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        assert np.isfinite(leaf).all()
+        # The bias of a key adds the same to all scores of a query; the first layer's queries are zero before it.
+        silent = ".k.b" in name or name.startswith("decoder.around_attention.norm.scale")
+        assert silent or np.abs(leaf).max() > 0, name
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"queries": 0}, "model.queries=0 must be at least 1"),
+        ({"channels": 0}, "model.channels=0 must be at least 1"),
+        ({"stages": 7}, "model.stages=7 must be in 1 … 6"),
+        ({"tied": True}, "model.tied=True: images have no embedding"),
+        ({"width": 6, "heads": 2, "position": Position()}, "model.width=6 must be divisible by 4 for model.anchored"),
+        ({"cross": MECHANISMS["delta"]}, "reads the past only"),
+        ({"cross": MECHANISMS["nystrom"]}, "mixes the queries"),
+    ],
+)
+def test_what_cannot_be_is_refused(fields, said):
+    with pytest.raises(ValueError, match=said):
+        Detr(**fields)
+
+
+def test_data_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"model.queries=3 must be at least 4: so many boxes one image has"):
+        Detr(**SMALL | {"queries": 3}).create(jax.random.key(0), SHAPE)
+    with pytest.raises(ValueError, match=r"model=Detr is built for image, classes, most"):
+        Detr(**SMALL).create(jax.random.key(0), Tokens(9, 9))

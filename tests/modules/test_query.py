@@ -1,0 +1,82 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.mechanisms import Softmax, Watched
+from attnlab.modules.block import Sizes
+from attnlab.modules.query import Anchors, QueryLayer, Slots
+from attnlab.ops.position import sinusoidal_2d
+
+SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
+Q, S = 3, 5
+
+
+def normal(*shape, seed=0):
+    return np.float32(np.random.default_rng(seed).normal(size=shape))
+
+
+def layer(wrap=lambda mechanism: mechanism):
+    return jax.jit(lambda: QueryLayer(jax.random.key(0), SIZES, wrap(Softmax()), wrap(Softmax())))()
+
+
+ask = jax.jit(lambda layer, *given: layer(*given))
+
+
+def test_queries_are_a_set_and_so_are_the_places_of_the_memory():
+    x, place, memory = normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2)
+    y, looks = ask(layer(), x, place, memory)
+    assert looks == {"among": None, "cross": None}
+    order, other = [2, 0, 1], [3, 1, 4, 0, 2]
+    np.testing.assert_allclose(ask(layer(), x[order], place[order], memory[other])[0], y[jnp.array(order)], atol=1e-5)
+
+
+def test_a_query_sees_every_other_and_all_of_the_memory():
+    model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2))
+    first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2)))(*given)
+    assert all((np.abs(each).sum(axis=1) > 1e-6).all() for each in first)
+    _, looks = ask(layer(Watched), *given)
+    assert {name: look.shape for name, look in looks.items()} == {"among": (2, Q, Q), "cross": (2, Q, S)}
+    for look in looks.values():
+        np.testing.assert_allclose(look.sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_alike_queries_without_a_place_stay_alike():
+    """What tells them apart is the place alone."""
+    x, memory = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
+    same, _ = ask(layer(), x, np.zeros_like(x), memory)
+    np.testing.assert_allclose(same[0], same[1], atol=1e-6)
+    apart, _ = ask(layer(), x, normal(Q, 8, seed=1), memory)
+    assert np.abs(apart[0] - apart[1]).max() > 1e-2
+
+
+def test_dropout_needs_a_key_and_differs_by_it():
+    model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2))
+    np.testing.assert_array_equal(ask(model, *given)[0], ask(model, *given)[0])
+    one, other = (ask(model, *given, jax.random.key(n))[0] for n in (1, 2))
+    assert np.abs(one - other).max() > 0.01
+
+
+def test_slots_stand_nowhere():
+    place, points = Slots(jax.random.key(0), Q, 8)(4, 6)
+    assert place.shape == (Q, 8)
+    np.testing.assert_array_equal(points, np.zeros((Q, 2)))
+
+
+def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
+    anchors = Anchors(jax.random.key(0), 2, 8)
+    anchors.dense.w[...] = jnp.eye(8)
+    rows, columns = 4, 6
+    # The middles of row 1, column 2, and of row 3, column 5.
+    share = np.array([[2.5 / columns, 1.5 / rows], [5.5 / columns, 3.5 / rows]])
+    anchors.points[...] = jnp.float32(np.log(share / (1 - share)))
+    place, points = anchors(rows, columns)
+    np.testing.assert_allclose(place, sinusoidal_2d(np.array([columns + 2, 3 * columns + 5]), 8, columns), atol=1e-5)
+    np.testing.assert_allclose(jax.nn.sigmoid(points), share, rtol=1e-5)
+
+
+def test_anchors_start_all_over_the_image():
+    points = np.asarray(jax.nn.sigmoid(Anchors(jax.random.key(0), 400, 8).points[...]))
+    assert points.min() >= 0.05
+    assert points.max() <= 0.95
+    counts = np.histogram2d(*points.T, bins=2, range=[[0, 1], [0, 1]])[0]
+    assert counts.min() > 70
