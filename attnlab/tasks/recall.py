@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +26,9 @@ class Recall(Task):
     training also asks for each key that is told again, whose value is known by then.
     The defaults are the single question of Ba et al. 2016 at the size of Hedgehog's Table 2 (Zhang et al. 2024:
     vocabulary 40, length 128), which prints no more of its set-up; `vocabulary=256 pairs=4 queries=4 length=64` is
-    the small form of multi-query recall (Arora et al. 2023). Training never repeats a sequence.
+    the small form of multi-query recall (Arora et al. 2023). Training never repeats a sequence. With `by_distance` the
+    test is scored by octaves of distance besides: "accuracy.16" is over the questions 16 … 31 tokens behind where their
+    key was told last.
     """
 
     vocabulary: int = 40
@@ -36,6 +38,7 @@ class Recall(Task):
     valid_examples: int = 500
     test_examples: int = 2000
     seed: int = 0
+    by_distance: bool = field(default=False, repr=False)  # no part of what the data are
 
     def __post_init__(self):
         checks.counts(self, ["vocabulary"], least=4, most=1_000_000)
@@ -86,10 +89,22 @@ class Recollection(Questions):
         return filled(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy"}: the share of questions answered rightly."""
+        """{"accuracy"}: the share of questions answered rightly; of the test by octaves of distance, if asked."""
         whole = self._examined(part, limit)
         said = np.concatenate([np.asarray(answer["tokens"]) for answer in answers])[: len(whole["tokens"])]
-        return {"accuracy": float(np.mean((said == whole["answers"])[whole["asked"]]))}
+        right = (said == whole["answers"])[whole["asked"]]
+        octaves = {}
+        if self.task.by_distance and part == "test":
+            octave = np.log2(self._distances(whole)).astype(int)
+            octaves = {f"accuracy.{2**n}": float(right[octave == n].mean()) for n in np.unique(octave).tolist()}
+        return {"accuracy": float(np.mean(right))} | octaves
+
+    def _distances(self, whole: Batch) -> np.ndarray:
+        """How far behind the last telling of its key each question stands, in the order of `asked`."""
+        rows, places = np.nonzero(whole["asked"])
+        told = whole["tokens"][:, : 2 * self.task.pairs : 2]
+        same = told[rows] == whole["tokens"][rows, places][:, None]
+        return places - 2 * (self.task.pairs - 1 - np.argmax(same[:, ::-1], axis=1))
 
     def _draw(self, size: int, part: str, *more: int) -> Batch:
         task = self.task

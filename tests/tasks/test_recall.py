@@ -76,6 +76,25 @@ def test_an_oracle_answers_everything_and_a_constant_next_to_nothing(problem):
     assert abs(problem.score("test", answers)["accuracy"] - 1 / half(problem)) < 0.12
 
 
+def test_the_test_is_scored_by_the_distance_to_where_a_key_was_told_last():
+    problem = Recall(
+        vocabulary=4, pairs=3, queries=2, length=12, valid_examples=2, test_examples=2, by_distance=True
+    ).load()
+    # Keys k0 and k1 are 1 and 2, values 3 and 4; key 1 is told at 0 and 4, key 2 at 2.
+    tokens = np.array([[1, 3, 2, 4, 1, 3, 1, 2, 0, 0, 0, 0], [1, 3, 2, 4, 1, 3, 0, 0, 0, 2, 0, 1]], np.int32)
+    asked = np.zeros((2, 12), bool)
+    asked[[0, 0, 1, 1], [6, 7, 9, 11]] = True
+    problem._parts["test"] = {"tokens": tokens, "asked": asked, "answers": np.where(tokens == 1, 3, 4)}
+    said = problem._parts["test"]["answers"].copy()
+    said[1, 9] = 0
+    # Distances 2, 5, 7 and 7.
+    assert problem.score("test", [{"tokens": said}]) == {
+        "accuracy": 0.75, "accuracy.2": 1.0, "accuracy.4": pytest.approx(2 / 3),
+    }  # fmt: skip
+    answers = [problem.answer(oracle, batch) for batch in problem.examination("valid")]
+    assert set(problem.score("valid", answers)) == {"accuracy"}
+
+
 def test_values_do_not_follow_from_keys_alone(problem):
     """A dictionary a sequence: over sequences each key has every value about equally often."""
     tokens = problem.batch(0, 0, 2000)["tokens"]

@@ -1,0 +1,99 @@
+"""Documents of bytes: sentences of one class, joined, so that what they are about is told all along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from attnlab.data.example import Example, Parts
+from attnlab.data.files import DataError
+
+BYTES = 257  # ids: 0 is padding, then the bytes
+WORDS, LETTERS = 64, ("bdfgklmnprstvz", "aeiou")
+TILT = 0.3  # how much likelier, in nats, one half of the words is in one class, and the other half in another
+SENTENCES, SHORT, LONG = 400, 4, 12  # drawn of every class and part; how many words they have
+
+Pool = dict[str, list[bytes]]  # sentences by class
+
+
+def pools(parts: Parts) -> dict[str, Pool]:
+    """The sentences of each part by class; all parts list the classes of "train", sorted, and no others.
+
+    Raises DataError for a class that "train" lacks.
+    """
+    classes = sorted({str(example.targets[0]) for example in parts["train"]})
+    found: dict[str, Pool] = {part: {name: [] for name in classes} for part in parts}
+    for part, examples in parts.items():
+        for example in examples:
+            if (label := str(example.targets[0])) not in found[part]:
+                raise DataError(f"the {part} part has a sentence of the class {label!r}, which train has none of")
+            found[part][label].append(str(example.source).encode())
+    return found
+
+
+def drawn(seed: int, classes: int) -> Parts:
+    """Sentences of made-up words, told apart by how often each word is used: {"train", "valid", "test"}.
+
+    Of `WORDS` words each class prefers a half of its own, by `TILT` either way: a sentence tells next to nothing, and a
+    document of n words from another class's, by one who knows the words, with probability near Φ(TILT √(n/2)).
+    """
+    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0])))
+    words = _words(random)
+    prefer = random.permuted(np.tile(np.repeat([-TILT, TILT], WORDS // 2), (classes, 1)), axis=1)
+    shares = np.exp(prefer) / np.exp(prefer).sum(axis=1, keepdims=True)
+    parts: Parts = {}
+    for n, part in enumerate(("train", "valid", "test"), start=1):
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, n])))
+        parts[part] = [
+            Example(
+                " ".join(words[random.choice(WORDS, size=random.integers(SHORT, LONG + 1), p=share)]) + " .", (name,)
+            )
+            for name, share in zip(_names(classes), shares, strict=True)
+            for _ in range(SENTENCES)
+        ]
+    return parts
+
+
+def check(pools: Mapping[str, Pool], least: int, path: str) -> None:
+    """Raise DataError, naming part and class, where the sentences of one make fewer than `least` bytes."""
+    for part, pool in pools.items():
+        for name, sentences in pool.items():
+            if (size := sum(len(sentence) + 1 for sentence in sentences)) < least:
+                raise DataError(
+                    f"{path}: the {part} part has {size:,} bytes of sentences of the class {name!r}, and {least:,} are "
+                    "needed: ask for shorter documents"
+                )
+
+
+def written(random: np.random.Generator, sentences: list[bytes], lengths: list[int]) -> Iterator[bytes]:
+    """Documents of so many bytes, of sentences in random order, a space between; no sentence comes twice, in all."""
+    order = iter(random.permutation(len(sentences)))
+    for length in lengths:
+        document = b""
+        while len(document) < length:
+            document += (b" " if document else b"") + sentences[next(order)]
+        yield document[:length]
+
+
+def padded(documents: list[bytes], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ids [N width] int32, a byte and one, zero behind; and which are no padding [N width]."""
+    lengths = np.array([len(document) for document in documents])
+    keep = np.arange(width) < lengths[:, None]
+    ids = np.zeros((len(documents), width), np.int32)
+    ids[keep] = np.frombuffer(b"".join(documents), np.uint8).astype(np.int32) + 1
+    return ids, keep
+
+
+def _words(random: np.random.Generator) -> np.ndarray:
+    """Different words of one to three syllables."""
+    found: dict[str, None] = {}
+    while len(found) < WORDS:
+        syllables = random.integers(1, 4)
+        letters = [random.choice(list(kind), size=syllables) for kind in LETTERS]
+        found["".join(np.stack(letters, axis=1).ravel().tolist())] = None
+    return np.array(list(found))
+
+
+def _names(classes: int) -> list[str]:
+    return [f"kind {n}" for n in range(1, classes + 1)]

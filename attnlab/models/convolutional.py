@@ -1,0 +1,143 @@
+"""A convolutional language model: stacked causal 1-D convolutions (van den Oord et al. 2016)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms.given import select
+from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.embed import Embed
+from attnlab.modules.norm import LayerNorm
+from attnlab.ops.layer import dropout
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class ConvolutionalLanguage:
+    """A language model of `layers` causal convolutions of `kernel` tokens each, without attention.
+
+    Layer n sees every growth^n-th token: `growth` 1 is plain convolutions, 2 the dilated ones of ByteNet and WaveNet.
+    So a token sees `reach` of them, itself among these, and nothing before. Each layer is
+    x + relu(window W_1 + b_1) W_2 + b_2 of a hidden width `feedforward` (None: twice the width), its norm first. It is
+    called, trained and decoded as `language` is; `dtype` is what it computes in, parameters are float32.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 64
+    layers: int = 2
+    kernel: int = 3
+    growth: int = 1
+    feedforward: int | None = None
+    dropout: float = 0.0
+    dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+
+    def __post_init__(self):
+        check_sizes(self, "width", "layers", "kernel", "growth", "feedforward")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"model.dtype={self.dtype!r} must be one of {', '.join(DTYPES)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+        if self.reach > 2**24:
+            raise ValueError(
+                f"model.growth={self.growth} and model.layers={self.layers} would see {self.reach:,} tokens"
+            )
+
+    @property
+    def reach(self) -> int:
+        """How many tokens, itself among them, a token sees."""
+        return 1 + (self.kernel - 1) * sum(self.growth**n for n in range(self.layers))
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """None."""
+        return {}
+
+    def watched(self, watch) -> ConvolutionalLanguage:
+        """The same: there is nothing to watch."""
+        return self
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionalLanguageNetwork:
+        """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        check_shape(self, shape, "vocabulary", "length")
+        return ConvolutionalLanguageNetwork(key, self, shape.vocabulary)
+
+
+class CausalConvolution(nnx.Module):
+    """x + relu(window W_1 + b_1) W_2 + b_2, where a token's window is itself and `kernel` − 1 before, `apart` apart."""
+
+    def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, apart: int):
+        hidden = config.feedforward or 2 * config.width
+        self.kernel, self.apart, self.rate = config.kernel, apart, config.dropout
+        self.norm = LayerNorm(config.width)
+        self.inner = Dense(child(key, "inner"), config.kernel * config.width, hidden)
+        self.outer = Dense(child(key, "outer"), hidden, config.width)
+
+    def start(self, width: int, dtype) -> Float[Array, "P D"]:
+        """What stands before the first token: zeros, as many as a window reaches back."""
+        return jnp.zeros(((self.kernel - 1) * self.apart, width), dtype)
+
+    def extend(
+        self, x: Float[Array, "T D"], past: Float[Array, "P D"], keep: Bool[Array, " T"], key: PRNGKeyArray | None
+    ) -> tuple[Float[Array, "T D"], Float[Array, "P D"]]:
+        """New tokens, given those before; padding is to others as if nothing stood there."""
+        line = jnp.concatenate([past, select(keep, self.norm(x))])
+        # One product of all windows side by side: a convolution whose weights are vmapped is far slower.
+        window = jnp.concatenate([line[n * self.apart :][: x.shape[0]] for n in range(self.kernel)], axis=1)
+        y = self.outer(jax.nn.relu(self.inner(window)))
+        return x + dropout(y, self.rate, key), line[x.shape[0] :]
+
+
+class ConvolutionalLanguageNetwork(nnx.Module):
+    """The network of a `ConvolutionalLanguage`; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, vocabulary: int):
+        self.config = config
+        self.embed = Embed(child(key, "embed"), vocabulary, config.width)
+        self.layers = nnx.List(
+            CausalConvolution(child(key, f"layer {n}"), config, config.growth**n) for n in range(config.layers)
+        )
+        self.norm = LayerNorm(config.width)
+        self.output = Dense(child(key, "output"), config.width, vocabulary)
+
+    def __call__(
+        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
+    ) -> Float[Array, "T vocabulary"]:
+        """Scores of every next token, in float32 at least; `keep` False is padding."""
+        return self._extend(self.start(len(tokens)), tokens, keep, key)[0]
+
+    def look(self, tokens, keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
+        """The scores, and nothing seen: there is no attention."""
+        return self(tokens, keep, key), {}
+
+    def start(self, length: int) -> Any:
+        """The state before the first token, for any `length`: what each layer's windows reach back to."""
+        return tuple(layer.start(self.config.width, self.dtype) for layer in self.layers)
+
+    def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
+        """Scores of the token after `token`, and the state with it."""
+        scores, state = self._extend(state, token[None], jnp.ones(1, bool), None)
+        return scores[0], state
+
+    @property
+    def dtype(self) -> Any:
+        """What it computes in."""
+        return jnp.dtype(self.config.dtype)
+
+    def _extend(self, state, tokens, keep, key):
+        """Scores after each of some new tokens, and the state with them."""
+        keys = [None] * (len(self.layers) + 1) if key is None else jax.random.split(key, len(self.layers) + 1)
+        x, new = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0]), []
+        for layer, past, own in zip(self.layers, state, keys[1:], strict=True):
+            x, past = layer.extend(x, past, keep, own)
+            new.append(past)
+        scores = self.output(self.norm(x))
+        return scores.astype(wide(scores.dtype)), tuple(new)

@@ -1,0 +1,57 @@
+"""Two documents, one encoder: do they belong together?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.models.classifier import Classifier, ClassifierNetwork
+from attnlab.models.config import check_shape
+from attnlab.modules.dense import Dense, child
+
+
+@dataclass(frozen=True)
+class Matcher(Classifier):
+    """A classifier of pairs: both documents go through one encoder, and what scores sees a vector of each.
+
+    With a, b these vectors, [a ; b ; a∘b ; a−b] goes through a layer of `width` units, as the Long Range Arena has it
+    (Tay et al. 2021, section 2.2.3). The fields are those of `Classifier`.
+    """
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> MatcherNetwork:
+        """A new network for pairs of that shape (`attnlab.tasks.documents.Matches`)."""
+        check_shape(self, shape, "document", "classes")
+        return MatcherNetwork(key, self, shape)
+
+
+@dataclass(frozen=True)
+class Tower:
+    """What the encoder of each document is built for: it scores `classes` components of a vector."""
+
+    source: Any
+    classes: int
+    each: bool = False
+
+
+class MatcherNetwork(nnx.Module):
+    """The network of a `Matcher`; one pair."""
+
+    def __init__(self, key: PRNGKeyArray, config: Matcher, shape: Any):
+        tower, front = Tower(shape.document, config.width), config.front(child(key, "front"), shape.document)
+        self.tower = ClassifierNetwork(child(key, "tower"), config, tower, *front)
+        self.hidden = Dense(child(key, "hidden"), 4 * config.width, config.width)
+        self.head = Dense(child(key, "head"), config.width, shape.classes)
+
+    def __call__(
+        self, source: Int[Array, "2 T"], keep: Bool[Array, "2 T"] | None = None, key: PRNGKeyArray | None = None
+    ) -> Float[Array, " classes"]:
+        """Scores of the classes, in float32 at least; `keep` False is padding."""
+        keys = None if key is None else jax.random.split(key)
+        a, b = jax.vmap(self.tower)(source, keep, keys)
+        joined = jnp.concatenate([a, b, a * b, a - b])
+        return self.head(jax.nn.relu(self.hidden(joined[None])))[0]

@@ -1,0 +1,102 @@
+"""A recurrent language model (Mikolov et al. 2010): what is read is kept in a state of fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism
+from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.embed import Embed
+from attnlab.modules.recurrent import Recurrent
+from attnlab.ops.cell import CELLS
+from attnlab.ops.layer import dropout
+from attnlab.ops.precision import wide
+
+
+@dataclass(frozen=True)
+class RecurrentLanguage:
+    """A language model of `layers` recurrent layers of `width`, without attention.
+
+    It is called, trained and decoded as `language` is. `dropout` is on symbols, between layers and before the scores;
+    `dtype` is what it computes in; parameters are float32, and states at least.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 64
+    layers: int = 2
+    cell: Literal["rnn", "gru", "lstm"] = "gru"
+    dropout: float = 0.0
+    dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+
+    def __post_init__(self):
+        check_sizes(self, "width", "layers")
+        for name, known in (("cell", CELLS), ("dtype", DTYPES)):
+            if (value := getattr(self, name)) not in known:
+                raise ValueError(f"model.{name}={value!r} must be one of {', '.join(known)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """None."""
+        return {}
+
+    def watched(self, watch) -> RecurrentLanguage:
+        """The same: there is nothing to watch."""
+        return self
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> RecurrentLanguageNetwork:
+        """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        check_shape(self, shape, "vocabulary", "length")
+        return RecurrentLanguageNetwork(key, self, shape.vocabulary)
+
+
+class RecurrentLanguageNetwork(nnx.Module):
+    """The network of a `RecurrentLanguage`; one example. Its state does not grow with the sequence."""
+
+    def __init__(self, key: PRNGKeyArray, config: RecurrentLanguage, vocabulary: int):
+        width = config.width
+        self.config = config
+        self.embed = Embed(child(key, "embed"), vocabulary, width)
+        self.layers = Recurrent(child(key, "layers"), config.cell, width, width, config.layers, rate=config.dropout)
+        self.output = Dense(child(key, "output"), width, vocabulary)
+
+    def __call__(
+        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
+    ) -> Float[Array, "T vocabulary"]:
+        """Scores of every next token, in float32 at least; `keep` False is padding."""
+        keys = (None, None, None) if key is None else jax.random.split(key, 3)
+        x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])
+        y, _ = self.layers(x, keep, keys[1])
+        return self._score(dropout(y, self.config.dropout, keys[2]))
+
+    def look(self, tokens, keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
+        """The scores, and nothing seen: there is no attention."""
+        return self(tokens, keep, key), {}
+
+    def start(self, length: int) -> Any:
+        """The state before the first token, for any `length`."""
+        return self.layers.start(self.dtype)
+
+    def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
+        """Scores of the token after `token`, and the state with it."""
+        gates = self.layers.gates(self.embed(token[None], self.dtype), jnp.ones(1, bool))[0][0]
+        y, state = self.layers.step(gates, state)
+        return self._score(y[None])[0], state
+
+    @property
+    def dtype(self) -> Any:
+        """What it computes in."""
+        return jnp.dtype(self.config.dtype)
+
+    def _score(self, y):
+        scores = self.output(y)
+        return scores.astype(wide(scores.dtype))

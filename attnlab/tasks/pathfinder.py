@@ -1,0 +1,98 @@
+"""Pathfinder: are two dots joined by a dashed curve?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlab.data import images, pathfinder
+from attnlab.data.files import DataError
+from attnlab.tasks import checks
+from attnlab.tasks.base import Batch, Classes, Image, Task
+from attnlab.tasks.stream import PARTS, Stream
+
+CLASSES = ("apart", "joined")
+SHOWN = 16
+
+
+@dataclass(frozen=True)
+class Pathfinder(Task):
+    """Two dots on dashed curves: do they lie on the ends of one, or of two? Scored by accuracy; half are joined.
+
+    After Linsley et al. 2018 (and, 32 × 32 read pixel by pixel, Tay et al. 2021): images of `size` × `size` pixels, two
+    curves of `dashes` dashes and `distractors` of a third as many, drawn anew for every batch. Dots that are joined are
+    as far apart as those that are not. `vit` with `model.patch=1` reads them pixel by pixel, row after row, and with
+    `model.position=sinusoidal` as a mere sequence.
+    """
+
+    size: int = 32
+    dashes: int = 6
+    distractors: int = 3
+    valid_examples: int = 500
+    test_examples: int = 2000
+    seed: int = 0
+
+    def __post_init__(self):
+        checks.counts(self, ["size"], least=12, most=256)
+        checks.counts(self, ["dashes"], least=2, most=64)
+        checks.counts(self, ["distractors"], least=0, most=64)
+        checks.examples(self, PARTS[1:])
+        checks.seed(self)
+
+    def load(self) -> Paths:
+        """The images are drawn as they are asked for. Raises ValueError where the curves find no room."""
+        return Paths(self)
+
+
+class Paths(Stream):
+    """Images of curves, and whether their dots are joined: the problem of `Pathfinder`."""
+
+    def __init__(self, task: Pathfinder):
+        super().__init__(task, CLASSES, Classes(Image(task.size, task.size, 1), 2), task.size**2)
+
+    def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
+        """{"source" [N size size 1] float32, 0 or 1, "label" [N] int32}."""
+        task = self.task
+        try:
+            drawn, label = pathfinder.draw(random, size, task.size, task.dashes, task.distractors)
+        except ValueError as error:
+            raise ValueError(
+                f"task.size={task.size} is too small for task.dashes={task.dashes} and "
+                f"task.distractors={task.distractors}: {error}"
+            ) from error
+        return {"source": _given(drawn[..., None]), "label": label}
+
+    def ask(self, text: str) -> Batch:
+        """{"source" [1 size size 1], "label"}: "test:12", the twelfth image of the test, or a picture's file.
+
+        Raises DataError for a number beyond the part, and for a file that is no picture of the size.
+        """
+        if not (found := re.fullmatch(r"(valid|test):([0-9]+)", text.strip())):
+            source = _given(images.read(text.strip(), (self.task.size, self.task.size, 1))[None])
+        else:
+            held, number = self._parts[found[1]]["source"], int(found[2])
+            if not 1 <= number <= len(held):
+                raise DataError(f"{text.strip()}: the {found[1]} part has the images 1 … {len(held)}")
+            source = held[number - 1 : number]
+        return {"source": source, "label": np.full(1, -1, np.int32)}
+
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """Numbers, one a pixel, row by row."""
+        return {"source": [str(n) for n in range(1, self.task.size**2 + 1)]}
+
+    def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
+        """The images, each with what was answered."""
+        from attnlab.tasks.drawing import grid
+
+        asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)[:SHOWN]
+        said, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        titles = [self.classes[a] + ("" if a == b else ", wrong") for a, b in zip(said, truth, strict=True)]
+        caption = f"are the dots joined? {(said == truth).sum()} of {len(asked)} right"
+        return {caption: grid(list(np.asarray(batch["source"])[asked]), titles)}
+
+
+def _given(drawn: np.ndarray) -> np.ndarray:
+    """Bytes as the model is given them."""
+    return drawn.astype(np.float32) / 255

@@ -1,0 +1,78 @@
+"""A training step on long byte text, by mechanism: how often a second, in how much memory, and how that grows.
+
+Claim: at 4,096 bytes linear attention and windows make at least three times as many steps a second as dense softmax, in
+at most a quarter of its memory, and a step costs them T^1.3 at the most. Published, of a larger model on TPU (Long
+Range Arena, Tay et al. 2021, table 2): linear 5.6 times, local 5.3, Performer 5.7, Linformer 5.5, BigBird 1.1,
+Reformer 0.8.
+
+Command: python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (not yet measured)
+
+The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
+document a step; loss and gradients of all parameters, in float32. Documents fill their length. Memory is the compiler's
+estimate. `length.py` measures attention alone.
+
+Expected: the last lines say which part of the claim this machine keeps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import jax
+
+from attnlab.analysis.growth import growth
+from attnlab.analysis.measure import Program, compiled, spread, timed, times_faster
+from attnlab.lab.bench.relative import Relative, relative_table
+from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.verbs import print_table
+from attnlab.mechanisms import MECHANISMS
+from attnlab.models.classifier import Classifier
+from attnlab.tasks.documents import Documents
+
+NAMES = ("softmax", "softmax-blockwise", "linear", "performer", "window", "bigbird", "linformer", "reformer")
+CLAIMED = ("linear", "window")
+BATCH = 1
+
+
+def step(name: str, length: int) -> Program:
+    """Loss and gradients of a batch, with that mechanism."""
+    problem = Documents(shortest=length, longest=length, valid_examples=1, test_examples=1).load()
+    config = Classifier(width=64, heads=4, layers=2, feedforward=128, mechanism=MECHANISMS[name].sized(length))
+    model = jax.jit(lambda: config.create(jax.random.key(0), problem.shape))()
+    loss = lambda model, batch: problem.loss(model, batch, None)[0]
+    return compiled(jax.value_and_grad(loss), model, problem.batch(0, 0, BATCH))
+
+
+def main() -> None:
+    """Measure, print, judge."""
+    chosen = options(__doc__, [1024, 2048, 4096], 3)
+    found: list[Relative] = []
+    seconds: dict[str, dict[int, list[float]]] = {name: {} for name in NAMES}
+    for T in sorted(chosen.lengths):
+        programs = {name: step(name, T) for name in NAMES}
+        say(f"T={T}: {len(programs)} programs compiled")
+        turns = timed(programs, chosen.repeat)
+        unit = programs["softmax"].memory
+        for name, program in programs.items():
+            seconds[name][T] = turns[name]
+            memory = program.memory / unit if program.memory and unit else None
+            times = times_faster(turns["softmax"], turns[name])
+            found.append(Relative(name, "", T, tuple(turns[name]), times, memory))
+            rate = 1 / spread(turns[name]).median
+            say(f"T={T} {name:<18} {rate:8.2f} steps/s, {(program.memory or 0) / 2**20:8.0f} MiB")
+    print_table(relative_table(found, "softmax", "a training step"))
+    longest = max(chosen.lengths)
+    last = {each.name: each for each in found if longest == each.T}
+    for name in CLAIMED:
+        print(claim(f"steps a second, {name} against softmax at {longest}", [1 / last[name].times.median], least=3.0))
+        memory = last[name].memory
+        if memory is not None:
+            print(claim(f"memory, {name} against softmax at {longest}", [memory], most=0.25))
+        if fit := growth(seconds[name]):
+            print(claim(f"growth of {name} with T", [fit.exponent], most=1.3))
+    if chosen.save:
+        keep(__file__, {"machine": facts(), "relative_to": "softmax", "measured": [asdict(each) for each in found]})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Seconds a token of attention, recurrent networks and stacked convolutions: in training, and in decoding.
+
+Claim: in decoding attention takes longer the more it has read, and the others do not. In training a recurrent network
+takes one token after the other, for which hardware that computes much at once pays; two cores may not.
+
+Command: python benchmarks/recurrent.py [--save]     (not yet measured)
+
+The models of `experiments/rnn_vs_attention.py`, of equal parameters, untrained. Training: loss and gradients of 16
+sequences of multi-query recall. Decoding: 32 tokens of 16 sequences one by one, where there is room for that length.
+
+Expected: microseconds a token at each length; the last lines say which part of the claim this machine keeps.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.analysis.growth import growth
+from attnlab.analysis.measure import Program, compiled, spread, timed
+from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.mechanisms import Linear
+from attnlab.models import Language
+from attnlab.models.convolutional import ConvolutionalLanguage
+from attnlab.models.recurrent import RecurrentLanguage
+from attnlab.tasks.recall import Recall
+
+BATCH, STEPS = 16, 32
+ATTENTION = Language(width=64, heads=1, layers=2, feedforward=128)
+MODELS = {
+    "attention": ATTENTION,
+    "linear": Language(width=64, heads=1, layers=2, feedforward=128, mechanism=Linear()),
+    "gru": RecurrentLanguage(width=72, cell="gru"),
+    "lstm": RecurrentLanguage(width=62, cell="lstm"),
+    "convolution": ConvolutionalLanguage(width=64, feedforward=128),
+    "dilated": ConvolutionalLanguage(width=36, layers=6, growth=2, feedforward=77),
+}
+
+
+def programs(name: str, length: int) -> dict[str, Program]:
+    """A training step, and some tokens of decoding, of that model at that length."""
+    problem = Recall(vocabulary=16, pairs=4, queries=4, length=length, valid_examples=1, test_examples=8).load()
+    model = jax.jit(lambda: MODELS[name].create(jax.random.key(0), problem.shape))()
+    loss = lambda model, batch: problem.loss(model, batch, None)[0]
+
+    def write(model, state):
+        def step(known, _):
+            state, token = known
+            scores, state = jax.vmap(model.step)(state, token)
+            return (state, jnp.argmax(scores, axis=1).astype(jnp.int32)), None
+
+        (_, token), _ = jax.lax.scan(step, (state, jnp.zeros(BATCH, jnp.int32)), length=STEPS)
+        return token
+
+    state = jax.jit(jax.vmap(lambda _: model.start(length)))(jnp.arange(BATCH))
+    return {
+        "training": compiled(jax.value_and_grad(loss), model, problem.batch(0, 0, BATCH)),
+        "decoding": compiled(write, model, state),
+    }
+
+
+def main() -> None:
+    """Measure, print, judge."""
+    chosen = options(__doc__, [64, 256, 1024], 5)
+    cells: dict[str, dict[str, dict[int, list[float]]]] = {name: {"training": {}, "decoding": {}} for name in MODELS}
+    for T in sorted(chosen.lengths):
+        made = {f"{name} {kind}": one for name in MODELS for kind, one in programs(name, T).items()}
+        say(f"T={T}: {len(made)} programs compiled")
+        for title, seconds in timed(made, chosen.repeat).items():
+            name, kind = title.rsplit(" ", 1)
+            tokens = BATCH * (T if kind == "training" else STEPS)
+            cells[name][kind][T] = [x / tokens for x in seconds]
+            found = spread(cells[name][kind][T])
+            low, middle, high = (1e6 * x for x in (found.low, found.median, found.high))
+            print(f"T={T:<5} {title:<22} {middle:8.2f} µs a token ({low:.2f} to {high:.2f})")
+    longest = max(chosen.lengths)
+    cost = lambda name, kind: spread(cells[name][kind][longest]).median
+    for name in MODELS:
+        ratio = cost(name, "training") / cost("attention", "training")
+        print(f"training at {longest}: {name} takes {ratio:.2f} times as long a token as attention")
+    for name in ("gru", "lstm", "linear", "convolution", "dilated"):
+        if fit := growth(cells[name]["decoding"]):
+            print(claim(f"growth of {name}'s cost a token in decoding", [fit.exponent], most=0.1))
+    if fit := growth(cells["attention"]["decoding"]):
+        print(claim("growth of attention's cost a token in decoding", [fit.exponent], least=0.3))
+    if chosen.save:
+        keep(__file__, {"machine": facts(), "seconds_a_token": cells})
+
+
+if __name__ == "__main__":
+    main()

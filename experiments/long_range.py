@@ -1,0 +1,82 @@
+"""Long-range tests: lists, texts, pixels, curves and recall, in one harness.
+
+Claim: none of ours. The Long Range Arena (Tay et al. 2021, table 1) found no mechanism that is best at everything: on
+ListOps, text, retrieval, image and Pathfinder softmax 36.4, 64.3, 57.5, 42.4 and 71.4%; linear 16.1, 65.9, 53.1, 42.3
+and 75.3; Performer 18.0, 65.4, 53.8, 42.8 and 77.1; local 15.8, 53.0, 53.4, 41.5 and 66.6; BigBird 36.1, 64.0, 59.3,
+40.8 and 74.9. On recall those that forget by choice come near softmax (Arora et al. 2023; Gu and Dao 2023).
+Command: ATTNLAB_DATA=... attnlab run experiments/long_range.py
+         ATTNLAB_DATA=... attnlab run experiments/long_range.py task=listops           (one of the tasks)
+         ATTNLAB_DATA=... attnlab run experiments/long_range.py model.mechanism=linear (one of the mechanisms)
+Minutes on two cores: not yet measured; 700 TFLOP for all, which is half a day.
+Expected: accuracy, not yet measured. Floors: lists 15% (always the commonest digit) and 33 (the commonest for the first
+word); text, pairs and curves 50; pixels 10; induction 7; recall 41 (the commonest value told).
+
+Shorter than the arena's: lists of 16 to 128 words; film reviews (SST-2) joined to 256 to 512 bytes, and pairs of such
+of half the length; figures of 16 × 16 pixels read one by one; curves on 16 × 16. Two layers of width 64; within a task
+all mechanisms have the same number of parameters, but for a few that rule a gate. Windows are of 16 tokens each way.
+`long_range_all.py` asks every mechanism. Time and memory at 1,024 to 4,096 bytes: `benchmarks/long.py`.
+"""
+
+from typing import Any
+
+from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.mechanisms import MECHANISMS, Mechanism
+from attnlab.mechanisms.bigbird import BigBird
+from attnlab.mechanisms.window import Local
+from attnlab.models import Language
+from attnlab.models.classifier import Classifier
+from attnlab.models.matcher import Matcher
+from attnlab.models.vit import ViT
+from attnlab.modules.position import Sinusoidal
+from attnlab.tasks.documents import DocumentPairs, Documents
+from attnlab.tasks.images import Figures
+from attnlab.tasks.induction import Induction
+from attnlab.tasks.listops import ListOps
+from attnlab.tasks.pathfinder import Pathfinder
+from attnlab.tasks.recall import Recall
+from attnlab.training.config import Train
+
+SIZES: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}
+PIXELS = ViT(**SIZES, patch=1, position=Sinusoidal(), activation="relu")
+READER = Language(width=64, heads=1, layers=2, feedforward=128)  # one head, as the other experiments of recall have
+# Each task with its model, and how many tokens that reads.
+SORTING = {
+    "lists": (ListOps(), Classifier(**SIZES), 128),
+    "text": (Documents(text="sst2", shortest=256, longest=512), Classifier(**SIZES), 512),
+    "pairs": (DocumentPairs(text="sst2", shortest=128, longest=256), Matcher(**SIZES), 256),
+    "pixels": (Figures(size=16), PIXELS, 256),
+    "curves": (Pathfinder(size=16, dashes=3, distractors=1), PIXELS, 256),
+}
+TELLING = {
+    "induction": (Induction(length=128, tested=(128,)), READER, 128),
+    "recall": (Recall(vocabulary=16, pairs=4, queries=4, length=128), READER, 128),
+}
+BOTH: dict[str, Mechanism] = {
+    "softmax": MECHANISMS["softmax"],
+    "linear": MECHANISMS["linear"],
+    "performer": MECHANISMS["performer"],
+    "window": Local(left=16, right=16, block=16),
+    "bigbird": BigBird(left=16, right=16, size=16, block=16),
+}
+PAST = {name: MECHANISMS[name] for name in ("ssd", "delta", "gated-delta")}
+
+
+def asked(tasks: dict[str, Any], mechanisms: dict[str, Mechanism]) -> dict[str, dict[str, Any]]:
+    """Every task of every mechanism, which is made for the length."""
+    return {
+        f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.sized(length)}
+        for name, (task, model, length) in tasks.items()
+        for called, mechanism in mechanisms.items()
+    }
+
+
+study = Study(
+    Experiment(
+        task=SORTING["lists"][0],
+        model=SORTING["lists"][1],
+        train=Train(steps=2000, batch_size=16, learning_rate=1e-3, warmup=200, seeds=3, save_every=1000),
+    ),
+    Variation(asked(SORTING, BOTH) | asked(TELLING, BOTH | PAST)),
+    question="Which mechanism holds on to what stands far away?",
+    quick={"train.steps": 2, "train.warmup": 1, "train.seeds": 2, "train.batch_size": 2},
+)

@@ -1,0 +1,43 @@
+"""Self-attention against a recurrent network and stacked convolutions: who recalls from far away?
+
+Claim: attention reaches any token in one step, a recurrent network through all steps between, stacked convolutions no
+further than their windows (Vaswani et al. 2017, table 1). So attention recalls at every distance alike, convolutions
+as far as they see (two of kernel 3, 5 tokens; six dilated ones, 127), a recurrent network what its state still holds.
+Command: attnlab run experiments/rnn_vs_attention.py
+Minutes on two cores: not yet measured.
+Expected: accuracy over all questions, and by octaves of distance ("accuracy.16": 16 to 31 tokens behind where the key
+was told); not yet measured. Naming the commonest value told is right in 41%. Seconds a token, in training and in
+decoding: `benchmarks/recurrent.py`.
+
+Four pairs of a key and a value, then four questions at any places among 120, the others blank. All have the parameters
+of the attention within 2%, two layers of width 64 there.
+"""
+
+from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Language
+from attnlab.models.convolutional import ConvolutionalLanguage
+from attnlab.models.recurrent import RecurrentLanguage
+from attnlab.tasks.recall import Recall
+from attnlab.training.config import Train
+
+study = Study(
+    Experiment(
+        task=Recall(vocabulary=16, pairs=4, queries=4, length=128, by_distance=True),
+        model=Language(width=64, heads=1, layers=2, feedforward=128),
+        train=Train(steps=2000, batch_size=32, learning_rate=2e-3, warmup=100, seeds=3, save_every=1000),
+    ),
+    Variation(
+        {
+            "attention": {"model.mechanism": Softmax()},
+            "linear": {"model.mechanism": Linear()},
+            "gru": {"model": RecurrentLanguage(width=72, layers=2, cell="gru")},
+            "lstm": {"model": RecurrentLanguage(width=62, layers=2, cell="lstm")},
+            "convolution": {"model": ConvolutionalLanguage(width=64, layers=2, feedforward=128)},
+            "dilated": {"model": ConvolutionalLanguage(width=36, layers=6, growth=2, feedforward=72)},
+        }
+    ),
+    question="Who recalls from far away: attention, a recurrent network or stacked convolutions?",
+    match="parameters",
+    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2},
+)

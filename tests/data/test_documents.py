@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from attnlab.data import documents
+from attnlab.data.example import Example
+from attnlab.data.files import DataError
+
+
+def generator(seed=0):
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def test_sentences_are_sorted_into_parts_and_classes():
+    parts = {
+        "train": [Example("a b", ("yes",)), Example("c", ("no",)), Example("é", ("yes",))],
+        "valid": [Example("d", ("no",))],
+    }
+    assert documents.pools(parts) == {
+        "train": {"no": [b"c"], "yes": [b"a b", "é".encode()]},
+        "valid": {"no": [b"d"], "yes": []},
+    }
+    parts["valid"].append(Example("e", ("perhaps",)))
+    with pytest.raises(DataError, match="valid part has a sentence of the class 'perhaps', which train has none of"):
+        documents.pools(parts)
+
+
+def test_a_document_joins_different_sentences_up_to_its_length():
+    sentences = [bytes([65 + n]) * (n + 1) for n in range(20)]
+    for seed in range(5):
+        one, other = documents.written(generator(seed), sentences, [40, 7])
+        assert (len(one), len(other)) == (40, 7)
+        # All but the last, which may be cut, are sentences; none stands in both.
+        whole = [*one.split(b" ")[:-1], *other.split(b" ")[:-1]]
+        assert set(whole) <= set(sentences)
+        assert len(set(whole)) == len(whole)
+        assert not set(one) & set(other) - {32}
+    assert len({next(documents.written(generator(seed), sentences, [40])) for seed in range(5)}) == 5
+
+
+def test_bytes_are_ids_and_padding_is_zero():
+    ids, keep = documents.padded([b"ab", "é".encode() + b"\x00\xff"], 5)
+    np.testing.assert_array_equal(ids, [[98, 99, 0, 0, 0], [0xC3 + 1, 0xA9 + 1, 1, 256, 0]])
+    np.testing.assert_array_equal(keep, [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0]])
+    assert ids.dtype == np.int32
+    assert ids.max() < documents.BYTES
+
+
+def test_too_few_sentences_are_refused():
+    pools = {"train": {"yes": [b"abc", b"de"], "no": [b"a"]}}
+    documents.check({"train": {"yes": pools["train"]["yes"]}}, 7, "file")
+    with pytest.raises(DataError, match="file: the train part has 7 bytes of sentences of the class 'yes', and 8 are"):
+        documents.check(pools, 8, "file")
+
+
+def likelihoods(parts, documents):
+    """Naive Bayes with the words of the training part: the log-likelihood of each document under each class."""
+    counts = {}
+    for example in parts["train"]:
+        for word in example.source.split():
+            counts.setdefault(example.targets[0], {}).setdefault(word, 0)
+            counts[example.targets[0]][word] += 1
+    known = sorted({word for each in counts.values() for word in each})
+    shares = {
+        name: {w: (each.get(w, 0) + 1) / (sum(each.values()) + len(known)) for w in known}
+        for name, each in counts.items()
+    }
+    return [[sum(np.log(shares[name].get(w, 1e-3)) for w in d.split()) for name in sorted(shares)] for d in documents]
+
+
+def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
+    parts = documents.drawn(0, 2)
+    assert {part: len(examples) for part, examples in parts.items()} == dict.fromkeys(("train", "valid", "test"), 800)
+    pool = documents.pools(parts)["test"]
+    right = {}
+    for length in (30, 1000):
+        made = [
+            (n, next(documents.written(generator(7 * n + k), sentences, [length])))
+            for n, sentences in enumerate(pool.values())
+            for k in range(150)
+        ]
+        found = np.argmax(likelihoods(parts, [text.decode() for _, text in made]), axis=1)
+        right[length] = np.mean(found == [n for n, _ in made])
+    assert right[30] < 0.8  # Φ(.3·√3) = .70
+    assert right[1000] > 0.95  # Φ(.3·√85) = .997, for one who knows the shares themselves
+
+
+def test_drawn_sentences_are_a_function_of_the_seed_and_parts_differ():
+    one, same, other = documents.drawn(3, 2), documents.drawn(3, 2), documents.drawn(4, 2)
+    assert one == same
+    assert one["train"] != other["train"]
+    assert not {example.source for example in one["train"]} & {example.source for example in one["test"]}

@@ -1,0 +1,126 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.files import DataError
+from attnlab.tasks.base import Classes, Tokens
+from attnlab.tasks.documents import DocumentPairs, Documents, Matches
+
+SMALL = {"shortest": 20, "longest": 60, "valid_examples": 20, "test_examples": 300}
+
+
+@pytest.fixture(scope="module")
+def single():
+    return Documents(kinds=3, **SMALL).load()
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return DocumentPairs(**SMALL).load()
+
+
+def texts(batch):
+    """The documents of a batch as bytes, [N] or [N 2]."""
+    source, keep = batch["source"].reshape(-1, 60), batch["keep"].reshape(-1, 60)
+    found = [bytes((ids[kept] - 1).astype(np.uint8)) for ids, kept in zip(source, keep, strict=True)]
+    return found if batch["source"].ndim == 2 else list(zip(found[::2], found[1::2], strict=True))
+
+
+def test_a_document_is_of_sentences_of_its_class(single):
+    assert single.shape == Classes(Tokens(257, 60), 3)
+    assert single.classes == ("kind 1", "kind 2", "kind 3")
+    batch = single.batch(0, 0, 40)
+    assert {name: (x.shape, x.dtype) for name, x in batch.items()} == {
+        "source": ((40, 60), np.int32), "keep": ((40, 60), np.bool_), "label": ((40,), np.int32),
+    }  # fmt: skip
+    assert set(batch["label"].tolist()) == {0, 1, 2}
+    for text, label in zip(texts(batch), batch["label"], strict=True):
+        assert 20 <= len(text) <= 60
+        first = text.split(b" .")[0] + b" ."
+        pool = single._pools["train"][f"kind {label + 1}"]
+        assert any(sentence.startswith(first[:20]) for sentence in pool)
+
+
+def test_pairs_are_of_one_class_or_of_two_and_half_are_each(pairs):
+    assert pairs.shape == Matches(Tokens(257, 60), 2)
+    batch = pairs.batch(0, 0, 400)
+    assert batch["source"].shape == batch["keep"].shape == (400, 2, 60)
+    assert abs(batch["label"].mean() - 0.5) < 0.1
+    pools = pairs._pools["train"]
+    of = lambda text: [name for name, pool in pools.items() if any(one.startswith(text[:16]) for one in pool)]
+    for (one, other), same in list(zip(texts(batch), batch["label"], strict=True))[:60]:
+        # A beginning of sixteen bytes may stand in both classes.
+        assert same or not set(of(one)) & set(of(other)) or len(of(one)) + len(of(other)) > 2
+        assert not same or set(of(one)) & set(of(other))
+        assert one[:16] != other[:16]
+
+
+@pytest.mark.parametrize("name", ["single", "pairs"])
+def test_batches_are_a_function_of_seed_and_step_and_parts_differ(name, request):
+    problem = request.getfixturevalue(name)
+    again = problem.task.load()
+    assert again.fingerprint == problem.fingerprint
+    np.testing.assert_array_equal(problem.batch(1, 2, 4)["source"], again.batch(1, 2, 4)["source"])
+    for other in ((1, 3), (2, 2)):
+        assert (problem.batch(1, 2, 4)["source"] != problem.batch(*other, 4)["source"]).any()
+    valid, test = (problem.examination(part, 20)[0]["source"] for part in ("valid", "test"))
+    assert (valid != test).any()
+    batches = problem.examination("test")
+    assert problem.score("test", [{"label": batch["label"]} for batch in batches]) == {"accuracy": 1.0}
+
+
+def test_a_person_asks_by_text(single, pairs):
+    batch = single.ask("vu é")
+    assert batch["source"].shape == (1, 60)
+    assert single.tokens(batch)["source"] == ["v", "u", "20", "c3", "a9"]
+    pair = pairs.ask("vu zo ||| mu")
+    assert pair["source"].shape == (1, 2, 60)
+    assert pairs.tokens(pair) == {"source": ["v", "u", "20", "z", "o"], "target": ["m", "u"]}
+    same = lambda source, keep, key=None: jnp.array([0.0, 5.0])
+    assert pairs.tell(pairs.answer(same, pair)).startswith("same (99.")
+    for problem, text, words in (
+        (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, and the model reads up to 60"),
+        (pairs, "one", "holds 1 documents"), (pairs, "a ||| b ||| c", "holds 3"), (pairs, "a |||", "is empty"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=words):
+            problem.ask(text)
+
+
+def test_ones_own_lines_and_too_few_of_them(tmp_path):
+    for part in ("train", "valid", "test"):
+        rows = [f"{label} {part} sentence {n} of {label}" for n in range(9) for label in ("good", "bad")]
+        (tmp_path / part).write_text("\n".join(rows))
+    files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
+    problem = Documents(text="own", **files, **SMALL).load()
+    assert problem.classes == ("bad", "good")
+    for text, label in zip(texts(problem.batch(0, 0, 20)), problem.batch(0, 0, 20)["label"], strict=True):
+        assert (b"of bad" if label else b"of good") not in text
+        assert text.startswith(b"train sentence")
+    with pytest.raises(DataError, match=r"task\.text=own: the train part has .* bytes of sentences of the class 'bad'"):
+        Documents(text="own", **files, shortest=20, longest=400).load()
+    with pytest.raises(ValueError, match=r"task\.train='' must name a file"):
+        Documents(text="own").load()
+
+
+def test_published_sentences_are_read(published):
+    published("text_classification")
+    problem = Documents(text="sst2", shortest=300, longest=400, valid_examples=5, test_examples=20).load()
+    assert problem.classes == ("negative", "positive")
+    assert problem.batch(0, 0, 2)["keep"].sum() >= 600
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"text": "imdb"}, r"task\.text='imdb'"),
+        ({"train": "file"}, r"task\.train='file' is read where task\.text=own, not drawn"),
+        ({"shortest": 0}, r"task\.shortest=0"),
+        ({"shortest": 1001}, r"task\.shortest=1001 must be at most task\.longest=1000"),
+        ({"kinds": 1}, r"task\.kinds=1"),
+        ({"test_examples": 0}, r"task\.test_examples=0"),
+        ({"seed": -1}, r"task\.seed=-1"),
+    ],
+)
+def test_what_cannot_be_is_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Documents(**fields)
