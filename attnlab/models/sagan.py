@@ -1,0 +1,170 @@
+"""The Self-Attention GAN (Zhang et al. 2019): a generator and a discriminator of images."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.mechanisms.given import shape_of
+from attnlab.models.config import check_shape, check_sizes
+from attnlab.modules.conv import Conv, GroupNorm
+from attnlab.modules.dense import Dense, child
+from attnlab.modules.spectral import normalised
+from attnlab.modules.upsample import Upsample
+from attnlab.ops.layer import relu
+from attnlab.ops.score import dot
+
+NARROWER = 8  # the channels of queries, keys and values are this part of those of the image (section 3)
+SLOPE = 0.1  # of the discriminator's rectifiers below zero (Miyato et al. 2018)
+
+
+@dataclass(frozen=True)
+class SAGAN:
+    """A generator and a discriminator with `width` channels where the image is widest, twice as many at each halving.
+
+    Every weight of both is spectrally normalised. `mechanism`, any that sees both sides, attends in both where the
+    image is halved once; None: nothing does. `pace` is the generator's learning rate in those of the discriminator
+    (section 4: 1e-4 and 4e-4). No batch norm: its statistics would be trained; the generator has group norms instead.
+
+    Raises ValueError naming the field for what cannot work.
+    """
+
+    width: int = 32
+    mechanism: Mechanism | None = Softmax(score=dot)
+    pace: float = 0.25
+
+    def __post_init__(self):
+        check_sizes(self, "width")
+        if not 0 < self.pace <= 1e6:
+            raise ValueError(f"model.pace={self.pace} must be above 0, and at most 1000000")
+        if self.mechanism is None:
+            return
+        if not isinstance(self.mechanism, Mechanism):
+            raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, such as attnlab.MECHANISMS has")
+        if not self.mechanism.attends:
+            raise ValueError(f"model.mechanism={self.mechanism} reads the past only: an image has none; softmax does")
+
+    @property
+    def attentions(self) -> dict[str, Mechanism]:
+        """That of the discriminator and of the generator, if they have any."""
+        return {} if self.mechanism is None else {"image": self.mechanism}
+
+    def create(self, key: PRNGKeyArray, shape: Any) -> SAGANNetwork:
+        """A new pair for images of that shape (`attnlab.tasks.generation.Generated`)."""
+        check_shape(self, shape, "image", "latent")
+        height, width = shape.image.height, shape.image.width
+        if height % 4 or width % 4:
+            raise ValueError(f"model=SAGAN doubles sides twice: images of {height} × {width} are no multiples of 4")
+        return SAGANNetwork(key, self, shape)
+
+
+class SAGANNetwork(nnx.Module):
+    """The two networks of a `SAGAN`, to be called as `players` answers them."""
+
+    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
+        self.config = config
+        self.generator = Generator(child(key, "generator"), config, shape)
+        self.discriminator = Discriminator(child(key, "discriminator"), config, shape)
+
+    def players(self) -> tuple[Generator, Discriminator]:
+        """Both, their weights spectrally normalised: once for all the examples of a batch."""
+        return normalised(self.generator), normalised(self.discriminator)
+
+    @property
+    def paces(self) -> dict[str, float]:
+        """The generator's rate, in the discriminator's (Heusel et al. 2017)."""
+        return {"generator": self.config.pace}
+
+
+class Generator(nnx.Module):
+    """Numbers drawn by chance to an image: a map to a quarter of its sides, doubled twice; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
+        width, image = config.width, shape.image
+        self.first = Dense(child(key, "first"), shape.latent, image.height // 4 * (image.width // 4) * 4 * width)
+        self.norms = nnx.List([GroupNorm(4 * width), GroupNorm(2 * width), GroupNorm(width)])
+        self.ups = nnx.List(
+            [Upsample(child(key, "up0"), 4 * width, 2 * width), Upsample(child(key, "up1"), 2 * width, width)]
+        )
+        self.attention = _attention(child(key, "attention"), config, 2 * width)
+        self.last = Conv(child(key, "last"), width, image.channels)
+        self.quarter = (image.height // 4, image.width // 4)
+
+    def __call__(self, latent: Float[Array, " Z"]) -> Float[Array, "H W C"]:
+        """An image in 0 … 1."""
+        x = self.first(latent[None]).reshape(*self.quarter, -1)
+        x = self.ups[0](relu(self.norms[0](x)))
+        x = self.ups[1](_attended(self.attention, relu(self.norms[1](x))))
+        return (jnp.tanh(self.last(relu(self.norms[2](x)))) + 1) / 2
+
+
+class Discriminator(nnx.Module):
+    """How real an image looks, as one number: halved twice, summed over its places; one example."""
+
+    def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
+        width = config.width
+        self.downs = nnx.List(
+            [
+                Conv(child(key, "down0"), shape.image.channels, width, (4, 4), 2),
+                Conv(child(key, "down1"), width, 2 * width, (4, 4), 2),
+            ]
+        )
+        self.attention = _attention(child(key, "attention"), config, width)
+        self.wide = Conv(child(key, "wide"), 2 * width, 4 * width)
+        self.last = Dense(child(key, "last"), 4 * width, 1)
+
+    def __call__(self, image: Float[Array, "H W C"]) -> Float[Array, ""]:
+        """Above 0: real. The image is in 0 … 1."""
+        x = _attended(self.attention, _leaky(self.downs[0](2 * image - 1)))
+        x = _leaky(self.wide(_leaky(self.downs[1](x))))
+        return self.last(x.sum(axis=(0, 1))[None])[0, 0]
+
+
+class ImageAttention(nnx.Module):
+    """y = γ o + x at every place, o a map of what the places' values are mixed to, γ from 0 (section 3, eqs. 1-3).
+
+    Queries, keys and values are linear maps of x to an eighth of its channels; what else the mechanism asks of a place,
+    too. At the beginning it passes x on: what is near is learned first.
+    """
+
+    def __init__(self, key: PRNGKeyArray, width: int, mechanism: Mechanism):
+        self.mechanism, inner = mechanism, max(1, width // NARROWER)
+        shapes = {"q": (inner,), "k": (inner,), "v": (inner,)} | {
+            name: shape_of(shape, inner, inner) for name, shape in mechanism.tokens.items()
+        }
+        self.shapes = tuple(shapes.items())
+        self.maps = nnx.Dict(
+            {name: Dense(child(key, name), width, math.prod(shape), bias=False) for name, shape in self.shapes}
+        )
+        self.o = Dense(child(key, "o"), inner, width, bias=False)
+        learned = mechanism.initial(child(key, "learned"), inner, inner)
+        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+        self.gamma = nnx.Param(jnp.zeros(1))
+
+    def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
+        """Every place against every other, row by row."""
+        places = x.reshape(-1, x.shape[-1])
+        given = {name: self.maps[name](places).reshape(-1, *shape) for name, shape in self.shapes}
+        q, k, v = (given.pop(name) for name in "qkv")
+        extra: Any = given | {name: value[...] for name, value in self.learned.items()}
+        y = self.mechanism.attend(q, k, v, **extra)
+        return x + self.gamma[...][0] * self.o(y).reshape(x.shape)
+
+
+def _attention(key: PRNGKeyArray, config: SAGAN, width: int) -> ImageAttention | None:
+    return None if config.mechanism is None else ImageAttention(key, width, config.mechanism)
+
+
+def _attended(attention: ImageAttention | None, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
+    return x if attention is None else attention(x)
+
+
+def _leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    return jax.nn.leaky_relu(x, SLOPE)

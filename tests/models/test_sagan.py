@@ -1,0 +1,163 @@
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.cost import parameters
+from attnlab.mechanisms import MECHANISMS
+from attnlab.models.sagan import SAGAN, ImageAttention
+from attnlab.modules.spectral import normalised
+from attnlab.tasks.base import Image, Tokens
+from attnlab.tasks.generation import Generated, Painting
+
+from .kinds import one_of_each
+from .training import filled
+
+SHAPE = SimpleNamespace(image=Image(8, 8, 1), latent=5)
+SMALL = SAGAN(width=8)
+rng = np.random.default_rng(0)
+LATENT = jnp.asarray(rng.standard_normal(5), jnp.float32)
+IMAGE = jnp.asarray(rng.random((8, 8, 1)), jnp.float32)
+
+
+@jax.jit
+def played(model, latent, image):
+    """What it makes, and how real it finds that and an image."""
+    generator, discriminator = model.players()
+    made = generator(latent)
+    return made, discriminator(made), discriminator(image)
+
+
+class Attentive(NamedTuple):
+    """The attention alone, as `filled` takes it."""
+
+    mechanism: Any
+
+    def create(self, key, shape):
+        return ImageAttention(key, 16, self.mechanism)
+
+
+def changed(model, change):
+    """The network with each leaf put through `change(path, leaf)`."""
+    named = lambda path, leaf: change(jax.tree_util.keystr(path, simple=True, separator="."), leaf)
+    return jax.tree_util.tree_map_with_path(named, model)
+
+
+def test_an_image_and_a_number():
+    for mechanism in (SMALL.mechanism, None):
+        made, fake, real = played(filled(SAGAN(width=8, mechanism=mechanism), SHAPE), LATENT, IMAGE)
+        assert made.shape == (8, 8, 1)
+        assert made.dtype == jnp.float32
+        assert 0 <= made.min() < made.max() <= 1
+        assert fake.shape == real.shape == ()
+
+
+def test_the_size_of_a_weight_counts_for_nothing():
+    model = filled(SMALL, SHAPE)
+    larger = changed(model, lambda name, leaf: 5 * leaf if leaf.ndim > 1 else leaf)
+    for a, b in zip(played(model, LATENT, IMAGE), played(larger, LATENT, IMAGE), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_begins_as_nothing_and_is_learned_from_there():
+    attention = jax.jit(lambda: ImageAttention(jax.random.key(0), 16, SMALL.mechanism))()
+    image = jnp.ones((2, 2, 16))
+    np.testing.assert_array_equal(attention(image), image)
+    quiet = changed(filled(SMALL, SHAPE), lambda name, leaf: 0 * leaf if "gamma" in name else leaf)
+    other = changed(quiet, lambda name, leaf: leaf[..., ::-1] if "attention.maps" in name else leaf)
+    for a, b in zip(played(quiet, LATENT, IMAGE), played(other, LATENT, IMAGE), strict=True):
+        np.testing.assert_array_equal(a, b)
+    gradient = jax.jit(jax.grad(lambda model: played(model, LATENT, IMAGE)[1]))(quiet)
+    assert gradient.generator.attention.gamma[...] != 0
+    assert gradient.discriminator.attention.gamma[...] != 0
+
+
+def test_each_player_learns_from_its_own_loss_alone():
+    shape = Generated(Image(4, 4, 1), 2)
+    model = filled(SAGAN(width=4), shape)
+    source, latent = rng.integers(256, size=(3, 4, 4, 1)).astype(np.uint8), rng.standard_normal((3, 2))
+    batch = {"source": source, "latent": latent.astype(np.float32)}
+    play = object.__new__(Painting).loss
+
+    def alone(part, found):
+        """The gradient of one player's loss, the other held."""
+
+        def loss(mine):
+            held = jax.lax.stop_gradient({"generator": model.generator, "discriminator": model.discriminator})
+            parts = SimpleNamespace(**held | {part: mine})
+            both = lambda: (normalised(parts.generator), normalised(parts.discriminator))
+            return play(SimpleNamespace(players=both), batch, None)[1][found]
+
+        return jax.grad(loss)(getattr(model, part))
+
+    @jax.jit
+    def gradients():
+        whole = jax.grad(lambda model: play(model, batch, None)[0])(model)
+        return whole, alone("generator", "g_loss"), alone("discriminator", "d_loss")
+
+    whole, *each = gradients()
+    for part, alone in zip((whole.generator, whole.discriminator), each, strict=True):
+        for a, b in zip(jax.tree.leaves(part), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(each))
+
+
+def test_attention_is_the_papers_equation():
+    """s = (x W_q)(x W_k)ᵀ, unscaled; y = γ softmax(s) (x W_v) W_o + x, over all places."""
+    attention = ImageAttention(jax.random.key(0), 16, SMALL.mechanism)
+    attention.gamma[...] = jnp.asarray([0.7])
+    image = rng.standard_normal((2, 3, 16)).astype(np.float32)
+    x = image.reshape(6, 16)
+    q, k, v = (x @ np.asarray(attention.maps[name].w[...]) for name in "qkv")
+    assert q.shape == (6, 2)
+    weights = np.exp(q @ k.T)
+    o = weights / weights.sum(axis=1, keepdims=True) @ v @ np.asarray(attention.o.w[...])
+    np.testing.assert_allclose(jax.jit(attention)(image), (x + 0.7 * o).reshape(image.shape), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.attends))
+def test_any_mechanism_that_sees_both_sides_attends(name):
+    attention = filled(Attentive(MECHANISMS[name].sized(16)), SHAPE)
+    image = rng.standard_normal((4, 4, 16)).astype(np.float32)
+    found = jax.jit(lambda attention, image: attention(image))(attention, image)
+    assert np.isfinite(found).all()
+    assert np.abs(found - image).max() > 1e-3
+
+
+def test_the_generator_alone_has_another_pace():
+    model = filled(SAGAN(width=8, pace=0.5, mechanism=None), SHAPE)
+    assert model.paces == {"generator": 0.5}
+    assert set(vars(model)) >= set(model.paces)
+
+
+def test_without_attention_little_is_gone():
+    with_, without = (
+        parameters(jax.eval_shape(lambda c=c: c.create(jax.random.key(0), SHAPE)))
+        for c in (SAGAN(width=16), SAGAN(width=16, mechanism=None))
+    )
+    # Four maps and γ: 32 channels to 4 in the generator, 16 to 2 in the discriminator.
+    assert with_ - without == 4 * 32 * 4 + 1 + 4 * 16 * 2 + 1
+    assert SAGAN(mechanism=None).attentions == {}
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"width": 0}, r"model\.width=0"),
+        ({"pace": 0.0}, r"model\.pace=0\.0"),
+        ({"mechanism": MECHANISMS["delta"]}, "reads the past only"),
+    ],
+)
+def test_what_cannot_work_is_refused(fields, refusal):
+    with pytest.raises(ValueError, match=refusal):
+        SAGAN(**fields)
+
+
+def test_what_it_cannot_make_is_refused():
+    with pytest.raises(ValueError, match="model=SAGAN is built for image, latent"):
+        SMALL.create(jax.random.key(0), Tokens(9, 9))
+    with pytest.raises(ValueError, match="images of 8 × 6 are no multiples of 4"):
+        SMALL.create(jax.random.key(0), SimpleNamespace(image=Image(8, 6, 1), latent=5))
