@@ -16,8 +16,8 @@ ROOMS = {
     "modules": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "models": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "decoding": ({"decoding"}, {"jax", "jaxtyping"}),
-    "data": ({"data"}, {"numpy", "babel", "tokenizers"}),
-    "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax", "sacrebleu"}),
+    "data": ({"data"}, {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
+    "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax", "sacrebleu", "scipy", "matplotlib"}),
     "training": ({"training"}, {"jax", "jaxtyping", "numpy", "optax", "orbax"}),
     "analysis": ({"ops", "mechanisms", "modules", "models", "analysis"}, {"jax", "jaxtyping", "numpy"}),
 }

@@ -16,6 +16,7 @@ from attnlab.modules.block import DecoderLayer, EncoderLayer
 
 # Parts of networks as a signal passes them, and what they are called; others come last, by their own names.
 PARTS = {
+    "front": "front",
     "source": "source embedding",
     "source_position": "source position",
     "encoder": "encoder",
@@ -28,6 +29,7 @@ PARTS = {
     "joint": "joint",
     "decoded": "decoder norm",
     "output": "output",
+    "head": "output",
 }
 
 
@@ -96,10 +98,13 @@ def _placed(model: Any, path: list[Any], values: np.ndarray) -> list[tuple[tuple
     """Where a leaf belongs, (rank, part, layer, sublayer), layer by layer where it holds several."""
     part, *rest = path
     head = (list(PARTS).index(part) if part in PARTS else len(PARTS), PARTS.get(part, part))
-    if isinstance(getattr(model, part), EncoderLayer | DecoderLayer):
-        name = rest[0].removeprefix("around_")
-        return [((*head, n, name), layer) for n, layer in enumerate(values, start=1)]
-    return [((*head, rest[1] + 1) if rest[0] == "layers" else head, values)]
+    for depth, key in enumerate(path[:-1]):
+        model = getattr(model, key) if isinstance(key, str) and hasattr(model, key) else model[key]
+        if isinstance(model, EncoderLayer | DecoderLayer):
+            name = path[depth + 1].removeprefix("around_")
+            return [((*head, n, name), layer) for n, layer in enumerate(values, start=1)]
+    numbered = rest[0] == "layers" and isinstance(rest[1], int)
+    return [((*head, rest[1] + 1) if numbered else head, values)]
 
 
 def _name(key: Any) -> Any:

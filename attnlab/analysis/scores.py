@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from attnlab.analysis.maps import watched
 from attnlab.mechanisms import Softmax, Watched
@@ -19,8 +19,8 @@ from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
-# Of each attention, which of a model's last two inputs say what rows and what columns are no padding.
-SIDES = {"encoder": (-2, -2), "decoder": (-1, -1), "cross": (-1, -2)}
+# Of each attention, which of a model's inputs that are truth values say what rows and what columns are no padding.
+SIDES = {"encoder": (0, 0), "decoder": (-1, -1), "cross": (-1, 0)}
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,20 @@ def scores(config: Any, model: Any, shape: Any, *inputs: Array) -> dict[str, Flo
 
 @jax.jit
 def look(model: Any, *inputs: Array) -> dict[str, Any]:
-    """What a `scored` model sees in one example; padding, the last of the inputs says which, meets nothing."""
-    found = {}
+    """What a `scored` model sees in one example; padding, which inputs that are truth values tell, meets nothing."""
+    found, keeps = {}, [x for x in inputs if x.dtype == bool]
     for name, seen in model.look(*inputs)[1].items():
-        rows, columns = (inputs[side] for side in SIDES[name])
-        meets = (rows[:, None] & columns[None, :])[None, None]
-        found[name] = None if seen is None else jnp.where(meets, seen, -jnp.inf)
+        if seen is not None:
+            rows, columns = (_kept(keeps, side, size) for side, size in zip(SIDES[name], seen.shape[-2:], strict=True))
+            seen = jnp.where((rows[:, None] & columns[None, :])[None, None], seen, -jnp.inf)
+        found[name] = seen
     return found
+
+
+def _kept(keeps: list[Array], side: int, count: int) -> Bool[Array, " T"]:
+    """Which of so many positions are no padding: all, where nothing says so; a model's own behind them are none."""
+    kept = keeps[side] if keeps else jnp.ones(count, bool)
+    return jnp.concatenate([kept, jnp.ones(count - kept.shape[0], bool)])
 
 
 @jax.jit

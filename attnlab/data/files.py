@@ -30,7 +30,8 @@ class Source:
     """One file of a data set, as its public address serves it.
 
     On disk it lies in the folder `set` under `file`, or gzipped under `file` + ".gz". `sha256` and `size`
-    (bytes) are those of what the address serves; of a gzipped copy, therefore, those of its content.
+    (bytes) are those of what the address serves; of a gzipped copy, therefore, those of its content. `packed` says
+    that no address serves it as one file: `url` is then where its parts are from.
     """
 
     set: str
@@ -38,6 +39,7 @@ class Source:
     sha256: str
     size: int
     url: str
+    packed: bool = False
 
 
 def read(source: Source) -> bytes:
@@ -168,6 +170,12 @@ def fetch(source: Source) -> tuple[Path, bytes]:
     What arrives is verified before it takes its name; DataError where it cannot be had.
     """
     target = cache() / source.set / source.file
+    if source.packed:
+        where = ", ".join(str(folder) for folder in folders(source))
+        raise DataError(
+            f"{source.set}/{source.file} is missing: looked in {where}; its parts are at {source.url}, no address "
+            f"serves them packed so: {_remedy(source)}"
+        )
     try:
         content = _download(source)
         if wrong := _difference(source, content):

@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable, Iterator
 
-from attnlab.data import cmudict, multi30k, scan, shakespeare, sigmorphon
+from attnlab.data import cells, cmudict, cora, images, multi30k, scan, sentences, shakespeare, sigmorphon, spoken
 from attnlab.data.files import DataError, Source, fetch, locate, verified
 from attnlab.data.names import check
 
 SOURCES: dict[str, tuple[Source, ...]] = {
+    "bccd": cells.SOURCES,
     "cmudict": cmudict.SOURCES,
+    "cora": cora.SOURCES,
+    "fashion_mnist": images.SOURCES,
+    "fsdd": spoken.SOURCES,
     "multi30k": tuple(multi30k.SOURCES.values()),
     "scan": scan.SOURCES,
     "sigmorphon2020_g2p": sigmorphon.SOURCES,
+    "text_classification": tuple(sentences.SOURCES.values()),
     "tiny_shakespeare": shakespeare.SOURCES,
 }
 

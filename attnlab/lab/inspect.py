@@ -82,7 +82,7 @@ def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
         raise DivergedError("the model's numbers are not finite on this input")
     told = {}
     for name, layers in seen.items():
-        rows, columns = example.axes[name]
+        rows, columns = (_named(*side) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
         mechanism = found.experiment.model.attentions[name]
         told[name] = {
             "mechanism": words(mechanism),
@@ -95,6 +95,11 @@ def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
             "layers": np.round(layers, 4).tolist(),
         }
     return told
+
+
+def _named(symbols: list[str], count: int) -> list[str]:
+    """The symbols along an axis; numbers where a model reads them not one by one, such as an image in patches."""
+    return symbols if len(symbols) == count else [str(n) for n in range(1, count + 1)]
 
 
 def _largest(found: Trained, name: str, T: int, S: int) -> int:

@@ -97,7 +97,8 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     are too large.
     """
     if hasattr(problem.shape, "source"):
-        found = [_within(config, model, problem, row) for row in range(3)] if config.attentions else []
+        rows = range(min(3, len(problem.examination("test", FIRST)[0]["source"])))
+        found = [_within(config, model, problem, row) for row in rows] if config.attentions else []
         examples = [one for one in found if one is not None]
         return {"kind": "encoder", "examples": examples} if examples else None
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
@@ -114,9 +115,9 @@ def _within(config: Any, model: Any, problem: Problem, row: int) -> dict[str, An
         return None
     seen = np.asarray(maps(config, model, problem.shape, *source)["encoder"], np.float64)
     count = seen.shape[-1] if keep is None else int(keep.sum())
-    symbols = problem.tokens(one)["source"]
+    symbols = problem.tokens(one)["source"][: None if keep is None else count]
     # What is not read one by one, such as an image in patches, is called by its number.
-    symbols = symbols[:count] if len(symbols) >= count else [str(n) for n in range(1, count + 1)]
+    symbols = symbols if len(symbols) == count else [str(n) for n in range(1, count + 1)]
     return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from attnlab.lab import configuration, precision
 from attnlab.lab.confined import confined
@@ -66,7 +67,7 @@ def plans(
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if done is None:
-            _check_lengths(problem, model)
+            _check_lengths(problem, model, experiment.train.steps)
         _check_decoder(experiment, problem, model)
         found.append(Plan(study, order, variant, experiment, problem, folder, quick, clear, done))
     return found
@@ -92,10 +93,15 @@ def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
     return done
 
 
-def _check_lengths(problem: Problem, model: Any) -> None:
+def _check_lengths(problem: Problem, model: Any, steps: int) -> None:
     """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
-    longest = max(problem.examination("test", 1), key=lambda batch: max(x.shape[1] for x in batch.values()))
-    for batch in (problem.batch(0, 0, 1), longest):
+    if problem.preparing >= steps:
+        raise ValueError(
+            f"train.steps={steps} must be more than the {problem.preparing} first ones, which only prepare for the task"
+        )
+    longest = max(problem.examination("test", 1), key=lambda batch: max(map(np.size, batch.values())))
+    batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.preparing))]
+    for batch in (*batches, longest):
         jax.eval_shape(partial(problem.loss, key=None), model, batch)
 
 

@@ -32,10 +32,13 @@ class Classifier(Layers):
     """
 
     pool: Literal["mean", "token"] = "mean"
+    ties = False  # whether there is an embedding to score against
 
     def __post_init__(self):
         super().__post_init__()
         self._check_names(pool=POOLS)
+        if self.tied and not self.ties:
+            raise ValueError(f"model.tied=True: classes have no embedding for {type(self).__name__} to score against")
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
@@ -57,7 +60,8 @@ class Classifier(Layers):
             return Embed(key, source.vocabulary, self.width), source.length
         if hasattr(source, "features"):
             return self.sizes.dense(key, source.features, self.width), source.length
-        raise ValueError(f"model={type(self).__name__} reads sequences, and this task's data are images: model=vit")
+        hint = "images: model=vit" if hasattr(source, "height") else f"{type(source).__name__.lower()}"
+        raise ValueError(f"model={type(self).__name__} reads sequences, and this task's data are {hint}")
 
 
 class ClassifierNetwork(nnx.Module):

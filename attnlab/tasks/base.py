@@ -76,8 +76,8 @@ class Problem(ABC):
     `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `fingerprint` the sha256 (hex) of the data;
     `metric` the headline among those of `score`, and `higher` whether more of it is better; `decodes` says whether
     answers are decoded symbol by symbol, `continues` whether what a person gives is gone on with so (both have
-    `answers`), `decoder` how, where nobody says (None: greedily), and `notes` what a person should know of how the data
-    were read.
+    `answers`), `decoder` how, where nobody says (None: greedily), `notes` what a person should know of how the data
+    were read, and `preparing` how many of the first steps of training are of another kind than what is scored.
     """
 
     shape: Any
@@ -88,6 +88,7 @@ class Problem(ABC):
     continues: bool = False
     decoder: Any = None
     notes: tuple[str, ...] = ()
+    preparing: int = 0
 
     @abstractmethod
     def batch(self, seed: int, step: int, size: int) -> Batch:

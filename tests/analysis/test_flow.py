@@ -7,9 +7,9 @@ import optax
 from attnlab.analysis.flow import gradient, parts, variances
 from attnlab.analysis.scores import scores
 from attnlab.mechanisms import MECHANISMS
-from attnlab.models import Language, Transformer
+from attnlab.models import Classifier, Language, Transformer
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.tasks.base import Pairs, Tokens
+from attnlab.tasks.base import Classes, Pairs, Tokens
 from tests.analysis.filled import filled
 
 SHAPE = Pairs(9, 9, 6, 5)
@@ -54,6 +54,19 @@ def test_the_parts_of_a_transformer():
     stack = model.decoder
     inside = [np.asarray(x)[1] for x in jax.tree.leaves((stack.cross, stack.around_cross))]
     np.testing.assert_allclose(found["decoder 2 cross"], np.sqrt(sum((x**2).sum() for x in inside)), rtol=1e-5)
+
+
+def test_the_parts_of_an_encoder_that_is_one_part_of_a_network():
+    model = filled(Classifier(width=8, heads=2, pool="token"), Classes(Tokens(9, 6), 3))
+    found = parts(model)
+    assert list(found) == [
+        "front",
+        "encoder",
+        *(f"encoder {n} {name}" for n in (1, 2) for name in ("attention", "feedforward")),
+        "output",
+        "token",
+    ]
+    np.testing.assert_allclose(np.sqrt(sum(x**2 for x in found.values())), optax.tree.norm(model), rtol=1e-5)
 
 
 def test_the_parts_of_a_recurrent_network():

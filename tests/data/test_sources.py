@@ -5,15 +5,23 @@ from attnlab.data.sources import SOURCES, report
 
 def test_sources_are_whole_and_distinct():
     listed = [source for sources in SOURCES.values() for source in sources]
-    assert len(listed) == 1 + 12 + 8 + 30 + 1
+    assert len(listed) == 1 + 1 + 12 + 1 + 4 + 1 + 8 + 30 + 5 + 1
     assert len({source.sha256 for source in listed}) == len({source.url for source in listed}) == len(listed)
     for name, sources in SOURCES.items():
         for source in sources:
             assert source.set == name
             assert source.url.startswith("https://")
-            assert source.url.endswith("/" + source.file)
+            assert source.packed or source.url.endswith("/" + source.file)
             assert len(source.sha256) == 64
             assert source.size > 0
+
+
+def test_what_no_address_serves_packed_is_not_fetched(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
+    ((_, _, status, path),) = report(["fsdd"])
+    assert path is None
+    assert "no address serves them packed so" in status
+    assert "set ATTNLAB_DATA to a folder that holds fsdd/recordings.tar.xz" in status
 
 
 def test_an_unknown_set_is_refused_with_the_nearest():

@@ -77,6 +77,8 @@ def test_what_cannot_be_is_refused():
     object.__setattr__(odd, "pool", "max")
     with pytest.raises(ValueError, match=r"model.pool='max' must be one of mean, token"):
         odd.__post_init__()
+    with pytest.raises(ValueError, match=r"model.tied=True: classes have no embedding for Classifier to score against"):
+        Classifier(tied=True)
     with pytest.raises(ValueError, match=r"reads the past only"):
         Classifier(mechanism=MECHANISMS["delta"])
     with pytest.raises(ValueError, match=r"model=Classifier reads sequences, and this task's data are images"):

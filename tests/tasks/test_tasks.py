@@ -8,8 +8,10 @@ from attnlab.tasks import TASKS, Task
 
 def test_the_registry():
     assert list(TASKS) == [
-        "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "shakespeare",
-        "text", "associations", "recall", "induction",
+        "dates", "reverse", "copy", "cmudict", "sigmorphon", "scan", "multi30k", "parallel", "shakespeare", "text",
+        "associations", "recall", "induction", "listops", "pathfinder", "documents", "document-pairs", "trec", "sst2",
+        "questions", "sentences", "fashion-mnist", "images", "figures", "generation", "convolution", "cells", "boxes",
+        "discs", "cora", "nodes", "spoken", "sounds", "tones",
     ]  # fmt: skip
 
 
@@ -22,4 +24,4 @@ def test_a_task_is_a_frozen_dataclass_of_plain_values(name):
     assert task == type(task)()
     assert type(task).__doc__
     for field in fields(task):
-        assert isinstance(getattr(task, field.name), int | float | str | tuple | Units)
+        assert isinstance(getattr(task, field.name), int | float | str | tuple | Units | Task)

@@ -1,0 +1,62 @@
+"""What sorts, and draws what it answers, from its study to its page: images by patches, and sentences in two phases."""
+
+import numpy as np
+import pytest
+
+from attnlab.lab import load
+from attnlab.lab.folder import RunFolder
+from attnlab.lab.inspect import inspect
+from attnlab.lab.look import sample
+from attnlab.lab.runs import run
+from attnlab.lab.study import Experiment, Study
+from attnlab.models import Bert, ViT
+from attnlab.tasks.images import Figures
+from attnlab.tasks.sentences import Questions
+from attnlab.training.config import Train
+
+TRAIN = Train(steps=2, batch_size=4, warmup=0, seeds=1, evaluate_every=2, save_every=2)
+FIGURES = Figures(train_examples=20, valid_examples=10, test_examples=10, size=12)
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory):
+    model = ViT(width=8, heads=2, layers=1, feedforward=8, patch=4)
+    study = Study(Experiment(task=FIGURES, model=model, train=TRAIN), name="figures")
+    return run(study, tmp_path_factory.mktemp("runs"))
+
+
+def test_images_leave_maps_of_their_patches_and_pictures(figures):
+    folder = RunFolder(figures.folder / "base")
+    maps = folder.read("maps") or {}
+    assert maps["kind"] == "encoder"
+    assert [len(example["source"]) for example in maps["examples"]] == [9, 9, 9]
+    layers = np.array(maps["examples"][0]["layers"])
+    assert layers.shape == (1, 2, 9, 9)
+    np.testing.assert_allclose(layers.sum(axis=-1), 1, atol=1e-3)
+    page = figures.report.read_text()
+    assert page.count("data:image/png;base64,") == len((folder.read("pictures") or {})["pictures"]) > 0
+    assert "What it answers" in page
+
+
+def test_a_trained_model_is_asked_about_one_image(figures):
+    place = figures.folder / "base"
+    model, problem = load(place)
+    found = sample(place, "test:3")
+    assert found["answer"] == problem.tell(problem.answer(model, problem.ask("test:3")))
+    assert found["map"] is None
+    inside = inspect(place, "test:3")
+    assert inside["attentions"]["encoder"]["figures"][0][0]["rank"] >= 1
+    assert "encoder 1 attention" in inside["training"][-1]["parts"]
+
+
+def test_two_phases_are_one_run_and_steps_that_only_prepare_are_refused(tmp_path):
+    task = Questions(masked=1, buckets=1)
+    model = Bert(width=8, heads=2, layers=1, feedforward=8)
+    study = Study(Experiment(task=task, model=model, train=TRAIN), name="questions")
+    folder = RunFolder(run(study, tmp_path).folder / "base")
+    result = folder.read("result") or {}
+    assert {"accuracy", "masked_nats"} <= result["metrics"].keys()
+    refused = Study(Experiment(task=Questions(masked=2, buckets=1), model=model, train=TRAIN), name="late")
+    with pytest.raises(ValueError, match=r"train.steps=2 must be more than the 2 first ones, which only prepare"):
+        run(refused, tmp_path)
+    assert not (tmp_path / "late").exists()
