@@ -12,7 +12,7 @@ import numpy as np
 from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.decoding import Beam, Decoder
-from attnlab.lab.answering import Answerer, Asked, DivergedError, one_line
+from attnlab.lab.answering import Answerer, Asked, DivergedError
 from attnlab.lab.loading import Step, Trained, trained
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
@@ -34,7 +34,7 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     batch = found.problem.ask(text)
     if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
-        told = {"answer": one_line(found.problem.tell(answer)), "answers": [], "decoder": None}
+        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None}
         return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
     return _decoded(found, batch, asked)
 

@@ -77,7 +77,7 @@ class Painting(Problem):
     metric, higher = "frechet", False
 
     def __init__(self, task: Generation, pictures: Pictures):
-        self.task, self._pictures, self._parts = task, pictures, pictures._parts
+        self.task, self._pictures, self.parts = task, pictures, pictures.parts
         self.classes = pictures.classes
         image: Any = pictures.shape.source
         self.shape = Generated(image, task.latent)
@@ -128,7 +128,7 @@ class Painting(Problem):
         size = min(EXAMINED, count)
         latent = self._latent(self.task.samples, part)
         rows = np.arange(count + -count % size)
-        images = self._parts[part].images
+        images = self.parts[part].images
         whole = {"source": images[rows % len(images)], "latent": latent[rows % len(latent)]}
         return [{name: x[first : first + size] for name, x in whole.items()} for first in range(0, count, size)]
 
@@ -147,7 +147,7 @@ class Painting(Problem):
         }
         if part != "test":
             return found
-        noise = self._random("test", 1).random((count, *self._parts["test"].images.shape[1:]), np.float32)
+        noise = self._random("test", 1).random((count, *self.parts["test"].images.shape[1:]), np.float32)
         beside = {"real": _spread(self._real("train"), count), "noise": self._features(noise)[0]}
         return found | {f"frechet.{name}": likeness.frechet(x, real) for name, x in beside.items()}
 
@@ -175,7 +175,7 @@ class Painting(Problem):
 
         made = np.asarray(answer["image"])
         features, chances = self._features(made)
-        images = _spread(self._parts["train"].images, NEIGHBOURS)
+        images = _spread(self.parts["train"].images, NEIGHBOURS)
         known = _spread(self._real("train"), NEIGHBOURS)
         apart = (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2 * features @ known.T
         return {
@@ -198,12 +198,12 @@ class Painting(Problem):
     @cached_property
     def _features(self) -> Features:
         """Trained once, and only where a distance is asked for."""
-        return Features(self._parts["train"], len(self.classes), self.task.classifier_steps)
+        return Features(self.parts["train"], len(self.classes), self.task.classifier_steps)
 
     def _real(self, part: str) -> np.ndarray:
         """The features of a part's images; of the training part, of as many as the most that are looked at."""
         if part not in self._known:
-            images = self._parts[part].images
+            images = self.parts[part].images
             images = _spread(images, max(NEIGHBOURS, self.task.samples)) if part == "train" else images
             self._known[part] = self._features(images / np.float32(255))[0]
         return self._known[part]

@@ -39,7 +39,7 @@ class Pictures(Classification):
         self, parts: Mapping[str, Labelled], classes: Sequence[str], share: float = 1.0, change: Change = Change()
     ):
         super().__init__(classes)
-        self._parts, self._share, self._change = parts, share, change
+        self.parts, self._share, self._change = parts, share, change
         train = parts["train"]
         height, width, channels = train.images.shape[1:]
         self.shape = Classes(Image(height, width, channels), len(self.classes))
@@ -55,7 +55,7 @@ class Pictures(Classification):
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"source": [B H W C] uint8, "label": [B] int32}."""
         rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
-        train = self._parts["train"]
+        train = self.parts["train"]
         random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, step, *self._change])))
         return {"source": images.moved(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
@@ -71,7 +71,7 @@ class Pictures(Classification):
         """The first `limit` images of a part, as the model is given them; those it is filled up with ask nothing."""
         if part not in PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        held, labels = self._parts[part]
+        held, labels = self.parts[part]
         return examined({"source": self._given(held[:limit]), "label": labels[:limit]}, EXAMINED)
 
     def ask(self, text: str) -> Batch:
@@ -81,17 +81,17 @@ class Pictures(Classification):
         """
         found = re.fullmatch(rf"({'|'.join(PARTS)}):([0-9]+)", text.strip())
         if not found:
-            like = self._parts["train"].images.shape[1:]
+            like = self.parts["train"].images.shape[1:]
             return {"source": self._given(images.read(text.strip(), like)[None])}
         part, number = found[1], int(found[2])
-        held = self._parts[part].images
+        held = self.parts[part].images
         if not 1 <= number <= len(held):
             raise DataError(f"{text.strip()}: the {part} part has the images 1 … {len(held)}")
         return {"source": self._given(held[number - 1 : number])}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""
-        height, width, _ = self._parts["train"].images.shape[1:]
+        height, width, _ = self.parts["train"].images.shape[1:]
         return {"source": [str(n) for n in range(1, height * width + 1)]}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:

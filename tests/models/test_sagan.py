@@ -102,7 +102,7 @@ def test_each_player_learns_from_its_own_loss_alone():
     for part, alone in zip((whole.generator, whole.discriminator), each, strict=True):
         for a, b in zip(jax.tree.leaves(part), jax.tree.leaves(alone), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-    assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(each))
+        assert any(np.abs(leaf).max() > 1e-3 for leaf in jax.tree.leaves(alone))
 
 
 def test_attention_is_the_papers_equation():
