@@ -11,8 +11,8 @@ from typing import Any
 from attnlab.lab.estimates import Estimate, Rate, estimate, is_rate, rates
 from attnlab.lab.examples import Example, examples
 from attnlab.lab.folder import FolderError, RunFolder
+from attnlab.lab.pictures import Picture, pictures
 from attnlab.lab.quantity import number
-from attnlab.lab.shown import Picture, pictures
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from attnlab.lab.folder import FolderError, RunFolder
-from attnlab.lab.shown import FIRST, PNG, Picture, pictures, shown
+from attnlab.lab.pictures import PNG, Picture, pictures
+from attnlab.lab.shown import FIRST, shown
 from attnlab.tasks.base import Problem
 
 
