@@ -16,9 +16,11 @@ from attnlab.modules.position import Position, Quadratic2D
 from attnlab.tasks.filtering import Convolution
 from attnlab.training.config import Train
 
+SIZE = 3  # of the filter, which nobody is told
+
 study = Study(
     Experiment(
-        task=Convolution(),
+        task=Convolution(size=SIZE),
         model=Filter(),
         train=Train(steps=2000, batch_size=16, learning_rate=1e-2, warmup=100, seeds=3, evaluate_every=500),
     ),
@@ -40,13 +42,13 @@ def figure(folder: str) -> str:
 
     from matplotlib.figure import Figure
 
-    from attnlab.lab import load
+    from attnlab.lab.loading import load
 
-    model, problem = load(Path(folder) / "nine-heads")
-    centres, reach = model.position.centres[...], (problem.task.size - 1) / 2
+    model, _ = load(Path(folder) / "nine-heads")
+    centres, reach = model.position.centres[...], (SIZE - 1) / 2
     whole = Figure(figsize=(4.5, 4.5), layout="constrained")
     axes = whole.subplots()
-    pixels = [n - reach for n in range(problem.task.size)]
+    pixels = [n - reach for n in range(SIZE)]
     axes.plot(*zip(*[(a, b) for a in pixels for b in pixels], strict=True), "s", color="lightgrey", markersize=34)
     axes.plot(centres[:, 1], centres[:, 0], "o", color="C0")
     for n, (row, column) in enumerate(centres, start=1):

@@ -1,4 +1,4 @@
-"""What a study concludes of its variants: each against the reference, its first, over the seeds that both have."""
+"""What a study concludes of its variants: each against the first that was asked the same, over the seeds of both."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from attnlab.lab.statistics import Verdict, verdicts
 class Comparison:
     """The verdicts by variant. Of one that has none `refused` says why; `alone` are seeds that only one side has.
 
-    `margin` is what counts as the same, or None; `planned` whether the folders told which variant is the first;
-    `silent` says in a sentence's end why nothing at all is compared, and is empty where something is.
+    `references` holds for each variant the one it is compared with: the first of those that were asked the same, which
+    for most studies is its first. `margin` is what counts as the same, or None; `planned` whether the folders told
+    which variant is the first; `silent` says in a sentence's end why nothing at all is compared, and is empty where
+    something is.
     """
 
-    reference: Outcome
+    references: dict[str, Outcome]
     planned: bool
     margin: float | None
     verdicts: dict[str, Verdict]
@@ -26,41 +28,66 @@ class Comparison:
     alone: dict[str, tuple[int, ...]]
     silent: str = ""
 
+    @property
+    def leaders(self) -> list[Outcome]:
+        """The references that others are held against, in the study's order; the study's first at least."""
+        leaders = list({id(one): one for one in self.references.values()}.values())
+        held = [one for one in leaders if len(self.members(one)) > 1]
+        return held or leaders[:1]
+
+    def members(self, reference: Outcome) -> list[str]:
+        """The variants that are asked what a reference is asked, itself among them."""
+        return [name for name, one in self.references.items() if one is reference]
+
     def word(self, outcome: Outcome) -> str:
         """better, worse, same, unclear or reference; empty where nothing is said."""
-        if outcome.name == self.reference.name:
+        if any(outcome.name == one.name for one in self.leaders):
             return "reference"
         found = self.verdicts.get(outcome.name)
         return found.verdict if found else ""
 
 
 def comparison(found: Sequence[Outcome]) -> Comparison:
-    """Every finished variant against the reference, by the headline metric, corrected for all (Holm, Shaffer's form).
+    """Every finished variant against its reference, by the headline metric, corrected for all (Holm, Shaffer's form).
 
-    Seeds are paired; those that one side alone has are left out, and named. One that is not finite takes its variant
-    out as a whole.
+    Only what was asked the same is compared: variants whose data have the same fingerprint. Seeds are paired; those
+    that one side alone has are left out, and named. One that is not finite takes its variant out as a whole.
     """
-    reference = min(found, key=lambda outcome: outcome.order)
-    margin = number(reference.experiment.get("margin")) or 0.0
+    ordered = sorted(found, key=lambda outcome: outcome.order)
+    first = ordered[0]
+    margin = number(first.experiment.get("margin")) or 0.0
     margin = margin if margin > 0 else None
-    bare = Comparison(reference, is_planned(reference), margin, {}, {}, {}, _silent(reference, found))
-    if bare.silent:
-        return bare
-    pairs, tried, refused, alone = {}, {}, {}, {}
+    leaders: dict[str, Outcome] = {}
+    # What does not tell its data is taken to be of the first.
+    data = lambda outcome: _fingerprint(outcome) or _fingerprint(first)
+    references = {outcome.name: leaders.setdefault(data(outcome), outcome) for outcome in ordered}
+    bare = Comparison(references, is_planned(first), margin, {}, {}, {})
+    silent = {
+        leader.name: _silent(leader, [outcome for outcome in found if outcome.name in bare.members(leader)])
+        for leader in leaders.values()
+    }
+    if all(silent[leader.name] for leader in bare.leaders):
+        return replace(bare, silent=silent[bare.leaders[0].name])
+    pairs, tried, higher, refused, alone = {}, {}, {}, {}, {}
     for outcome in found:
-        if outcome.result is None or outcome.name == reference.name:
+        reference = references[outcome.name]
+        if outcome.result is None or outcome is reference:
             continue
         a, b = outcome.by_seed(_metric(outcome)), reference.by_seed(_metric(reference))
         both = [seed for seed in a if seed in b]
-        if len(both) < 2:
-            refused[outcome.name] = _refusal(outcome, a, b)
+        if silent[reference.name] or len(both) < 2:
+            refused[outcome.name] = silent[reference.name] or _refusal(outcome, a, b)
             continue
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried(), reference.tried()
-    higher = bool(reference.result and reference.result["higher"])
+        higher[outcome.name] = bool(outcome.result["higher"])
     said = verdicts(pairs, margin, higher=higher, tried=tried)
     return replace(bare, verdicts=said, refused=refused, alone=alone)
+
+
+def _fingerprint(outcome: Outcome) -> str:
+    return str((outcome.result or {}).get("fingerprint") or outcome.experiment.get("fingerprint") or "")
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:

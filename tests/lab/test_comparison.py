@@ -12,7 +12,7 @@ BASE = [0.90, 0.91, 0.90, 0.92]
 def test_the_first_in_the_study_is_the_reference_however_good_it_is():
     found = [outcome("good", [0.95, 0.96, 0.95, 0.97], order=1), outcome("base", BASE)]
     said = comparison(found)
-    assert said.reference.name == "base"
+    assert [one.name for one in said.leaders] == ["base"]
     assert said.planned
     assert {one.name: said.word(one) for one in found} == {"good": "better", "base": "reference"}
     assert said.verdicts["good"].difference > 0
@@ -97,3 +97,32 @@ def test_without_a_reference_nothing_is_compared():
 def test_a_margin_that_is_none_is_not_taken():
     for margin in (0, -1, "x", float("inf")):
         assert comparison([outcome("a", BASE, margin=margin), outcome("b", BASE, order=1)]).margin is None
+
+
+def asked(data, *given, **fields):
+    """An outcome on data of its own."""
+    made = outcome(*given, **fields)
+    return replace(made, result={**(made.result or {}), "fingerprint": data})
+
+
+def test_only_what_was_asked_the_same_is_compared():
+    better = [x + 0.02 for x in BASE]
+    found = [
+        asked("lists", "lists-softmax", BASE, margin=0.01),
+        asked("lists", "lists-linear", better, order=1),
+        asked("paths", "paths-softmax", better, "word_error_rate", False, order=2),
+        asked("paths", "paths-linear", BASE, "word_error_rate", False, order=3),
+        asked("alone", "alone-softmax", [0.1, 0.2, 0.3, 0.1], order=4),
+    ]
+    said = comparison(found)
+    assert [one.name for one in said.leaders] == ["lists-softmax", "paths-softmax"]
+    assert [said.word(one) for one in found] == ["reference", "better", "reference", "better", ""]
+    # Corrected as the one family that they are.
+    flipped = {"lists-linear": (better, BASE), "paths-linear": (BASE, better)}
+    assert said.verdicts == verdicts(flipped, 0.01, higher={"lists-linear": True, "paths-linear": False})
+    # What has nothing to be compared with keeps its own group silent, and no other.
+    found[2] = replace(found[2], result=None, experiment={"fingerprint": "paths"})
+    said = comparison(found)
+    assert said.silent == ""
+    assert said.refused == {"paths-linear": "it has not finished"}
+    assert said.word(found[1]) == "better"

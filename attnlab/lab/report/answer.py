@@ -25,18 +25,23 @@ def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
     if len(found) == 1:
         return []
-    reference = name(said.reference.name)
     if said.silent:
+        reference = name(said.leaders[0].name)
         return [join("Nothing is compared with ", reference, f", the reference: {said.silent}.")]
-    sentences = []
+    return [sentence for leader in said.leaders for sentence in _of(leader, found, said)]
+
+
+def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+    """What is said of the variants that are compared with one reference."""
+    reference, members, sentences = name(leader.name), said.members(leader), []
     for word, (one, several, end) in _SUMS.items():
-        names = [outcome.name for outcome in found if said.word(outcome) == word]
+        names = [outcome.name for outcome in found if outcome.name in members and said.word(outcome) == word]
         if names:
-            margin = _amount(_metric(said.reference), said.margin or 0.0)
+            margin = _amount(_metric(leader), said.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
-    if said.refused:
-        sentences.append(join("Nothing tells ", listed([*said.refused]), " from ", reference, " yet."))
+    if refused := [variant for variant in said.refused if variant in members]:
+        sentences.append(join("Nothing tells ", listed(refused), " from ", reference, " yet."))
     return sentences
 
 
@@ -44,8 +49,11 @@ def basis(said: Comparison) -> Markup | None:
     """How the verdicts came about: what is compared with what, how sure they are, and what the words mean."""
     if said.silent or not said.verdicts:
         return None
-    reference, several = name(said.reference.name), len(said.verdicts)
+    several = len(said.verdicts)
     first = "the study's first variant" if said.planned else "the first by name, as these folders tell no order"
+    with_what = join(name(said.leaders[0].name), f", {first}")
+    if len(said.leaders) > 1:
+        with_what = Markup("the first of those that were asked the same" + ("" if said.planned else ", by name"))
     surer = (
         f"The {several} verdicts are corrected for each other (Holm's procedure in Shaffer's form): with 95% "
         "confidence none is a false claim. Their intervals hold together at 95%; a verdict may be surer than its own. "
@@ -53,13 +61,13 @@ def basis(said: Comparison) -> Markup | None:
     same = (
         "No margin was set, so no variant is called the same. "
         if said.margin is None
-        else f"Differences of less than {_amount(_metric(said.reference), said.margin)} count as the same. "
+        else f"Differences of less than {_amount(_metric(said.leaders[0]), said.margin)} count as the same. "
     )
     luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
     return join(
         "Each variant is compared with ",
-        reference,
-        f", {first}, over the same seeds. ",
+        with_what,
+        ", over the same seeds. ",
         surer if several > 1 else "The verdict and its interval are at 95%. ",
         same,
         luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
@@ -88,14 +96,15 @@ def reading(outcome: Outcome) -> Markup:
 
 def against(outcome: Outcome, said: Comparison) -> Markup | None:
     """One variant's verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
-    if outcome.name == said.reference.name:
+    if said.word(outcome) == "reference":
         return Markup("The reference.") if said.verdicts else None
+    leader = said.references[outcome.name]
     if outcome.name in said.refused:
-        return join("Not compared with ", name(said.reference.name), f": {said.refused[outcome.name]}.")
+        return join("Not compared with ", name(leader.name), f": {said.refused[outcome.name]}.")
     found = said.verdicts.get(outcome.name)
     if found is None:
         return None
-    metric, reference = _metric(outcome), name(said.reference.name)
+    metric, reference = _metric(outcome), name(leader.name)
     opening = {
         "better": join(tag("b", "Better"), " than ", reference),
         "worse": join(tag("b", "Worse"), " than ", reference),
@@ -146,7 +155,7 @@ def _alone(outcome: Outcome, said: Comparison) -> str:
     seeds = said.alone[outcome.name]
     if not seeds:
         return ""
-    diverged = {lane.get("seed") for side in (outcome, said.reference) for lane in side.lost()}
+    diverged = {lane.get("seed") for side in (outcome, said.references[outcome.name]) for lane in side.lost()}
     listed = ", ".join(f"{seed} (diverged)" if seed in diverged else str(seed) for seed in seeds)
     return f" Left out, for want of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
 

@@ -32,7 +32,7 @@ def verdicts(
     pairs: Mapping[str, tuple[BySeed, BySeed]],
     margin: float | None,
     level: float = 0.95,
-    higher: bool = True,
+    higher: bool | Mapping[str, bool] = True,
     tried: Mapping[str, tuple[int, int]] | None = None,
 ) -> dict[str, Verdict]:
     """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
@@ -50,7 +50,7 @@ def verdicts(
     `p` and `p_same` of each verdict are so adjusted: a claim is made where they are at most 1 − level. `low` and
     `high` are at 1 − (1 − level)/k, and hold together (Bonferroni); a claim that m < k allowed may therefore be surer
     than its interval. One variant alone is judged as by `compare`. `tried` gives `compare`'s, by name, where a
-    learning rate was chosen.
+    learning rate was chosen; `higher` is `compare`'s, for all or by name.
 
     Raises ValueError as `compare` does, naming the variant.
     Shaffer 1986, J. Am. Stat. Assoc. 81:826, procedure S2.
@@ -65,7 +65,8 @@ def verdicts(
     cases, chosen = {}, tried or {}
     for name, (a, b) in pairs.items():
         try:
-            cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), higher)
+            up = higher if isinstance(higher, bool) else higher[name]
+            cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up)
         except ValueError as refusal:
             raise ValueError(f"{name}: {refusal}") from refusal
     adjusted = _adjusted([p_values(case, margin) for case in cases.values()])
