@@ -1,6 +1,7 @@
 """The sentences against numbers worked out by hand, and what is never claimed."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -109,3 +110,21 @@ def test_nothing_to_compare_is_said():
 )
 def test_readings(one, words):
     assert text(reading(one)) == words
+
+
+def test_variants_that_were_asked_different_things_have_references_of_their_own():
+    made = [
+        outcome("lists-a", BASE),
+        outcome("lists-b", [0.95, 0.96, 0.95], order=1),
+        outcome("paths-a", BASE, order=2),
+        outcome("paths-b", [0.85, 0.84, 0.85], order=3),
+    ]
+    found = [replace(one, result={**(one.result or {}), "fingerprint": one.name[:5]}) for one in made]
+    sentences, each = said(*found)
+    assert sentences == ["lists-b is better than lists-a.", "paths-b is worse than paths-a."]
+    assert [one.split(":")[0] for one in each] == [
+        "The reference.", "Better than lists-a", "The reference.", "Worse than paths-a",
+    ]  # fmt: skip
+    told = text(basis(comparison(found)))
+    assert told.startswith("Each variant is compared with the first of those that were asked the same, over the same")
+    assert "The 2 verdicts are corrected for each other" in told
