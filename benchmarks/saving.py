@@ -2,14 +2,16 @@
 
 Claim: saving takes at most 3% of the training time of experiments/dates.py; verification at most 1 s for 500 MB.
 
-Command: python benchmarks/saving.py [--lengths STEPS] [--repeat 3] [--save]     (not yet measured)
+Command: python benchmarks/saving.py [--lengths STEPS] [--repeat 3] [--save]     (3.5 minutes on two cores)
 
 The softmax variant of dates as it stands, for some steps (500: as many as lie between two of its checkpoints, so that
 the share is that of the whole run), with its checkpoint at the end: the seconds of that save (orbax, a sha256 of every
 file, everything forced to the disk) against those of the steps, compilation apart. Then a checkpoint of 500 MB in eight
 leaves is saved, and verified as a resume does it before anything is read.
 
-Expected: the last lines say which part of the claim this machine keeps.
+Expected: the last lines say which part of the claim this machine keeps. Measured on two cores of an x86-64 cloud machine
+with nothing beside it: saving 0.35% of the training time (0.18 s to 53 s of steps, the largest of 3 shares), 500 MB
+verified in 0.31 s.
 """
 
 import time
