@@ -9,9 +9,9 @@ the share is that of the whole run), with its checkpoint at the end: the seconds
 file, everything forced to the disk) against those of the steps, compilation apart. Then a checkpoint of 500 MB in eight
 leaves is saved, and verified as a resume does it before anything is read.
 
-Expected: the last lines say which part of the claim this machine keeps. Measured on two cores of an x86-64 cloud machine
-with nothing beside it: saving 0.35% of the training time (0.18 s to 53 s of steps, the largest of 3 shares), 500 MB
-verified in 0.31 s.
+Expected: the last lines say which part of the claim this machine keeps. Measured on two cores of an x86-64 cloud
+machine with nothing beside it: saving 0.35% of the training time (0.18 s to 53 s of steps, the largest of 3 shares),
+500 MB verified in 0.31 s.
 """
 
 import time

@@ -1,8 +1,8 @@
 """What a checkpoint's folder holds, written down beside it and verified before anything of it is used.
 
-orbax 0.12.8 by itself restores another dtype, and a file of arrays with a bit flipped, without a word (of 100 flips tried
-99 gave other numbers and none an error); the manifest has the sha256 and the size of every file, and the shape and dtype
-of every leaf.
+orbax 0.12.8 by itself restores another dtype, and a file of arrays with a bit flipped, without a word (of 100 flips
+tried 99 gave other numbers and none an error); the manifest has the sha256 and the size of every file, and the shape
+and dtype of every leaf.
 """
 
 from __future__ import annotations
