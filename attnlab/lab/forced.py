@@ -35,7 +35,7 @@ def check(run: str | Path, found: Trained) -> None:
     config, shape = found.experiment.model, found.problem.shape
     if not (isinstance(shape, Pairs | Tokens) or hasattr(shape, "source")):
         raise ValueError(f"{run}: a {type(config).__name__} shows no maps: models that read or write sequences do")
-    if not config.attentions:
+    if not getattr(config, "attentions", None):
         raise ValueError(f"{run}: its model has no attention: there is no map to look at")
 
 

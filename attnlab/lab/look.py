@@ -96,10 +96,12 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     reads and does not write, the encoder's, on the first three. None where the model has no such attention, or its maps
     are too large.
     """
+    if not getattr(config, "attentions", None):
+        # A model of one's own need not know of any.
+        return None
     if hasattr(problem.shape, "source"):
         rows = range(min(3, len(problem.examination("test", FIRST)[0]["source"])))
-        found = [_within(config, model, problem, row) for row in rows] if config.attentions else []
-        examples = [one for one in found if one is not None]
+        examples = [one for row in rows if (one := _within(config, model, problem, row)) is not None]
         return {"kind": "encoder", "examples": examples} if examples else None
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
 
@@ -140,6 +142,8 @@ def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch)
 
     None where the model has none.
     """
+    if not getattr(config, "attentions", None):
+        return None
     source, target = np.asarray(batch["source"])[0], np.asarray(answer["tokens"])[0]
     given = np.concatenate([[BEGIN], target[:-1]]).astype(np.int32)
     seen = maps(config, model, problem.shape, *map(jnp.asarray, (source, given, source != PAD, target != PAD)))["cross"]

@@ -1,5 +1,8 @@
 """One input through a model, its weights as they were drawn: the answers, the map, and how both are shown."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ from attnlab.data.files import DataError
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.answering import Answer, Asked, DivergedError
 from attnlab.lab.loading import Trained
-from attnlab.lab.look import lines, sample, scored
+from attnlab.lab.look import lines, looks, sample, scored
 from attnlab.lab.study import change
 from attnlab.lab.translate import translate
 from attnlab.models.seq2seq import Seq2Seq
@@ -75,6 +78,13 @@ def test_a_model_without_attention_has_no_map(trained):
     found = sample("run", "1 2 3")
     assert (found["map"], found["layers"], found["source"]) == (None, None, ["1", "2", "3"])
     assert lines(found) == [found["answer"]]
+
+
+def test_a_model_of_ones_own_need_not_know_of_attention(trained):
+    own = replace(run(), experiment=replace(EXPERIMENT, model=SimpleNamespace()))
+    trained(own)
+    assert sample("run", "1 2 3")["map"] is None
+    assert looks(own.experiment.model, own.model, PROBLEM) is None
 
 
 def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
