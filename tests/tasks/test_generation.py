@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.files import DataError
-from attnlab.lab.shown import PNG
+from attnlab.lab.pictures import PNG
 from attnlab.tasks.base import Image
 from attnlab.tasks.generation import Generated, Generation
 from attnlab.tasks.images import Figures
