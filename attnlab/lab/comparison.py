@@ -50,17 +50,17 @@ class Comparison:
 def comparison(found: Sequence[Outcome]) -> Comparison:
     """Every finished variant against its reference, by the headline metric, corrected for all (Holm, Shaffer's form).
 
-    Only what was asked the same is compared: variants whose data have the same fingerprint. Seeds are paired; those
-    that one side alone has are left out, and named. One that is not finite takes its variant out as a whole.
+    Only what was asked the same is compared: variants of one task. Seeds are paired; those that one side alone has are
+    left out, and named. One that is not finite takes its variant out as a whole.
     """
     ordered = sorted(found, key=lambda outcome: outcome.order)
     first = ordered[0]
     margin = number(first.experiment.get("margin")) or 0.0
     margin = margin if margin > 0 else None
     leaders: dict[str, Outcome] = {}
-    # What does not tell its data is taken to be of the first.
-    data = lambda outcome: _fingerprint(outcome) or _fingerprint(first)
-    references = {outcome.name: leaders.setdefault(data(outcome), outcome) for outcome in ordered}
+    # What does not tell its task is taken to be of the first.
+    task = lambda outcome: _task(outcome) or _task(first)
+    references = {outcome.name: leaders.setdefault(task(outcome), outcome) for outcome in ordered}
     bare = Comparison(references, is_planned(first), margin, {}, {}, {})
     silent = {
         leader.name: _silent(leader, [outcome for outcome in found if outcome.name in bare.members(leader)])
@@ -86,8 +86,11 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     return replace(bare, verdicts=said, refused=refused, alone=alone)
 
 
-def _fingerprint(outcome: Outcome) -> str:
-    return str((outcome.result or {}).get("fingerprint") or outcome.experiment.get("fingerprint") or "")
+def _task(outcome: Outcome) -> str:
+    """The name of its task. Not its data: variants may differ in what is trained on, or in what is told of the test."""
+    experiment = outcome.experiment.get("experiment")
+    task = experiment.get("task") if isinstance(experiment, dict) else None
+    return str(task.get("name", "")) if isinstance(task, dict) else ""
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:

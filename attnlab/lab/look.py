@@ -100,15 +100,15 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         # A model of one's own need not know of any.
         return None
     if hasattr(problem.shape, "source"):
-        rows = range(min(3, len(problem.examination("test", FIRST)[0]["source"])))
-        examples = [one for row in rows if (one := _within(config, model, problem, row)) is not None]
+        batch = problem.examination("test", FIRST)[0]
+        rows = range(min(3, len(batch["source"])))
+        examples = [one for row in rows if (one := _within(config, model, problem, batch, row)) is not None]
         return {"kind": "encoder", "examples": examples} if examples else None
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
 
 
-def _within(config: Any, model: Any, problem: Problem, row: int) -> dict[str, Any] | None:
-    """The encoder's maps on a test example, as far as it goes; None where they are too large to be drawn."""
-    batch = problem.examination("test", FIRST)[0]
+def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -> dict[str, Any] | None:
+    """The encoder's maps on an example of a batch, as far as it goes; None where they are too large to be drawn."""
     one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
     keep = one.get("keep")
     source = jnp.asarray(one["source"])[0], None if keep is None else jnp.asarray(keep)[0]

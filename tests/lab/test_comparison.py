@@ -99,10 +99,11 @@ def test_a_margin_that_is_none_is_not_taken():
         assert comparison([outcome("a", BASE, margin=margin), outcome("b", BASE, order=1)]).margin is None
 
 
-def asked(data, *given, **fields):
-    """An outcome on data of its own."""
+def asked(task, *given, **fields):
+    """An outcome of a task, on data of its own."""
     made = outcome(*given, **fields)
-    return replace(made, result={**(made.result or {}), "fingerprint": data})
+    told = {**made.experiment, "experiment": {"task": {"name": task}}}
+    return replace(made, experiment=told, result={**(made.result or {}), "fingerprint": made.name})
 
 
 def test_only_what_was_asked_the_same_is_compared():
@@ -121,7 +122,7 @@ def test_only_what_was_asked_the_same_is_compared():
     flipped = {"lists-linear": (better, BASE), "paths-linear": (BASE, better)}
     assert said.verdicts == verdicts(flipped, 0.01, higher={"lists-linear": True, "paths-linear": False})
     # What has nothing to be compared with keeps its own group silent, and no other.
-    found[2] = replace(found[2], result=None, experiment={"fingerprint": "paths"})
+    found[2] = replace(found[2], result=None, experiment={"experiment": {"task": {"name": "paths"}}})
     said = comparison(found)
     assert said.silent == ""
     assert said.refused == {"paths-linear": "it has not finished"}

@@ -119,7 +119,8 @@ def test_variants_that_were_asked_different_things_have_references_of_their_own(
         outcome("paths-a", BASE, order=2),
         outcome("paths-b", [0.85, 0.84, 0.85], order=3),
     ]
-    found = [replace(one, result={**(one.result or {}), "fingerprint": one.name[:5]}) for one in made]
+    task = lambda one: {**one.experiment, "experiment": {"task": {"name": one.name[:5]}}}
+    found = [replace(one, experiment=task(one)) for one in made]
     sentences, each = said(*found)
     assert sentences == ["lists-b is better than lists-a.", "paths-b is worse than paths-a."]
     assert [one.split(":")[0] for one in each] == [
