@@ -4,10 +4,12 @@ Claim: one layer of self-attention whose heads can look a learned way off does w
 with a head for each of its nine pixels; with four heads it cannot, and without positions it sees a set of pixels.
 Command: attnlab run experiments/convolution.py
          python experiments/convolution.py runs/convolution
-Minutes on two cores: not yet measured. The second command draws runs/convolution/centres.png: where the heads look.
-Expected: the mean square error over the variance; not yet measured.
+Minutes on two cores: 3, on one of them. The second command draws runs/convolution/centres.png: what each head weighs.
+Expected: the mean square error over the variance, 3 seeds: nine heads .0016 (.0004 to .0034), four .295 (.275-.314),
+without positions .930 (.929-.930).
 
-Cordonnier, Loukas and Jaggi 2020, theorem 1: K² heads with relative positions express any convolution of K × K.
+Cordonnier, Loukas and Jaggi 2020, theorem 1: K² heads with relative positions express any convolution of K × K. What is
+found is not their construction, a head for each pixel, but nine blends of neighbours that together tell all apart.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
@@ -37,25 +39,31 @@ study = Study(
 
 
 def figure(folder: str) -> str:
-    """Draw where the heads of `nine-heads` look, beside the pixels of the convolution; answer where."""
+    """Draw what each head of `nine-heads` weighs of what lies around a pixel; answer where."""
     from pathlib import Path
 
+    import numpy as np
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
 
     from attnlab.lab.loading import load
 
     model, _ = load(Path(folder) / "nine-heads")
-    centres, reach = model.position.centres[...], (SIZE - 1) / 2
-    whole = Figure(figsize=(4.5, 4.5), layout="constrained")
-    axes = whole.subplots()
-    pixels = [n - reach for n in range(SIZE)]
-    axes.plot(*zip(*[(a, b) for a in pixels for b in pixels], strict=True), "s", color="lightgrey", markersize=34)
-    axes.plot(centres[:, 1], centres[:, 0], "o", color="C0")
-    for n, (row, column) in enumerate(centres, start=1):
-        axes.annotate(str(n), (column, row), xytext=(5, 5), textcoords="offset points")
-    axes.set(xlabel="columns to the right", ylabel="rows below", aspect="equal")
-    axes.invert_yaxis()
-    axes.set_title("Grey: pixels of the convolution. Blue: where each head looks.", fontsize=10)
+    bowls = model.position.bias(SIZE**2)
+    around = np.arange(-3, 4)
+    rows, columns = np.meshgrid(around, around, indexing="ij")
+    whole = Figure(figsize=(6, 6.4), layout="constrained")
+    for n, (axes, centre, alpha) in enumerate(
+        zip(whole.subplots(SIZE, SIZE).flat, np.asarray(bowls.centre), np.asarray(bowls.alpha), strict=True), start=1
+    ):
+        weights = np.exp(-alpha * ((rows - centre[0]) ** 2 + (columns - centre[1]) ** 2))
+        axes.imshow(weights / weights.sum(), cmap="Blues", vmin=0, vmax=1, extent=(-3.5, 3.5, 3.5, -3.5))
+        axes.add_patch(Rectangle((-SIZE / 2, -SIZE / 2), SIZE, SIZE, fill=False, color="C1", linewidth=1.5))
+        axes.set(xticks=(-3, 0, 3), yticks=(-3, 0, 3))
+        axes.set_title(f"head {n}", fontsize=9)
+    whole.supxlabel("columns to the right", fontsize=9)
+    whole.supylabel("rows below", fontsize=9)
+    whole.suptitle("What each head weighs of what lies around a pixel.\nThe frame is the convolution.", fontsize=10)
     path = Path(folder) / "centres.png"
     whole.savefig(path, dpi=150)
     return str(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -41,7 +42,7 @@ class Comparison:
 
     def word(self, outcome: Outcome) -> str:
         """better, worse, same, unclear or reference; empty where nothing is said."""
-        if any(outcome.name == one.name for one in self.leaders):
+        if self.verdicts and any(outcome.name == one.name for one in self.leaders):
             return "reference"
         found = self.verdicts.get(outcome.name)
         return found.verdict if found else ""
@@ -50,8 +51,9 @@ class Comparison:
 def comparison(found: Sequence[Outcome]) -> Comparison:
     """Every finished variant against its reference, by the headline metric, corrected for all (Holm, Shaffer's form).
 
-    Only what was asked the same is compared: variants of one task. Seeds are paired; those that one side alone has are
-    left out, and named. One that is not finite takes its variant out as a whole.
+    Only what was asked the same is compared: variants of one task, which may differ in what the task calls teaching.
+    Seeds are paired; those that one side alone has are left out, and named. One that is not finite takes its variant
+    out as a whole.
     """
     ordered = sorted(found, key=lambda outcome: outcome.order)
     first = ordered[0]
@@ -59,8 +61,8 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     margin = margin if margin > 0 else None
     leaders: dict[str, Outcome] = {}
     # What does not tell its task is taken to be of the first.
-    task = lambda outcome: _task(outcome) or _task(first)
-    references = {outcome.name: leaders.setdefault(task(outcome), outcome) for outcome in ordered}
+    asked = lambda outcome: _asked(outcome) or _asked(first)
+    references = {outcome.name: leaders.setdefault(asked(outcome), outcome) for outcome in ordered}
     bare = Comparison(references, is_planned(first), margin, {}, {}, {})
     silent = {
         leader.name: _silent(leader, [outcome for outcome in found if outcome.name in bare.members(leader)])
@@ -86,11 +88,12 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     return replace(bare, verdicts=said, refused=refused, alone=alone)
 
 
-def _task(outcome: Outcome) -> str:
-    """The name of its task. Not its data: variants may differ in what is trained on, or in what is told of the test."""
+def _asked(outcome: Outcome) -> str:
+    """What it was asked, to be compared with others; of older folders the name of the task."""
     experiment = outcome.experiment.get("experiment")
     task = experiment.get("task") if isinstance(experiment, dict) else None
-    return str(task.get("name", "")) if isinstance(task, dict) else ""
+    asked = outcome.experiment.get("asked") or (task.get("name") if isinstance(task, dict) else None)
+    return json.dumps(asked, sort_keys=True) if asked else ""
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:

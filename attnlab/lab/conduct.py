@@ -19,6 +19,7 @@ from attnlab.lab.look import looks
 from attnlab.lab.plan import Plan
 from attnlab.lab.result import result
 from attnlab.lab.shown import shown
+from attnlab.tasks.base import Task
 from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
@@ -83,11 +84,17 @@ def describe(plan: Plan, command: str) -> None:
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
             "match": plan.study.match, "budget": plan.study.budget, "margin": plan.study.margin,
             "published": None if plan.quick else plan.study.published.get(plan.variant),
-            "experiment": configuration.write(plan.experiment),
+            "asked": _asked(plan.experiment.task), "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
     # Sealed as that run's.
     if plan.folder.read("environment") is None:
         plan.folder.write("environment", environment())
+
+
+def _asked(task: Task) -> dict[str, Any]:
+    """What a task asks: itself, without how it is taught."""
+    written = configuration.write(task)
+    return written | {"fields": {name: value for name, value in written["fields"].items() if name not in task.teaching}}
 
 
 def _chosen(plan: Plan, fitted: Fitted, found: dict) -> Any:

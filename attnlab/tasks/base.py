@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 Batch = dict[str, Any]  # arrays by name: numpy's on the host, jax's where it is traced
 
@@ -63,7 +63,13 @@ class Classes:
 
 
 class Task(ABC):
-    """A frozen dataclass that says which data, and how much of it. Plain configuration."""
+    """A frozen dataclass that says which data, and how much of it. Plain configuration.
+
+    `teaching` names those of its fields that leave the examination as it is: variants of a study that differ in others
+    are asked different things, and are not compared.
+    """
+
+    teaching: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def load(self) -> Problem:

@@ -20,6 +20,8 @@ class Dates(Task):
     function of `seed`. `buckets`: into how many lengths batches are sorted.
     """
 
+    teaching = ("buckets",)
+
     languages: tuple[str, ...] = LANGUAGES
     train_examples: int = 24_000
     valid_examples: int = 1_000

@@ -22,6 +22,8 @@ class Cells(Task):
     without area are dropped, and counted.
     """
 
+    teaching = ("flip",)
+
     rows: int = 96
     columns: int = 128
     flip: bool = True
@@ -37,6 +39,8 @@ class Cells(Task):
 @dataclass(frozen=True)
 class Discs(Task):
     """Drawn discs, squares and triangles, up to `most` in a noisy image of rows × columns; the rest as in `cells`."""
+
+    teaching = ("flip",)
 
     train_examples: int = 1_000
     valid_examples: int = 100
@@ -71,6 +75,8 @@ class Boxes(Task):
     a file named as .tsv with tabs between its columns image, label, xmin, ymin, xmax and ymax, in pixels, a box a line.
     The classes are the labels of the training part.
     """
+
+    teaching = ("flip",)
 
     train: str = ""
     valid: str = ""

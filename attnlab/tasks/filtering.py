@@ -122,6 +122,7 @@ class Filtering(Problem):
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """The first channel of four images: read, as the filter makes it, as the model does."""
         wanted, said = np.asarray(batch["answers"])[:4, ..., 0], np.asarray(answer["image"])[:4, ..., 0]
+        said = np.where(np.isnan(wanted), np.nan, said)
         rows = {"read": np.asarray(batch["source"])[:4, ..., 0], "convolved": wanted, "attention": said}
         tiles = [np.clip(0.5 + np.nan_to_num(image) / 6, 0, 1) for images in rows.values() for image in images]
         titles = [title for title, images in rows.items() for _ in images]

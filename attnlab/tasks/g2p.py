@@ -22,6 +22,8 @@ class CMUdict(Task):
     cmusphinx/g2p-seq2seq, by the word's index). `smoothing` is the share of a target that all symbols have alike.
     """
 
+    teaching = ("buckets", "smoothing")
+
     train: str = ""
     valid: str = ""
     test: str = ""
@@ -45,6 +47,8 @@ class Sigmorphon(Task):
     `language` is one of ady arm bul dut geo gre hin hun jpn lit. `train`, `valid` and `test` name files of
     one's own, each row a word, a tab and phones, to stand for the parts of SIGMORPHON 2020, task 1.
     """
+
+    teaching = ("buckets", "smoothing")
 
     language: str = "hun"
     train: str = ""

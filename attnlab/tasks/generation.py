@@ -37,6 +37,8 @@ class Generation(Task):
     "evenness" says how evenly the classifier finds the images spread over its classes.
     """
 
+    teaching = ("latent",)
+
     images: Task = FashionMNIST()
     latent: int = 64
     samples: int = 5_000

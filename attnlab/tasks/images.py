@@ -23,6 +23,8 @@ class FashionMNIST(Task):
     each way, and where `flip` half of them are turned left to right.
     """
 
+    teaching = ("shift", "flip")
+
     share: float = 1.0
     held: float = 0.05
     shift: int = 0
@@ -47,6 +49,8 @@ class Images(Task):
     A folder as `train` serves the test too where `test` names nothing. Where `valid` names nothing, `held` of the
     training images are validated with. The rest as in `fashion-mnist`.
     """
+
+    teaching = ("shift", "flip")
 
     train: str = ""
     valid: str = ""
@@ -81,6 +85,8 @@ class Figures(Task):
 
     `noise` is its standard deviation, of brightness in 0 … 1. The rest as in `fashion-mnist`.
     """
+
+    teaching = ("shift", "flip")
 
     train_examples: int = 2_000
     valid_examples: int = 500

@@ -28,6 +28,8 @@ class ListOps(Task):
     Training never repeats; expressions of a few words occur in every part.
     """
 
+    teaching = ("honoured",)
+
     shortest: int = 16
     longest: int = 128
     depth: int = 10

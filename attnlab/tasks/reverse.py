@@ -21,6 +21,8 @@ class Reverse(Task):
     tutorial (Kreutzer et al. 2019). Independent draws: the shortest sequences occur in every part.
     """
 
+    teaching = ("buckets",)
+
     train_examples: int = 40_000
     valid_examples: int = 1_000
     test_examples: int = 1_000

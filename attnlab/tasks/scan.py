@@ -19,6 +19,8 @@ class Scan(Task):
     is kept to validate with. `buckets`: into how many lengths batches are sorted.
     """
 
+    teaching = ("buckets",)
+
     split: str = "simple"
     buckets: int = 4
 

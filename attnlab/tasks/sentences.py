@@ -20,6 +20,8 @@ PUBLISHED: dict[str, Callable[[], Parts]] = {"trec": sentences.trec, "sst2": sen
 class Sorting(Task):
     """What tasks of sentences and classes have in common; `Trec` says what the fields mean."""
 
+    teaching = ("masked", "share", "unlabelled", "units", "least", "buckets")
+
     masked: int = 0
     share: float = 0.15
     unlabelled: str = ""

@@ -25,6 +25,8 @@ class Spoken(Task):
     lengths.
     """
 
+    teaching = ("speed", "shift", "noise", "bands", "buckets")
+
     digits: int = 1
     speaker: str = ""
     gap: float = 0.0
@@ -54,6 +56,8 @@ class Sounds(Task):
     by (yes/anna.wav); one in the folder itself of the class before the first underscore of its name (yes_anna.wav).
     What has another rate is resampled to `rate`. The rest as in `spoken`.
     """
+
+    teaching = ("speed", "shift", "noise", "bands", "buckets")
 
     train: str = ""
     valid: str = ""
@@ -87,6 +91,8 @@ class Tones(Task):
 
     Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `spoken`.
     """
+
+    teaching = ("speed", "shift", "noise", "bands", "buckets")
 
     digits: int = 1
     train_examples: int = 500

@@ -21,6 +21,8 @@ class Shakespeare(Task):
     which published numbers call validation.
     """
 
+    teaching = ("units",)
+
     units: Units = Characters()
     length: int = 64
     longest: int = 0
@@ -40,6 +42,8 @@ class Text(Task):
     `train`, `valid` and `test` name a file each, UTF-8, gzipped where its name ends in .gz. The rest as in
     `shakespeare`.
     """
+
+    teaching = ("units",)
 
     train: str = ""
     valid: str = ""

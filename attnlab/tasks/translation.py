@@ -27,6 +27,8 @@ class Multi30k(Task):
     target that all symbols have alike. `buckets`: into how many lengths batches are sorted.
     """
 
+    teaching = ("units", "joint", "smoothing", "buckets")
+
     source: str = "de"
     target: str = "en"
     tokenised: bool = True
@@ -61,6 +63,8 @@ class Parallel(Task):
     chrf, word_edit_rate or exact_match. Pairs with a side of more than `longest` characters (0: none is too long)
     are refused, cut or left out, as `longer` says: refuse, truncate or skip. The rest as in `multi30k`.
     """
+
+    teaching = ("units", "joint", "smoothing", "buckets")
 
     train: str = ""
     valid: str = ""

@@ -127,3 +127,19 @@ def test_only_what_was_asked_the_same_is_compared():
     assert said.silent == ""
     assert said.refused == {"paths-linear": "it has not finished"}
     assert said.word(found[1]) == "better"
+
+
+def test_variants_that_differ_in_what_is_examined_are_not_compared_though_their_task_is_one():
+    found = [
+        replace(made, experiment={**made.experiment, "asked": {"name": "pairs", "fields": {"language": language}}})
+        for made, language in (
+            (outcome("hun", BASE), "hun"),
+            (outcome("jpn", [x + 0.02 for x in BASE], order=1), "jpn"),
+            (outcome("hun-wide", [x + 0.02 for x in BASE], order=2), "hun"),
+        )
+    ]
+    said = comparison(found)
+    assert [said.word(one) for one in found] == ["reference", "", "better"]
+    alone = comparison(found[:2])
+    assert (alone.verdicts, alone.refused, alone.silent) == ({}, {}, "")
+    assert [alone.word(one) for one in found[:2]] == ["", ""]

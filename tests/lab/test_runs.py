@@ -54,7 +54,11 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
         assert 0 <= metric["mean"] <= 1
         # Both moments, the parameters and their gradients, in four bytes each.
         assert result["memory_bytes"] > 4 * 4 * 2 * result["parameters"]
-        assert RunFolder(out / "small" / variant).read("experiment")["order"] == order
+        told = RunFolder(out / "small" / variant).read("experiment")
+        assert told["order"] == order
+        # How dates are bucketed changes nothing that is asked.
+        written = told["experiment"]["task"]["fields"]
+        assert told["asked"]["fields"] == {name: value for name, value in written.items() if name != "buckets"}
         examples = RunFolder(out / "small" / variant).read("maps")["examples"]
         lengths = [len(one["source"]) for one in examples]
         assert 2 <= len(examples) <= 3

@@ -25,3 +25,4 @@ def test_a_task_is_a_frozen_dataclass_of_plain_values(name):
     assert type(task).__doc__
     for field in fields(task):
         assert isinstance(getattr(task, field.name), int | float | str | tuple | Units | Task)
+    assert set(task.teaching) <= {field.name for field in fields(task)}

@@ -28,6 +28,8 @@ def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
     if said.silent:
         reference = name(said.leaders[0].name)
         return [join("Nothing is compared with ", reference, f", the reference: {said.silent}.")]
+    if len(said.members(said.leaders[0])) == 1:
+        return [Markup("Each variant is asked something of its own; none is compared with another.")]
     return [sentence for leader in said.leaders for sentence in _of(leader, found, said)]
 
 

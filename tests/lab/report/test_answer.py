@@ -129,3 +129,11 @@ def test_variants_that_were_asked_different_things_have_references_of_their_own(
     told = text(basis(comparison(found)))
     assert told.startswith("Each variant is compared with the first of those that were asked the same, over the same")
     assert "The 2 verdicts are corrected for each other" in told
+
+
+def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
+    made = [outcome("hun", BASE), outcome("jpn", [0.95, 0.96, 0.95], order=1)]
+    found = [replace(one, experiment={**one.experiment, "asked": {"language": one.name}}) for one in made]
+    sentences, each = said(*found)
+    assert sentences == ["Each variant is asked something of its own; none is compared with another."]
+    assert each == ["", ""]
