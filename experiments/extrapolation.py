@@ -21,15 +21,15 @@ study = Study(
         task=Shakespeare(length=64, longest=256),
         model=Language(width=128, heads=4, layers=4, feedforward=512, activation="gelu", tied=True, biases=False),
         train=Train(
-            steps=2000,
+            steps=1000,
             batch_size=12,
             learning_rate=1e-3,
             warmup=100,
             weight_decay=0.1,
             beta2=0.99,
             seeds=3,
-            evaluate_every=1000,
-            save_every=1000,
+            evaluate_every=500,
+            save_every=500,
         ),
     ),
     over(

@@ -25,7 +25,7 @@ study = Study(
     Experiment(
         task=ListOps(),
         model=Classifier(width=64, heads=4, layers=2, feedforward=128, pool="token"),
-        train=Train(steps=3000, batch_size=32, learning_rate=1e-3, warmup=200, seeds=3, save_every=1000),
+        train=Train(steps=2000, batch_size=32, learning_rate=1e-3, warmup=200, seeds=3, save_every=1000),
     ),
     product(
         over("model.mechanism", softmax=Softmax(), linear=Linear()),

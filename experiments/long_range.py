@@ -74,7 +74,7 @@ study = Study(
     Experiment(
         task=SORTING["lists"][0],
         model=SORTING["lists"][1],
-        train=Train(steps=2000, batch_size=16, learning_rate=1e-3, warmup=200, seeds=3, save_every=1000),
+        train=Train(steps=1000, batch_size=16, learning_rate=1e-3, warmup=200, seeds=3, save_every=250),
     ),
     Variation(asked(SORTING, BOTH) | asked(TELLING, BOTH | PAST)),
     question="Which mechanism holds on to what stands far away?",

@@ -22,7 +22,7 @@ study = Study(
         task=Generation(),
         model=SAGAN(width=16),
         train=Train(
-            steps=3000,
+            steps=2000,
             batch_size=64,
             learning_rate=1e-3,
             schedule="constant",

@@ -46,7 +46,7 @@ study = Study(
             mechanism=Softmax(),
         ),
         train=Train(
-            steps=1000,
+            steps=600,
             batch_size=16,
             learning_rate=2e-3,
             warmup=100,

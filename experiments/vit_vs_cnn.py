@@ -26,9 +26,9 @@ from attnlab.training.config import Train
 # Fewer images are seen oftener, but not as long.
 AMOUNTS = Variation(
     {
-        "all": {"task.share": 1.0, "train.steps": 5000},
-        "tenth": {"task.share": 0.1, "train.steps": 1500},
-        "hundredth": {"task.share": 0.01, "train.steps": 750},
+        "all": {"task.share": 1.0, "train.steps": 3500},
+        "tenth": {"task.share": 0.1, "train.steps": 1000},
+        "hundredth": {"task.share": 0.01, "train.steps": 500},
     }
 )
 
@@ -37,9 +37,9 @@ study = Study(
         task=FashionMNIST(flip=True),
         model=ViT(),
         train=Train(
-            steps=5000,
+            steps=3500,
             batch_size=128,
-            learning_rate=(1e-3, 3e-3),
+            learning_rate=2e-3,
             warmup=200,
             weight_decay=0.05,
             seeds=3,
@@ -57,6 +57,5 @@ study = Study(
         "train.warmup": 4,
         "train.seeds": 1,
         "train.batch_size": 16,
-        "train.learning_rate": 3e-3,
     },
 )
