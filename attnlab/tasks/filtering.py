@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Image, Problem, Task
 from attnlab.tasks.drawing import grid
 from attnlab.tasks.drawn import fingerprint
+from attnlab.tasks.numbered import numbered
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 64  # images of an examination
@@ -102,12 +102,12 @@ class Filtering(Problem):
         return {"error": float((away**2).mean() / wanted[asked].var())}
 
     def ask(self, text: str) -> Batch:
-        """One test image by its number: "test:3". Raises DataError for what is none."""
-        found = re.fullmatch(r"test:(\d+)", text.strip())
-        if found is None or int(found[1]) >= EXAMINED:
-            raise DataError(f"the input {text!r} must name a test image, test:0 … test:{EXAMINED - 1}")
-        n = int(found[1])
-        return {name: x[n : n + 1] for name, x in self.examination("test")[0].items()}
+        """One image by its number: "test:3", the third of the test. Raises DataError for what is none."""
+        found = numbered(text, dict.fromkeys(PARTS[1:], EXAMINED))
+        if found is None:
+            raise DataError(f"the input {text!r} must name a test image, test:1 … test:{EXAMINED}")
+        part, n = found
+        return {name: x[n : n + 1] for name, x in self.examination(part)[0].items()}
 
     def tell(self, answer: Batch) -> str:
         """How large what it answers is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from attnlab.tasks.average_precision import Marks, average_precision
 from attnlab.tasks.base import Batch, Image, Problem
 from attnlab.tasks.boxes import centred, corners
 from attnlab.tasks.matching import Costs, costs
+from attnlab.tasks.numbered import numbered
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 16  # images of an examination's batch
@@ -129,15 +129,11 @@ class Objects(Problem):
 
         Raises DataError for a number beyond the part, and for a file that is no picture.
         """
-        found = re.fullmatch(rf"({'|'.join(PARTS)}):([0-9]+)", text.strip())
-        if not found:
-            size = self.shape.image.height, self.shape.image.width
-            return {"image": scenes.picture(own(text.strip()), text.strip(), size)[0][None]}
-        part, number = found[1], int(found[2])
-        held = self._arrays[part]["image"]
-        if not 1 <= number <= len(held):
-            raise DataError(f"{text.strip()}: the {part} part has the images 1 … {len(held)}")
-        return {"image": held[number - 1 : number]}
+        if found := numbered(text, {part: len(arrays["image"]) for part, arrays in self._arrays.items()}):
+            part, n = found
+            return {"image": self._arrays[part]["image"][n : n + 1]}
+        size = self.shape.image.height, self.shape.image.width
+        return {"image": scenes.picture(own(text.strip()), text.strip(), size)[0][None]}
 
     def tell(self, answer: Batch) -> str:
         """What was found, the surest first: the class, its score, and where it is, in hundredths of the sides."""

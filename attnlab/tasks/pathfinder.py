@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from attnlab.data import images, pathfinder
-from attnlab.data.files import DataError
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Classes, Image, Task
+from attnlab.tasks.numbered import numbered
 from attnlab.tasks.stream import PARTS, Stream
 
 CLASSES = ("apart", "joined")
@@ -69,13 +68,11 @@ class Paths(Stream):
 
         Raises DataError for a number beyond the part, and for a file that is no picture of the size.
         """
-        if not (found := re.fullmatch(r"(valid|test):([0-9]+)", text.strip())):
-            source = _given(images.read(text.strip(), (self.task.size, self.task.size, 1))[None])
+        if found := numbered(text, {part: len(self._parts[part]["source"]) for part in PARTS[1:]}):
+            part, n = found
+            source = self._parts[part]["source"][n : n + 1]
         else:
-            held, number = self._parts[found[1]]["source"], int(found[2])
-            if not 1 <= number <= len(held):
-                raise DataError(f"{text.strip()}: the {found[1]} part has the images 1 … {len(held)}")
-            source = held[number - 1 : number]
+            source = _given(images.read(text.strip(), (self.task.size, self.task.size, 1))[None])
         return {"source": source, "label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:

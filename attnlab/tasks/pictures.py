@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,10 +11,10 @@ import numpy as np
 
 from attnlab.data import images
 from attnlab.data.batches import Buckets
-from attnlab.data.files import DataError
 from attnlab.data.images import PARTS, Labelled
 from attnlab.tasks.base import Batch, Classes, Image
 from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.numbered import numbered
 
 EXAMINED = 256  # images of an examination's batch
 
@@ -79,15 +78,11 @@ class Pictures(Classification):
 
         Raises DataError for a number beyond the part, and for a file that is no picture of the size.
         """
-        found = re.fullmatch(rf"({'|'.join(PARTS)}):([0-9]+)", text.strip())
-        if not found:
-            like = self.parts["train"].images.shape[1:]
-            return {"source": self._given(images.read(text.strip(), like)[None])}
-        part, number = found[1], int(found[2])
-        held = self.parts[part].images
-        if not 1 <= number <= len(held):
-            raise DataError(f"{text.strip()}: the {part} part has the images 1 … {len(held)}")
-        return {"source": self._given(held[number - 1 : number])}
+        if found := numbered(text, {part: len(held.images) for part, held in self.parts.items()}):
+            part, n = found
+            return {"source": self._given(self.parts[part].images[n : n + 1])}
+        like = self.parts["train"].images.shape[1:]
+        return {"source": self._given(images.read(text.strip(), like)[None])}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 from typing import Any
 
@@ -18,6 +17,7 @@ from attnlab.tasks.base import Batch, Classes, Frames
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.metrics import distance
+from attnlab.tasks.numbered import numbered
 from attnlab.tasks.spectrograms import spectrograms
 
 PARTS = ("train", "valid", "test")
@@ -118,12 +118,10 @@ class Speech(Classification):
         }
 
     def ask(self, text: str) -> Batch:
-        """A wav file by its path, or a string of the test by its number: "test:0". Raises DataError for neither."""
-        if number := re.fullmatch(r"test:(\d+)", text.strip()):
-            if int(number[1]) >= (count := len(self._strings["test"].pieces)):
-                raise DataError(f"the input {text!r}: the test has {count} strings, 0 … {count - 1}")
-            row = np.array([int(number[1])])
-            return self._examining("test", row, int(self._lengths["test"][row[0]]))
+        """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""
+        if found := numbered(text, {part: len(self._strings[part].pieces) for part in PARTS[1:]}, "strings"):
+            part, n = found
+            return self._examining(part, np.array([n]), int(self._lengths[part][n]))
         if not text.strip():
             raise DataError(f"the input {text!r} is no path of a wav file")
         wave = waves.read(own(text))

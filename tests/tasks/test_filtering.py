@@ -64,11 +64,14 @@ def test_batches_are_a_function_of_seed_and_step(problem):
 
 def test_one_image_is_asked_for_by_number(problem):
     batch = problem.ask("test:3")
-    np.testing.assert_array_equal(batch["source"][0], problem.examination("test")[0]["source"][3])
+    np.testing.assert_array_equal(batch["source"][0], problem.examination("test")[0]["source"][2])
     assert problem.tell(problem.answer(convolved, batch)).startswith("an image of 6 × 6 × 2, root mean square")
     assert len(problem.tokens(batch)["source"]) == 36
-    for text in ("3", "test:64", "valid:1", ""):
-        with pytest.raises(DataError, match=r"must name a test image, test:0 … test:63"):
+    for text in ("3", "train:1", ""):
+        with pytest.raises(DataError, match=r"must name a test image, test:1 … test:64"):
+            problem.ask(text)
+    for text in ("test:0", "valid:65", "test:" + "9" * 5000):
+        with pytest.raises(DataError, match=r"part has the images 1 … 64"):
             problem.ask(text)
 
 

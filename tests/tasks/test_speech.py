@@ -177,7 +177,7 @@ def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
     asked = problem.ask(str(path))
     assert problem.tell(problem.answer(ear, asked)) == "low high"
     assert problem.tokens(asked)["source"] == [str(n) for n in range(problem.mel.count(len(said)))]
-    asked = problem.ask("test:6")
+    asked = problem.ask("test:7")
     assert asked["source"].shape[0] == 1
     assert asked["keep"].all()
     true = [PARTS["test"][n].label for n in problem._strings["test"].pieces[6]]
@@ -185,7 +185,7 @@ def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
     assert set(problem.tokens(asked)["source"]) <= {"high", "low", "·"}
     path.write_bytes(written(np.arange(8000), rate=4000))
     for text, refusal in (
-        ("test:7", "has 7 strings, 0 … 6"), (" ", "no path"), ("nothing.wav", "cannot be read"),
+        ("test:8", "the test part has the strings 1 … 7"), (" ", "no path"), ("nothing.wav", "cannot be read"),
         (str(path), r"said\.wav lasts 1\.98 seconds: 0\.\d\d at most"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=refusal):
