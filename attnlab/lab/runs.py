@@ -16,9 +16,11 @@ from attnlab.lab.progress import Silent
 from attnlab.lab.report import inline, report
 from attnlab.lab.report.inline import Inline
 from attnlab.lab.stopwatch import Stopwatch
-from attnlab.lab.study import Study
+from attnlab.lab.study import Study, Variation
 from attnlab.lab.workers import share
 from attnlab.tasks.base import Problem
+
+GLIMPSED = 6  # variants of a glimpse at most
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ def run(
         raise ValueError(f"{workers=} must be at least 1")
     progress = Silent() if progress is None else progress
     if quick:
-        study = glimpse(study)
+        study, whole = glimpse(study), study
+        if (few := len(study.variants())) < (every := len(whole.variants())):
+            progress.note(f"a glimpse of {few} of the {every} variants, evenly taken")
     home = Path(out) / folder_name(study.name or "study")
     problems: dict[Any, Problem] = {}
     watch = Stopwatch(home, progress.note) if study.budget == "seconds" else None
@@ -101,7 +105,14 @@ def run(
 
 
 def glimpse(study: Study) -> Study:
-    """The study with what `--quick` changes: its own `quick` fields, or a few steps of the first two seeds."""
+    """The study with what `--quick` changes: its own `quick` fields, or a few steps of the first two seeds.
+
+    Of more variants than compile within a minute it has some, evenly taken, the first among them.
+    """
+    if study.vary is not None and (count := len(study.vary.variants)) > GLIMPSED:
+        names = list(study.vary.variants)
+        kept = [names[n * count // GLIMPSED] for n in range(GLIMPSED)]
+        study = replace(study, vary=Variation({name: study.vary.variants[name] for name in kept}))
     if study.quick:
         return study
     train = study.base.train
