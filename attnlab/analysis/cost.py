@@ -42,7 +42,8 @@ def flops(function: Callable, *arguments: Any) -> int:
     """Floating-point operations of a call, its loops included, for arguments given as arrays or shapes.
 
     A product of [m k] and [k n] counts 2·m·k·n, any other operation on floats one for each number it writes, a
-    reduction one for each it reads. A loop of unknown length counts as one round, and of branches the dearest.
+    reduction and a scattered sum one for each that it reads. A loop of unknown length counts as one round, and of
+    branches the dearest.
     """
     return total(operations(function, *arguments))
 
@@ -63,7 +64,9 @@ def _walk(jaxpr: Any) -> list[Operation]:
 
 def _equation(equation: Any) -> list[Operation]:
     name, settings = equation.primitive.name, equation.params
-    inner = [_walk(jaxpr) for value in settings.values() for jaxpr in _jaxprs(value)]
+    # What scatters and reduces says in a jaxpr how two numbers become one.
+    called = [] if name.startswith(("scatter", "reduce")) else settings.values()
+    inner = [_walk(jaxpr) for value in called for jaxpr in _jaxprs(value)]
     if name == "cond":
         inner = [max(inner, key=total)]
     if inner:
@@ -86,7 +89,9 @@ def _work(equation: Any) -> tuple[tuple[int, ...], int]:
     if name == "conv_general_dilated":
         kernel, numbers = equation.invars[1].aval.shape, settings["dimension_numbers"]
         return sizes, 2 * outputs * math.prod(kernel) // kernel[numbers.rhs_spec[0]]
-    if name.startswith("reduce_") or name.startswith("cum"):
+    if name.startswith("scatter-"):
+        return sizes, math.prod(equation.invars[2].aval.shape) if outputs else 0
+    if name.startswith(("reduce", "cum")):
         return sizes, sum(math.prod(x.aval.shape) for x in equation.invars if _is_float(x))
     return sizes, 0 if name in MOVES else outputs
 
@@ -107,7 +112,7 @@ def _bytes(variable: Any) -> int:
 # What moves numbers and computes none.
 MOVES = {
     "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "dynamic_slice",
-    "dynamic_update_slice", "gather", "iota", "pad", "reshape", "rev", "select_n", "slice", "squeeze",
+    "dynamic_update_slice", "gather", "iota", "pad", "reshape", "rev", "scatter", "select_n", "slice", "squeeze",
     "stop_gradient", "transpose",
 }  # fmt: skip
 

@@ -9,6 +9,10 @@ def test_products_loops_and_elements_are_counted():
     assert cost.flops(lambda a, b: a @ b, a, b) == 2 * 4 * 8 * 6
     assert cost.flops(jnp.exp, a) == 32
     assert cost.flops(jnp.sum, a) == 32
+    scattered = lambda a, n: jnp.zeros((3, 8)).at[n].add(a)
+    assert cost.flops(scattered, a, jnp.zeros(4, int)) == 32
+    assert cost.flops(lambda a, n: jnp.zeros((3, 8)).at[n].set(a), a, jnp.zeros(4, int)) == 0
+    assert cost.flops(lambda a: jax.lax.reduce(a, 0.0, jax.lax.mul, (1,)), a) == 32 + 1  # with what it begins with
     scan = lambda x: jax.lax.scan(lambda c, _: (c @ jnp.ones((4, 4)), None), x, length=5)[0]
     assert cost.flops(scan, jnp.ones((4, 4))) == 5 * 2 * 4**3
 
