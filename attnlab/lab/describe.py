@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -81,7 +82,9 @@ class Ledger:
     def flops(self, experiment: Experiment) -> int:
         """FLOPs of a training step of one lane."""
         model, problem, train = self.model(experiment), self.problem(experiment), experiment.train
-        at = ("flops", experiment.task, experiment.model, train.batch_size, train.accumulate)
+        # Where the first steps are of another kind, their share of all counts.
+        steps = train.steps if problem.preparing else 0
+        at = ("flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps)
         return self._once(at, lambda: step_flops(experiment, problem, model))
 
     def state(self, experiment: Experiment) -> int | None:
@@ -116,20 +119,28 @@ class Ledger:
 
 
 def step_flops(experiment: Experiment, problem: Problem, model: Any) -> int:
-    """FLOPs of one training step of one lane, forward and backward, the mean over the buckets in their proportion."""
+    """FLOPs of one training step of one lane, forward and backward, the mean over all.
+
+    That is over the buckets in their proportion, and over the steps that prepare and those that do not.
+    """
     train = experiment.train
     counts: dict[tuple, int] = {}
-    total = 0
-    for n in range(BUCKETS):
-        batch = problem.batch(0, n * DISPATCH, train.batch_size)
-        shapes = tuple((name, x.shape) for name, x in batch.items())
-        if shapes not in counts:
-            gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(
-                model, batch, jax.random.key(0)
-            )
-            counts[shapes] = cost.flops(gradient, model, batch)
-        total += counts[shapes]
-    return train.accumulate * total // BUCKETS
+    gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(model, batch, jax.random.key(0))
+
+    def mean(first: int, last: float) -> float:
+        steps = [n for n in range(first, first + BUCKETS * DISPATCH, DISPATCH) if n < last]
+        found = []
+        for step in steps:
+            batch = problem.batch(0, step, train.batch_size)
+            shapes = tuple((name, x.shape) for name, x in batch.items())
+            if shapes not in counts:
+                counts[shapes] = cost.flops(gradient, model, batch)
+            found.append(counts[shapes])
+        return sum(found) / len(found)
+
+    preparing = min(problem.preparing, train.steps)
+    whole = (train.steps - preparing) * mean(preparing, math.inf) + (preparing * mean(0, preparing) if preparing else 0)
+    return round(train.accumulate * whole / train.steps)
 
 
 def decoding_state(model: Any, problem: Problem) -> int | None:

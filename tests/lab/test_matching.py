@@ -17,7 +17,9 @@ from attnlab.lab.matching import matched
 from attnlab.lab.show import settings as shown
 from attnlab.lab.study import Experiment, Study, Variation, change, over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.models.bert import Bert
 from attnlab.modules.position import POSITIONS
+from attnlab.tasks.sentences import Questions
 from attnlab.training.config import Train
 from tests.small import EXPERIMENT
 
@@ -306,3 +308,13 @@ def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_pa
     runs.run(STUDY, tmp_path)
     with pytest.raises(ValueError, match=r"gated holds another configuration: model.feedforward was "):
         runs.run(replace(STUDY, match=None), tmp_path)
+
+
+def test_steps_that_prepare_count_by_their_share():
+    flops = {}
+    for masked in (0, 4, 6):
+        task = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=masked, buckets=1)
+        base = Experiment(task, Bert(width=8, heads=2, layers=1, feedforward=8), Train(steps=8, warmup=1, batch_size=4))
+        flops[masked] = Ledger().flops(base)
+    # What a step costs that fills words in, and one that does not: half of each, and three quarters.
+    assert abs((flops[6] - flops[0]) / (flops[4] - flops[0]) - 1.5) < 1e-3
