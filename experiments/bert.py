@@ -3,10 +3,12 @@
 Claim: a small encoder that starts from nothing sorts at least 84% of the test questions rightly; it is asked what half
 of its steps, spent on filling in words of the same questions or of film reviews besides, are worth.
 Command: ATTNLAB_DATA=... attnlab run experiments/bert.py
-Minutes on two cores: not yet measured.
-Expected: accuracy on the 500 test questions at least .84; not yet measured. Published from scratch .912 (Kim 2014,
-CNN-rand: a convolution, as random at the start, of 300-dimensional word vectors). The same is a difference of less than
-2 points, which are ten questions.
+Minutes on two cores: 35, on one of them beside other work.
+Expected: accuracy on the 500 test questions, 3 seeds, each variant at the better of two rates: from nothing 89.5%
+[88.4, 90.2], after filling in words of the questions 88.7% [85.8, 90.7], of reviews besides 88.9% [86.8, 90.3]. These
+seeds do not tell them apart: as many steps of sorting are worth as much. The same is a difference of less than 2
+points, which are ten questions. Published from scratch .912 (Kim 2014, CNN-rand, quoted from memory: a convolution, as
+random at the start, of 300-dimensional word vectors).
 
 15% of the words are hidden, 80/10/10, other ones each time (Devlin et al. 2019, 3.1); words that occur once are
 unknown; 4,907 questions to train with, and 6,920 sentences of SST-2 where there are reviews. The learning rate stays
