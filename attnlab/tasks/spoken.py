@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from attnlab.data import names, recordings, spoken, tones
 from attnlab.data.frames import LogMel
@@ -11,24 +10,25 @@ from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.speech import Speech
 
+PARTS = ("train", "valid", "test")
+# What a share or a number of seconds may be.
+MOST = {"gap": 10.0, "speed": 0.5, "shift": 10.0, "noise": 10.0}
+
 
 @dataclass(frozen=True)
-class Spoken(Task):
-    """Spoken digits (FSDD), one or several joined: which are they? Scored by the share of digits right.
+class Heard(Task):
+    """Sounds in strings of `digits`, one or several joined: which are they? Scored by the share of them right.
 
-    Strings of `digits` recordings with gap / 2 … `gap` seconds of silence around each, in log-mel frames of 25 ms every
-    10 ms with `bands` bands, of sound with `rate` samples a second. Every frame is asked for its digit; a digit is
-    answered by all its frames together. There are as many strings as recordings, each of which occurs `digits` times.
-    The official split tests the first five of fifty times that a person says a digit; `speaker` tests that person
-    instead, never heard in training. Training varies each recording: up to a share `speed` faster or slower, up to
-    `shift` bands higher or lower, under white noise of up to `noise` of its loudness. Batches come in `buckets`
-    lengths.
+    Strings have gap / 2 … `gap` seconds of silence around each sound, and come in log-mel frames of 25 ms every 10 ms
+    with `bands` bands, of sound with `rate` samples a second. Every frame is asked for its class; a sound is answered
+    by all its frames together. There are as many strings as sounds, each of which occurs `digits` times. Training
+    varies each: up to a share `speed` faster or slower, up to `shift` bands higher or lower, under white noise of up
+    to `noise` of its loudness. Batches come in `buckets` lengths.
     """
 
     teaching = ("speed", "shift", "noise", "bands", "buckets")
 
     digits: int = 1
-    speaker: str = ""
     gap: float = 0.0
     speed: float = 0.1
     shift: float = 1.0
@@ -39,7 +39,33 @@ class Spoken(Task):
     seed: int = 0
 
     def __post_init__(self):
-        _check(self)
+        checks.counts(self, ["digits"], most=100)
+        checks.counts(self, ["bands"], most=256)
+        checks.counts(self, ["rate"], least=4000, most=96_000)
+        checks.buckets(self)
+        checks.seed(self)
+        for field, most in MOST.items():
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+                raise ValueError(f"task.{field}={value!r} must be in 0 … {most:g}")
+        try:
+            _ = LogMel(self.rate, self.bands).filters
+        except ValueError as refusal:
+            raise ValueError(f"task.bands={self.bands} with task.rate={self.rate}: {refusal}") from refusal
+
+
+@dataclass(frozen=True)
+class Spoken(Heard):
+    """Spoken digits (FSDD), one or several joined: which are they? Scored by the share of digits right.
+
+    The official split tests the first five of fifty times that a person says a digit; `speaker` tests that person
+    instead, never heard in training. The rest as in `Heard`.
+    """
+
+    speaker: str = ""
+
+    def __post_init__(self):
+        super().__post_init__()
         if self.speaker:
             names.check("task.speaker", self.speaker, spoken.SPEAKERS)
 
@@ -49,31 +75,17 @@ class Spoken(Task):
 
 
 @dataclass(frozen=True)
-class Sounds(Task):
+class Sounds(Heard):
     """Recordings of one's own, in folders of wav files: which class is each? Scored by the share right.
 
     `train`, `valid` and `test` name a folder each. A file in a subfolder is of the class that the subfolder is named
     by (yes/anna.wav); one in the folder itself of the class before the first underscore of its name (yes_anna.wav).
-    What has another rate is resampled to `rate`. The rest as in `spoken`.
+    What has another rate is resampled to `rate`. The rest as in `Heard`.
     """
-
-    teaching = ("speed", "shift", "noise", "bands", "buckets")
 
     train: str = ""
     valid: str = ""
     test: str = ""
-    digits: int = 1
-    gap: float = 0.0
-    speed: float = 0.1
-    shift: float = 1.0
-    noise: float = 0.1
-    bands: int = 40
-    rate: int = 8000
-    buckets: int = 3
-    seed: int = 0
-
-    def __post_init__(self):
-        _check(self)
 
     def load(self) -> Speech:
         """Read one's folders."""
@@ -86,53 +98,21 @@ class Sounds(Task):
 
 
 @dataclass(frozen=True)
-class Tones(Task):
+class Tones(Heard):
     """Words of two vowels, made here of two tones each: which are they? Scored by the share of words right.
 
-    Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `spoken`.
+    Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `Heard`.
     """
 
-    teaching = ("speed", "shift", "noise", "bands", "buckets")
-
-    digits: int = 1
     train_examples: int = 500
     valid_examples: int = 100
     test_examples: int = 200
-    gap: float = 0.0
-    speed: float = 0.1
-    shift: float = 1.0
-    noise: float = 0.1
-    bands: int = 40
-    rate: int = 8000
-    buckets: int = 3
-    seed: int = 0
 
     def __post_init__(self):
-        _check(self)
+        super().__post_init__()
         checks.examples(self, PARTS)
 
     def load(self) -> Speech:
         """Make the sounds."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         return Speech(self, tones.parts(sizes, self.rate, self.seed))
-
-
-PARTS = ("train", "valid", "test")
-# What a share or a number of seconds may be.
-MOST = {"gap": 10.0, "speed": 0.5, "shift": 10.0, "noise": 10.0}
-
-
-def _check(task: Any) -> None:
-    checks.counts(task, ["digits"], most=100)
-    checks.counts(task, ["bands"], most=256)
-    checks.counts(task, ["rate"], least=4000, most=96_000)
-    checks.buckets(task)
-    checks.seed(task)
-    for field, most in MOST.items():
-        value = getattr(task, field)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            raise ValueError(f"task.{field}={value!r} must be in 0 … {most:g}")
-    try:
-        _ = LogMel(task.rate, task.bands).filters
-    except ValueError as refusal:
-        raise ValueError(f"task.bands={task.bands} with task.rate={task.rate}: {refusal}") from refusal
