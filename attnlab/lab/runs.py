@@ -20,7 +20,7 @@ from attnlab.lab.study import Study, Variation
 from attnlab.lab.workers import share
 from attnlab.tasks.base import Problem
 
-GLIMPSED = 6  # variants of a glimpse at most
+GLIMPSED = 4  # variants of a glimpse at most
 
 
 @dataclass(frozen=True)

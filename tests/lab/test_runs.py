@@ -246,6 +246,6 @@ def test_a_glimpse_keeps_a_count_of_seeds_a_count():
 def test_a_glimpse_of_many_variants_has_some_from_first_to_last():
     rates = {f"rate-{n:02}": 1e-3 * n for n in range(1, 41)}
     study = Study(EXPERIMENT, over("train.learning_rate", **rates), name="small")
-    assert list(glimpse(study).variants()) == ["rate-01", "rate-07", "rate-14", "rate-21", "rate-27", "rate-34"]
-    few = replace(study, vary=over("train.learning_rate", **dict(list(rates.items())[:6])))
+    assert list(glimpse(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
+    few = replace(study, vary=over("train.learning_rate", **dict(list(rates.items())[:4])))
     assert list(glimpse(few).variants()) == list(few.variants())
