@@ -2,12 +2,14 @@
 
 Claim: windowed, a step's time and memory grow linearly with the number of frames: by an exponent of at most 1.3.
 
-Command: python benchmarks/speech.py [--save]      (not yet measured)
+Command: python benchmarks/speech.py [--save]      (a minute and a half)
 
 The encoder of experiments/speech_window.py, one recording a step, its loss and all gradients, float32. A frame is
 10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over the larger half of the lengths.
 
-Expected: full attention's step approaches an exponent of two; that of windows stays near one.
+Expected: full attention's step approaches an exponent of two; that of windows stays near one. Measured, as exponents of
+time with their 95% intervals, and of memory: a window of 17 .94 (.71 to 1.18), 1.07; of 65 .77 (.40 to 1.15), 1.07; all
+frames 1.96 (1.84 to 2.09), 1.92. At 4,096 frames a window of 17 takes 223 ms and 117 MB, all of them 1.96 s and 1,149.
 """
 
 from dataclasses import replace

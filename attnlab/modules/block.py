@@ -156,7 +156,7 @@ def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layer
     return jax.vmap(create)(jnp.stack([child(key, str(n)) for n in range(layers)]))
 
 
-SHORT = 4  # layers of which each is compiled by itself: a loop would cost more than it saves
+SHORT = 6  # layers of which each is compiled by itself: a loop would cost more than it saves
 
 
 def climb(
