@@ -8,13 +8,14 @@ One step: cross-entropy, gradients, Adam, in float32, as `attnlab run` makes it,
 are made into numbers, and the check for what is not finite is in it. Images are noise: no data are needed, and the time
 does not depend on them. `--lengths` are sizes of batches. The CNN of about as many parameters stands beside it.
 
-Expected: the last line says whether this machine keeps the claim. Measured, medians of nine runs at batches of 128 on a
-machine that others share: 88 to 106 seconds, below 100 in six of them; at 64, where Adam and the dispatch weigh twice,
-105 to 126. With the layers in a loop, as before, 109 to 133, for what the backward pass needs of each layer is then
-copied into one array. In the compiler's profile of a step (290 ms of two cores together) 190 are products, fused with
-what stands around them; of these 55 are attention's, 49 × 49 × 16, at 20 GFLOP/s; 45 are transposed copies for the
-products that make the weights' gradients. Tried without gain: an optimisation barrier behind each norm or residual,
-and a rule of our own for the derivative of the norm.
+Expected: the last line says whether this machine keeps the claim. Measured in thirteen runs on a machine that others
+share, at batches of 128: 88 to 110 seconds, their median 100, below it in six; at 64, where Adam and the dispatch weigh
+twice, 105 to 126. With the layers in a loop, as before, 109 to 133, for what the backward pass needs of each layer is
+then copied into one array. In the compiler's profile of a step (252 to 280 ms of two cores together) 172 to 190 are
+products, fused with what stands around them; of these 55 are attention's, 49 × 49 × 16, at 20 GFLOP/s; 27 to 34 are
+transposed copies for the products that make the weights' gradients (44 before queries, keys and values were one
+product). Tried without gain: an optimisation barrier behind each norm or residual, and a rule of our own for the
+derivative of the norm.
 """
 
 import jax

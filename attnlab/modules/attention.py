@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.given import select, shape_of
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, child, together
 from attnlab.modules.position import Hooks, Position
 from attnlab.ops.mask import Causal, Full, Kept, Mask, Places, Rows
 
@@ -70,19 +70,31 @@ class Attention(nnx.Module):
         **places: Any,
     ) -> tuple[Float[Array, "T D"], Any]:
         """Every x against every key of the memory (of x itself, if None) that the mask allows."""
-        return self.read(x, self.remember(x if memory is None else memory), mask, position, **places)
+        if memory is not None:
+            return self.read(x, self.remember(memory), mask, position, **places)
+        return self._reading(*self._both(x), mask, position, **places)
 
     def remember(self, memory: Float[Array, "S D"]) -> dict[str, Array]:
         """Keys, values and extras of a memory, by key heads [S G ...]: computed once for many readings."""
         self._fits("memory", memory)
+        return self._remembered({name: each(memory) for name, each in self._maps().items()})
+
+    def _maps(self) -> dict[str, Dense]:
+        return {"k": self.k, "v": self.v, **self.tokens}
+
+    def _remembered(self, found: dict[str, Array]) -> dict[str, Array]:
         size = self.width // self.heads
         shapes = {"k": (size,), "v": (size,)} | {
             name: shape_of(shape, size, size) for name, shape in self.mechanism.tokens.items()
         }
-        maps = {"k": self.k, "v": self.v, **self.tokens}
-        return {
-            name: maps[name](memory).reshape(memory.shape[0], self.key_heads, *shape) for name, shape in shapes.items()
-        }
+        return {name: found[name].reshape(-1, self.key_heads, *shape) for name, shape in shapes.items()}
+
+    def _both(self, x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], dict[str, Array]]:
+        """The queries of x, and what `remember` makes of it."""
+        self._fits("x", x)
+        maps = {"q": self.q, **self._maps()}
+        found = dict(zip(maps, together(maps.values(), x), strict=True))
+        return found.pop("q"), self._remembered(found)
 
     def read(
         self,
@@ -94,7 +106,11 @@ class Attention(nnx.Module):
         j: Int[Places, " S"] | None = None,
     ) -> tuple[Float[Array, "T D"], Any]:
         """X against what `remember` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
-        T, S = x.shape[0], memory["k"].shape[0]
+        self._fits("x", x)
+        return self._reading(self.q(x), memory, mask, position, i, j)
+
+    def _reading(self, q, memory, mask, position, i=None, j=None):
+        T, S = q.shape[0], memory["k"].shape[0]
         # The mechanism's own default aligns the ends; where that is the same it knows the positions while tracing.
         given = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
         i = np.arange(T, dtype=np.int32) if i is None else i
@@ -109,7 +125,7 @@ class Attention(nnx.Module):
                 y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
             return y, self.mechanism.look(q, k, mask, **places, **extra)
 
-        return self._seen(*self._by_heads(head, x, memory, position))
+        return self._seen(*self._by_heads(head, q, memory, position))
 
     def whole(
         self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: Hooks = NOWHERE
@@ -126,7 +142,7 @@ class Attention(nnx.Module):
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=i, j=i, **extra).astype(y.dtype)
             return y, self.mechanism.look(q, k, Causal(), keep=keep, **extra)
 
-        return self._seen(*self._by_heads(head, x, self.remember(x), position))
+        return self._seen(*self._by_heads(head, *self._both(x), position))
 
     def start(self, length: int, dtype) -> Any:
         """The state before the first token: a leading axis of key heads, and where it is of queries one of theirs."""
@@ -154,7 +170,9 @@ class Attention(nnx.Module):
             return y, state
 
         apart = self.mechanism.apart
-        return self._by_heads(head, x, self.remember(x), position, state, apart, apart)
+        self._fits("x", x)
+        # One token at a time, a product is no dearer than to lay its matrix beside others.
+        return self._by_heads(head, self.q(x), self.remember(x), position, state, apart, apart)
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
         """Σ_j a_tj r: what a valued position adds to the values, for one head; what nobody sees reaches nothing."""
@@ -163,24 +181,23 @@ class Attention(nnx.Module):
         q, k = select(sees, q), select(seen, k)
         return bias.mix(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
-    def _by_heads(self, head: Callable, x, memory, position: Hooks, state=None, axes=None, out: Any = 0):
-        """`head(q, memory, fixed, bias, state) -> (y, known)` for every query head, with what its key head has.
+    def _by_heads(self, head: Callable, q, memory, position: Hooks, state=None, axes=None, out: Any = 0):
+        """`head(q, memory, fixed, bias, state) -> (y, known)` for every query head of q [T D], with its key head's.
 
         `axes` and `out`: which of the state and of what is known differ among the query heads of one key head.
         Answers (y [T D], known), the latter by key heads, then by the query heads of each if they are several.
         """
-        self._fits("x", x)
         if reason := position.refusal(self.mechanism):
             raise NotImplementedError(f"{self.mechanism} cannot honour {position}: {reason}")
         shape = (self.key_heads,)
         if self.heads > self.key_heads:
             shape = (self.key_heads, self.heads // self.key_heads)
             head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
-        q = self.q(x).reshape(x.shape[0], *shape, -1)
+        T, q = q.shape[0], q.reshape(q.shape[0], *shape, -1)
         bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
         fixed = {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.key_heads)
         y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
-        return self.o(y.reshape(x.shape)), known
+        return self.o(y.reshape(T, self.width)), known
 
     def _seen(self, y, looks) -> tuple[Float[Array, "T D"], Any]:
         """Looks by query heads: [H T S]."""

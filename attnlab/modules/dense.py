@@ -1,7 +1,8 @@
 """A linear map, and the keys from which parameters are drawn."""
 
+import itertools
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
@@ -37,3 +38,13 @@ class Dense(nnx.Module):
             raise ValueError(f"x has width {x.shape[1]}, and the map takes {self.w.shape[0]}")
         y = x @ self.w[...].astype(x.dtype)
         return y if self.b is None else y + self.b[...].astype(x.dtype)[None, :]
+
+
+def together(maps: Iterable[Dense], x: Float[Array, "T D"]) -> list[Float[Array, "T F"]]:
+    """What each of several maps makes of x, in one product: a wide one is faster than several narrow ones."""
+    maps = list(maps)
+    y = x @ jnp.concatenate([one.w[...] for one in maps], axis=1).astype(x.dtype)
+    if biases := [one.b[...] for one in maps if one.b is not None]:
+        y = y + jnp.concatenate(biases).astype(x.dtype)[None, :]
+    ends = itertools.accumulate(one.w.shape[1] for one in maps[:-1])
+    return jnp.split(y, list(ends), axis=1)

@@ -125,7 +125,7 @@ def test_widths_that_do_not_fit_are_refused_by_name():
         module.attend(x[:, :7], x)
     with pytest.raises(ValueError, match=r"memory has width 4, and the attention model.width=8"):
         module.attend(x, x[:, :4])
-    with pytest.raises(ValueError, match=r"memory has width 4, and the attention model.width=8"):
+    with pytest.raises(ValueError, match=r"x has width 4, and the attention model.width=8"):
         module.whole(x[:, :4])
 
 

@@ -3,9 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
 from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sublayer, climb, stack
-from attnlab.modules.dense import INITIALISERS, Dense, child
+from attnlab.modules.dense import INITIALISERS, Dense, child, together
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
 
@@ -112,3 +113,16 @@ def test_tied_scores_are_products_with_the_vectors_read():
     vectors = embed(jnp.arange(7), jnp.dtype("float32")) / 2
     x = jax.random.normal(jax.random.key(1), (3, 4))
     np.testing.assert_allclose(embed.attend(x), x @ vectors.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_maps_of_one_vector_are_one_product(bias):
+    key, x = jax.random.key(0), jax.random.normal(jax.random.key(1), (3, 4))
+    maps = [Dense(child(key, str(n)), 4, n, bias) for n in (2, 5, 1)]
+    for n, one in enumerate(maps):
+        if one.b is not None:
+            one.b[...] = jnp.full(one.b.shape, float(n))
+    for y, one in zip(together(maps, x), maps, strict=True):
+        np.testing.assert_allclose(y, one(x), rtol=1e-6, atol=1e-6)
+    products = [each for each in operations(lambda x: together(maps, x), x) if each.name == "dot_general"]
+    assert [each.sizes for each in products] == [(1, 3, 4, 8)]
