@@ -127,7 +127,11 @@ def bounds(metric: str, estimate: Estimate) -> str:
 def _numbers(metric: str, found: Verdict) -> Markup:
     """Difference, interval, pairs and effect."""
     unit = " points" if is_rate(metric) else ""
-    ends = f"{measure(metric, found.low, sign=True)} to {measure(metric, found.high, sign=True)}"
+    low, high = found.low, found.high
+    if is_rate(metric):
+        # No two shares are further apart.
+        low, high = max(low, -1.0), min(high, 1.0)
+    ends = f"{measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}"
     effect = "" if found.effect is None else f"; effect {found.effect:+.2g}".replace("-", "−")
     level = "95% interval" if found.comparisons == 1 else "joint interval"
     return join(
@@ -143,6 +147,8 @@ def _reach(metric: str, found: Verdict, said: Comparison) -> str:
     if found.spread == 0:
         return " These seeds show no spread, which says nothing of what others would."
     could = f" A true difference of {_amount(metric, found.smallest)} or more would have been found"
+    if is_rate(metric) and found.smallest > 1:
+        could = " So few seeds could not be sure to find any difference"
     if said.margin is None:
         seeds, of = found.seeds_for_difference, "the difference seen"
     else:

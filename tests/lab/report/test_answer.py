@@ -137,3 +137,9 @@ def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
     sentences, each = said(*found)
     assert sentences == ["Each variant is asked something of its own; none is compared with another."]
     assert each == ["", ""]
+
+
+def test_no_difference_of_shares_is_said_to_be_more_than_all():
+    _, (own, _) = said(outcome("a", [0.97, 0.17, 0.93], order=1), outcome("b", [1.0, 1.0, 0.99]))
+    assert "(95% interval −100.0 to +82.0, 3 pairs; " in own
+    assert "So few seeds could not be sure to find any difference; to find the difference seen takes " in own
