@@ -83,7 +83,9 @@ def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
     beside: list[tuple[str, Callable[[Outcome], Cell]]] = []
     beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if said.verdicts else []
     beside += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
-    columns = [*columns[:1], *beside, *columns[1:], *COSTS.items(), ("diverged lanes", _diverged)]
+    done = [outcome for outcome in found if outcome.result is not None]
+    costs = [(head, cell) for head, cell in COSTS.items() if any(cell(outcome).text != NONE for outcome in done)]
+    columns = [*columns[:1], *beside, *columns[1:], *costs, ("diverged lanes", _diverged)]
     none = [Cell(NONE)] * (len(columns) - 1)
     rows = [
         [Cell(state(outcome)), *none] if outcome.result is None else [cell(outcome) for _, cell in columns]

@@ -50,11 +50,18 @@ def test_the_terminal_says_the_same(tmp_path):
 
 
 def test_older_folders_lack_the_compiler_s_memory(tmp_path):
-    run = write_run(tmp_path / "softmax", "softmax", steps=40)
-    result = run.read("result") or {}
-    run.write("result", {name: value for name, value in result.items() if name != "memory_bytes"})
-    heads, (cells,) = table_of(outcomes(tmp_path))
-    assert cells[heads.index("peak memory")].text == "–"
+    write_study(tmp_path, {"linear": {}, "softmax": {}}, steps=40)
+    for name, has in (("softmax", True), ("linear", False)):
+        run = RunFolder(tmp_path / name)
+        run.write("result", {key: x for key, x in (run.read("result") or {}).items() if key != "memory_bytes"})
+        found = outcomes(tmp_path)
+        heads, rows = table_of(found)
+        # What nobody has gets no column.
+        assert ("peak memory" in heads) == has
+        if has:
+            cells = {one.name: row[heads.index("peak memory")] for one, row in zip(found, rows, strict=True)}
+            assert cells["softmax"].text == "–"
+            assert float(cells["linear"].exact) > 0
 
 
 def test_verdicts_stand_beside_the_headline_where_there_are_any(tmp_path):
