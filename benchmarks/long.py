@@ -12,9 +12,10 @@ document a step; loss and gradients of all parameters, in float32. Documents fil
 estimate. Growth is measured of each mechanism by itself. `length.py` measures attention alone.
 
 Expected: the last lines say which part of the claim this machine keeps. Measured at 4,096 bytes: linear 14.7 times as
-many steps a second as dense softmax (7.6 and 12.3 in other runs), windows 10.8, Performer 9.1, Linformer 9.1, BigBird
-5.9, blockwise softmax 2.1, Reformer 0.4; memory .044, .040, .073, .075, .040, .042 and .107 of its 1,310 MiB. From
-2,048 to 4,096 a step of linear attention grows as T^1.19 to T^1.23 in three measurements, of windows as T^1.27 to 1.29.
+many steps a second as dense softmax (7.6 and 12.3 in other runs), windows 10.8 (11.4 and 11.0), Performer 9.1,
+Linformer 9.1, BigBird 5.9, blockwise softmax 2.1, Reformer 0.4; memory .044, .040, .073, .075, .040, .042 and .107 of
+its 1,310 MiB. From 2,048 to 4,096 a step of linear attention grows as T^1.19 to T^1.23 in three measurements, of
+windows as T^1.27 to T^1.29.
 """
 
 from __future__ import annotations
