@@ -15,22 +15,25 @@ recall and of Shakespeare.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
-from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.models import Transformer
+from attnlab.ops.feature import Favor
 from attnlab.tasks.dates import Dates
 from attnlab.training.config import Train
 
 MAPS = ("softmax", "linear", "performer", "cosformer", "rebased", "hedgehog", "dpfp")
 GATES = ("retention", "gated-linear", "ssd", "lightning", "delta", "gated-delta", "kda")
+PERFORMER = Linear(feature=Favor(m=56))  # with 64 rows no width would have softmax's state
 
 study = Study(
     Experiment(
         task=Dates(),
-        model=Transformer(width=64, heads=4, layers=2, feedforward=128),
+        model=Transformer(width=64, heads=2, layers=2, feedforward=128),
         train=Train(steps=1500, batch_size=64, learning_rate=(1e-3, 3e-3), warmup=100, seeds=3, save_every=500),
     ),
     Variation(
         {name: {"model.mechanism": MECHANISMS[name]} for name in MAPS}
+        | {"performer": {"model.mechanism": PERFORMER}}
         | {name: {"model.mechanism": MECHANISMS["linear"], "model.decoder": MECHANISMS[name]} for name in GATES}
     ),
     question="Which feature map or gate comes nearest to softmax, on dates?",

@@ -23,8 +23,8 @@ NAMES = (
 study = Study(
     Experiment(
         task=Shakespeare(length=64),
-        model=Language(width=64, heads=4, layers=2, feedforward=256),
-        train=Train(steps=2000, batch_size=32, learning_rate=(1e-3, 3e-3), warmup=100, seeds=3),
+        model=Language(width=80, heads=2, layers=2, feedforward=256),
+        train=Train(steps=1000, batch_size=32, learning_rate=(1e-3, 3e-3), warmup=100, seeds=3),
     ),
     over("model.mechanism", **{name: MECHANISMS[name] for name in NAMES}),
     question="Which feature map or gate comes nearest to softmax, on the characters of Shakespeare?",
