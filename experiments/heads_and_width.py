@@ -5,7 +5,8 @@ are the same; no dropout is worse. (Published, dev BLEU: heads 1/4/8/16/32: 24.9
 25.1, 32: 25.4; learned 25.7 against sinusoidal 25.8; dropout 0: 24.6 against .1: 25.8. Vaswani et al. 2017, Table 3.)
 Command: ATTNLAB_DATA=... attnlab run experiments/heads_and_width.py
 Minutes on two cores: not yet measured.
-Expected: word error on the Hungarian test words of `sigmorphon`; not yet measured.
+Expected: word error on the Hungarian test words of `sigmorphon`; not yet measured. The same is a difference of less
+than two points, about 9 of the 450 test words.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
@@ -18,7 +19,7 @@ study = Study(
     Experiment(
         task=Sigmorphon(smoothing=0.1),
         model=Transformer(width=64, heads=4, layers=2, feedforward=256, dropout=0.1),
-        train=Train(steps=1500, batch_size=128, learning_rate=2e-3, warmup=150, seeds=5),
+        train=Train(steps=1000, batch_size=128, learning_rate=2e-3, warmup=100, seeds=5),
     ),
     Variation(
         {
@@ -38,5 +39,6 @@ study = Study(
         }
     ),
     question="What do heads, width, depth, positions and dropout change, at our size?",
+    margin=0.02,
     quick={"task.buckets": 1, "train.steps": 16, "train.warmup": 4, "train.seeds": 1},
 )

@@ -4,7 +4,7 @@ Claim: word error on the test words is at most 8 in 100 for Hungarian and at mos
 Command: ATTNLAB_DATA=... attnlab run experiments/sigmorphon.py
 Minutes on two cores: not yet measured.
 Expected: word error hun ≤ .08, jpn ≤ .11. Published, the best of a grid of 36 models a language (Gorman et al. 2020):
-hun .0533, jpn .073, hin .067, arm .142.
+hun .0533, jpn .073. Any other language of theirs at hand: task.language=hin.
 
 Words by letters, answers in IPA. The mean of the last five checkpoints answers, by a beam of five.
 """
@@ -20,19 +20,19 @@ study = Study(
         task=Sigmorphon(smoothing=0.1),
         model=Transformer(width=128, heads=4, layers=3, feedforward=384, dropout=0.3),
         train=Train(
-            steps=3000,
+            steps=2000,
             batch_size=128,
             learning_rate=1e-3,
-            warmup=300,
+            warmup=200,
             seeds=3,
             evaluate_every=500,
-            save_every=150,
+            save_every=100,
             average=5,
         ),
         decoder=Beam(size=5, penalty=1.0),
     ),
-    over("task.language", hun="hun", jpn="jpn", hin="hin", arm="arm"),
+    over("task.language", hun="hun", jpn="jpn"),
     question="How well does one small Transformer a language pronounce words it has never seen?",
     quick={"task.buckets": 1, "train.steps": 16, "train.average": 0, "train.warmup": 8, "train.seeds": 1},
-    published={"hun": 0.0533, "jpn": 0.073, "hin": 0.067, "arm": 0.142},
+    published={"hun": 0.0533, "jpn": 0.073},
 )
