@@ -4,7 +4,7 @@ Claim: word error on the test words is at most 8 in 100 for Hungarian and at mos
 Command: ATTNLAB_DATA=... attnlab run experiments/sigmorphon.py
 Minutes on two cores: not yet measured.
 Expected: word error hun ≤ .08, jpn ≤ .11. Published, the best of a grid of 36 models a language (Gorman et al. 2020):
-hun .0533, jpn .073. Any other language of theirs at hand: task.language=hin.
+hun .0533, jpn .073. Another of its languages: attnlab run experiments/g2p.py task.language=hin.
 
 Words by letters, answers in IPA. The mean of the last five checkpoints answers, by a beam of five.
 """
