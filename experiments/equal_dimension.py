@@ -8,9 +8,9 @@ Command: attnlab run experiments/equal_dimension.py
 Minutes on two cores: 40, on one of them beside other work (elu's as its step of .13 s).
 Expected: accuracy, 3 seeds at the rate better on validation; no number has been published. Softmax, squared ReLU and
 Taylor 100% in every seed, ReLU 99.7% [98.3, 100], elu+1 99.0% [93.1, 100]; seed by seed DPFP-2 95.9, 99.7 and 30.9,
-ReBased 95.9, 90.6 and 27.4, Hedgehog 78.1, 25.9 and 91.6, DPFP-1 96.0, 26.2 and 26.0; FAVOR+ 29.0% [19.7, 35.5]. So room
-is not all: FAVOR+ is worse than softmax (−71 points, corrected for nine comparisons). What the four are worth that
-learn in some seeds only, three seeds cannot tell. It is not the few components either: Taylor has the fewest.
+ReBased 95.9, 90.6 and 27.4, Hedgehog 78.1, 25.9 and 91.6, DPFP-1 96.0, 26.2 and 26.0; FAVOR+ 29.0% [19.7, 35.5]. So
+room is not all: FAVOR+ is worse than softmax (−71 points, corrected for nine comparisons). What the four are worth
+that learn in some seeds only, three seeds cannot tell. It is not the few components either: Taylor has the fewest.
 
 Design. One head of width 64 in each of two layers, so that values are 64 wide; every map has M = 64 features, by
 giving it only the first so many components of queries and keys (`narrow`): elu+1, ReLU and squared ReLU all 64;

@@ -1,10 +1,11 @@
-"""Numbers as a person reads them: rates in per cent, counts in thousands, the units that fit."""
+"""Numbers as a person reads them: rates times a hundred, counts in thousands, the units that fit."""
 
 from __future__ import annotations
 
 from typing import Any
 
 NONE = "–"
+_POINTS = {"bleu", "chrf", "ap", "ap50"}  # rates that papers write without a per cent sign
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -19,12 +20,21 @@ def number(value: Any) -> float | None:
 
 
 def is_rate(metric: str) -> bool:
-    """Whether the metric lies in 0 … 1 and reads best in per cent.
+    """Whether the metric lies in 0 … 1 and reads best times a hundred.
 
-    >>> is_rate("valid.exact_match"), is_rate("word_error_rate.de"), is_rate("loss")
-    (True, True, False)
+    >>> is_rate("valid.exact_match"), is_rate("word_error_rate.de"), is_rate("bleu"), is_rate("loss")
+    (True, True, True, False)
     """
-    return any(part.endswith(("_rate", "match", "accuracy")) for part in metric.split("."))
+    return any(part.endswith(("_rate", "match", "accuracy")) for part in metric.split(".")) or not percent(metric)
+
+
+def percent(metric: str) -> str:
+    """What stands behind a rate times a hundred: "%", and nothing where papers write none.
+
+    >>> percent("word_error_rate"), percent("bleu_tokenised_lower.0-10 words")
+    ('%', '')
+    """
+    return "" if any(part.partition("_")[0] in _POINTS for part in metric.split(".")) else "%"
 
 
 def title(metric: str) -> str:
@@ -37,10 +47,10 @@ def title(metric: str) -> str:
 
 
 def measure(metric: str, value: Any, sign: bool = False) -> str:
-    """A value of a metric: a rate in per cent, with a second digit near the ends; else three digits.
+    """A value of a metric: a rate times a hundred, with a second digit near the ends; else three digits.
 
-    >>> measure("exact_match", 0.99128), measure("exact_match", 0.9987), measure("loss", 0.0123456)
-    ('99.1%', '99.87%', '0.0123')
+    >>> measure("exact_match", 0.99128), measure("exact_match", 0.9987), measure("bleu", 0.35), measure("loss", 0.01234)
+    ('99.1%', '99.87%', '35.0', '0.0123')
     """
     value = number(value)
     if value is None:
@@ -48,7 +58,7 @@ def measure(metric: str, value: Any, sign: bool = False) -> str:
     if not is_rate(metric):
         return _signed(f"{value:.3g}", sign)
     digits = 2 if not sign and (0 < value < 0.005 or 0.995 < value < 1) else 1
-    return _signed(f"{100 * value:.{digits}f}", sign) + ("" if sign else "%")
+    return _signed(f"{100 * value:.{digits}f}", sign) + ("" if sign else percent(metric))
 
 
 def span(metric: str, low: float, high: float) -> str:
@@ -60,7 +70,7 @@ def span(metric: str, low: float, high: float) -> str:
     if is_rate(metric):
         low, high = max(low, 0.0), min(high, 1.0)
         digits = 2 if low > 0.99 or high < 0.01 else 1
-        return f"{_trim(100 * low, digits)}–{_trim(100 * high, digits)}%"
+        return f"{_trim(100 * low, digits)}–{_trim(100 * high, digits)}{percent(metric)}"
     return f"{low:.3g}–{high:.3g}".replace("-", "−")
 
 

@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from attnlab.lab.quantity import is_rate
+from attnlab.lab.quantity import is_rate, percent
 from attnlab.lab.report.curves import Curve
 from attnlab.lab.report.markup import Markup, tag
 
@@ -112,7 +112,7 @@ def _dress(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     if is_rate(key):
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None))
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=percent(key)))
     elif _decades(curves) > 1.3:
         axes.set_yscale("log")
         # Plain numbers: powers of ten would be written as mathematics, which the page cannot set.

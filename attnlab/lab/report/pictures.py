@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import is_rate, title
+from attnlab.lab.quantity import is_rate, percent, title
 from attnlab.lab.report.appearance import LIGHT
 from attnlab.lab.report.axis import within
 from attnlab.lab.report.curves import Curve
@@ -20,6 +20,8 @@ PIXELS = 160  # to an inch
 
 def answer(found: Sequence[Outcome]) -> bytes | None:
     """The headline metric of each variant: its seeds, their mean and its interval. None where nothing is sound."""
+    from matplotlib.ticker import PercentFormatter
+
     rows = [outcome for outcome in found if outcome.headline is not None and outcome.headline.sound]
     if not rows:
         return None
@@ -34,7 +36,7 @@ def answer(found: Sequence[Outcome]) -> bytes | None:
         axes.set_ylim(-len(rows) + 0.4, 0.6)
         axes.set_xlabel(f"{title(metric)} on the test set", color=PAINT.ink)
         if is_rate(metric):
-            _percent(axes.xaxis)
+            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=percent(metric)))
         return _png(figure)
 
 
@@ -65,12 +67,6 @@ def _strip(axes: Any, y: float, outcome: Outcome, metric: str) -> None:
         axes.plot(within(metric, estimate.low, estimate.high), [y, y], color=color, linewidth=2.5, alpha=0.5)
     axes.plot(estimate.values, [y] * len(estimate.values), "o", markersize=6, markerfacecolor="none", color=color)
     axes.plot([estimate.mean], [y], "o", markersize=8, color=color)
-
-
-def _percent(axis: Any) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    axis.set_major_formatter(PercentFormatter(1, decimals=None))
 
 
 def _name(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.lab.estimates import Estimate
-from attnlab.lab.quantity import is_rate, measure
+from attnlab.lab.quantity import is_rate, measure, percent
 from attnlab.lab.report.axis import Axis, axis, within
 from attnlab.lab.report.markup import Markup, tag
 
@@ -88,7 +88,7 @@ def _scale(metric: str, scale: Axis) -> Markup:
 
 def tick(metric: str, value: float) -> str:
     """A number along an axis."""
-    return f"{100 * value:.4g}%" if is_rate(metric) else f"{value:.4g}"
+    return f"{100 * value:.4g}{percent(metric)}" if is_rate(metric) else f"{value:.4g}"
 
 
 def _anchor(place: str) -> str:
