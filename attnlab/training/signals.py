@@ -43,13 +43,18 @@ def collected() -> Iterator[list[int]]:
 
 @contextmanager
 def raised(where: str) -> Iterator[None]:
-    """While it holds, a signal raises Interrupted wherever Python is."""
+    """While it holds, a signal raises Interrupted wherever Python is; where that is lost, at the end."""
+    came: list[int] = []
 
     def handle(number, frame):
+        came.append(number)
         raise Interrupted(number, where)
 
     with handled(handle):
         yield
+    # What a finaliser raises Python tells of, and goes on.
+    if came:
+        raise Interrupted(came[0], where)
 
 
 @contextmanager

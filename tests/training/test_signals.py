@@ -55,6 +55,19 @@ def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():
     assert stopped.value.exit_code == 130
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_one_that_comes_within_a_finaliser_is_raised_in_the_end():
+    class Dying:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    went_on = []
+    with pytest.raises(Interrupted, match="SIGTERM"), raised("with all saved"):
+        Dying()
+        went_on.append(True)
+    assert went_on
+
+
 def test_in_another_thread_signals_are_not_ours():
     found = []
 
