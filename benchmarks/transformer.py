@@ -12,13 +12,13 @@ separate, no padding. Ours is the step that `attnlab run` makes, dropout's keys 
 finite included, 8 steps a dispatch; torch's is written as its documentation has it. `--repeat` turns of 8 steps each.
 
 Expected: the last lines say which part of the claim this machine keeps. On two cores of an EPYC cloud machine, jax
-0.10.2, torch 2.13, `--repeat 5`, torch took 1.35 times as long at the tiny size (115 against 151 ms) and 1.07 at the
-larger, quartiles 0.96 to 1.42: the machine is shared, and the run before the last change had 1.44. What bounds it, by
-the profiler: of a step of 1,052 ms products take an estimated 660, near the 140 GFLOP/s that either library reaches in
-products of 2,048 × 256 × 256; the rest are passes over activations. Gained on the way: layers stored and not computed
-again (9 to 13%), unrolled (6% at the tiny size; at the larger nothing, 7% with jax 0.12), no argmax of the scores for
-a training metric (17% at the tiny size). Tried without gain: one product for queries, keys and values; a single lane
-without its batch axis.
+0.10.2, torch 2.13, `--repeat 5`, in two runs torch took 1.11 and 1.35 times as long at the tiny size (112 against 125
+ms, 115 against 151) and 1.12 and 1.07 at the larger (875 against 962 ms); an earlier run had 1.44 there: the machine is
+shared. What bounds it, by the profiler: of a step of 1,052 ms products take an estimated 660, near the 140 GFLOP/s that
+either library reaches in products of 2,048 × 256 × 256; the rest are passes over activations. Gained on the way: layers
+stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger nothing, 7% with jax 0.12), no
+argmax of the scores for a training metric (17% at the tiny size). One product for queries, keys and values, which came
+later, changes it by less than the runs differ; a single lane without its batch axis gains nothing.
 """
 
 from dataclasses import dataclass

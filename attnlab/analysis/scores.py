@@ -15,6 +15,7 @@ from attnlab.mechanisms import Softmax, Watched
 from attnlab.mechanisms.clock import Clock, pairs, place
 from attnlab.mechanisms.given import arrays
 from attnlab.mechanisms.synthesizer import Synthesizer
+from attnlab.mechanisms.window import LocalP
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -48,6 +49,8 @@ class Scored(Watched):
             # A sequence from its beginning, in which padding takes no position.
             block, _ = place(Clock.start(), T, i, *arrays(keep, segment))
             i, j, allowed = block.i, block.i, block.pairs
+        if isinstance(mechanism, LocalP):
+            mechanism = mechanism.within
         if isinstance(mechanism, Softmax):
             found = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
         elif isinstance(mechanism, Synthesizer):

@@ -1,7 +1,6 @@
 """Multi30k, task 1: captions of photographs in English and their translations into German (Elliott et al. 2016)."""
 
 import gzip
-import re
 
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import Source, read, text
@@ -57,11 +56,6 @@ def parts(source: str = "de", target: str = "en", tokenised: bool = True) -> Par
         raise ValueError(f"{source=} and {target=} must differ")
     kind = TOKENISED if tokenised else ""
     return {part: _pairs(f"{name}{kind}.{source}", f"{name}{kind}.{target}") for part, name in PARTS.items()}
-
-
-def plain(sentence: str) -> str:
-    """What a person types, about as the tokenised text has it: in lower case, marks set apart by spaces."""
-    return " ".join(re.findall(r"\w+(?:['’]\w+)?|[^\w\s]", sentence.lower()))
 
 
 def _pairs(*names: str) -> list[Example]:

@@ -23,18 +23,18 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     """What the trained model of a run makes of `text`, in the way asked for; what it draws is what `translate` draws
     for a first line of this text. `step` is that of a checkpoint, as `load` takes it.
 
-    {"answer", "answers" (each an `Answer`, the best first), "decoder", "source", "target" (symbols of the best),
-    "map" [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best answer, the
-    mean over its heads; of a model without, both are None. What is not answered symbol by symbol has no "answers",
-    no decoder and no map. Raises DataError for symbols never seen, DivergedError where the model answers NaN,
-    ValueError for a way of decoding where nothing is decoded.
+    {"answer", "answers" (each an `Answer`, the best first), "decoder", "cut" (whether an answer that has an end came to
+    none), "source", "target" (symbols of the best), "map" [T][S], "layers" [L][H][T][S]}. The map is the
+    cross-attention of the last layer on the best answer, the mean over its heads; of a model without, both are None.
+    What is not answered symbol by symbol has no "answers", no decoder and no map. Raises DataError for symbols never
+    seen, DivergedError where the model answers NaN, ValueError for a way of decoding where nothing is decoded.
     """
     found = trained(run, step)
     asked.check(found.problem)
     batch = found.problem.ask(text)
     if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
-        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None}
+        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None, "cut": False}
         return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
     return _decoded(found, batch, asked)
 
@@ -45,8 +45,9 @@ def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
     if np.isnan(answers[0].score):
         raise DivergedError("the model's numbers are not finite on this input")
     best = {"tokens": answers[0].tokens[None]}
-    told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
     problem = found.problem
+    told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
+    told["cut"] = problem.decodes and not answers[0].finished
     # Of what is gone on with, nothing is read by another sequence.
     seen = look(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
     if seen is None:
@@ -60,6 +61,8 @@ def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
 def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
     """What `sample` found, for a terminal so wide: the best answer, where there are several all of them, the map."""
     shown = [plain(line) for line in found["answer"].split("\n")]
+    if found["cut"] and len(found["answers"]) == 1:
+        shown = [*shown[:-1], f"{shown[-1]} …", UNFINISHED]
     if len(found["answers"]) > 1:
         wide = len(str(len(found["answers"])))
         ranked = enumerate(found["answers"], start=1)

@@ -1,7 +1,7 @@
 """An attention map drawn in characters: rows are the output's characters, columns the input's."""
 
 from collections.abc import Sequence
-from unicodedata import combining
+from unicodedata import category
 
 import numpy as np
 from rich.cells import cell_len
@@ -42,7 +42,7 @@ def visible(symbol: str) -> str:
     ('␣', '␣dog', '◌́', '·[m')
     """
     symbol = "".join("␣" if c.isspace() else c if c.isprintable() else "·" for c in symbol)
-    if symbol and combining(symbol[0]):
+    if symbol and category(symbol[0])[0] == "M":
         symbol = "◌" + symbol
     return symbol if cell_len(symbol) else "·"
 

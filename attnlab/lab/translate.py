@@ -142,7 +142,7 @@ class Translator:
             said.append(str(error).partition("; seen in training")[0])
             ids = source.encode(text, known=True) if self._unknown == "skip" else []
             if ids:
-                said.append("left out")
+                said.append("left out of it")
         if len(ids) > self._room:
             much = f"{len(ids)} tokens, and the model was made for {self._room}"
             said.append(f"{much}: cut" if self._longer == "truncate" else much)

@@ -20,7 +20,17 @@ from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.clock import Block, Clock, pairs, place
-from attnlab.mechanisms.given import arrays, check_shapes, select, shape_of, split
+from attnlab.mechanisms.given import (
+    arrays,
+    check_bias,
+    check_kinds,
+    check_rows,
+    check_shapes,
+    floats,
+    select,
+    shape_of,
+    split,
+)
 from attnlab.ops import edges
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, EdgeList, Full, Mask
@@ -202,18 +212,25 @@ class Mechanism:
 
         q [T K], k [S K], v [S V] -> y [T V]. Keys stand at j = 0…S−1 and queries at i = S−T…S−1, ends aligned,
         unless given. A query that sees no key answers zero. What no query sees reaches neither the result nor a
-        gradient. Under an `EdgeList` one that `follows` edges weighs these alone, where positions are known.
+        gradient. `bias` is a function `bias(q, i, j) -> [T S]` of queries and positions, added to scores; what it holds
+        that is traced must be leaves of a pytree (as of `jax.tree_util.Partial`). Under an `EdgeList` one that
+        `follows` edges weighs these alone, where positions are known.
+
         Raises ValueError where shapes do not fit, or the mask looks up rows, T ≠ S, and `i` is missing;
-        NotImplementedError for a bias or a mask that this mechanism cannot honour.
+        NotImplementedError for a bias or a mask that this mechanism cannot honour; TypeError for what is no mask, no
+        bias, or no extra of its own.
         """
-        q, k, v = arrays(q, k, v)
+        check_kinds(self, mask, bias)
+        q, k, v = floats(q, k, v)
+        extra = self._complete(extra, bias)
+        check_shapes(self, q, k, v, extra)
         T, S = q.shape[0], k.shape[0]
+        check_rows(self, T, i=i)
+        check_rows(self, S, j=j)
         if i is None and mask.indexed and T != S:
             raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
         if i is None and j is None:
             mask.fit(S, S)
-        extra = self._complete(extra, bias)
-        check_shapes(self, q, k, v, extra)
         if isinstance(mask, EdgeList) and self.follows:
             at = [np.arange(n, dtype=np.int32) if given is None else given for n, given in ((T, i), (S, j))]
             if (ends := edges.joined(mask, *at)) is not None:
@@ -244,9 +261,8 @@ class Mechanism:
         `i [T]` gives positions, which otherwise count on. Raises ValueError where a cache is known to be full; inside
         a trace such an output is NaN and no slot is touched.
         """
-        extra = self._complete(extra, bias)
-        q, k, v, i, keep, segment = arrays(q, k, v, i, keep, segment)
-        check_shapes(self, q, k, v, extra, new=True)
+        q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
+        (i,) = arrays(i)
         if isinstance(state.memory, Cache):
             state.memory.check(q.shape[0] if keep is None else keep)
         block, clock = place(state.clock, q.shape[0], i, keep, segment)
@@ -260,18 +276,25 @@ class Mechanism:
         Positions that follow from the shapes, or are given as numpy's, reach `sequence` as numpy's: they are known
         while tracing.
         """
-        q, k, v, keep, segment = arrays(q, k, v, keep, segment)
+        q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
         if i is None and keep is None and segment is None:
             i = np.arange(q.shape[0], dtype=np.int32)
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
             state = self.start(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
-        extra = self._complete(extra, bias)
-        check_shapes(self, q, k, v, extra, new=True)
         block, _ = place(Clock.start(), q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.sequence(q, k, v, block, bias=bias, **extra)
         return y if keep is None else select(keep, y)
+
+    def given(self, q, k, v, i, keep, segment, bias, extra: dict) -> tuple:
+        """T new tokens as arrays, (q, k, v, keep, segment, extra), checked as `extend` promises; i is checked alone."""
+        check_bias(self, bias)
+        extra = self._complete(extra, bias)
+        (q, k, v), (keep, segment) = floats(q, k, v), arrays(keep, segment)
+        check_shapes(self, q, k, v, extra, new=True)
+        check_rows(self, q.shape[0], i=i, keep=keep, segment=segment)
+        return q, k, v, None if keep is None else keep.astype(bool), segment, extra
 
     def _kept(self, keep, q, k, v, extra):
         """The selection of padding, written once, before any product: 0·NaN in a backward pass is NaN."""

@@ -40,10 +40,13 @@ class Cache:
         )
 
     def check(self, new: int | Bool[Array, " T"]) -> None:
-        """Raise ValueError where `new` tokens (their number, or which are kept) are known not to fit."""
+        """Raise ValueError where `new` tokens (their number, or which are kept) are known not to fit.
+
+        Of several heads' caches under leading axes too.
+        """
         if isinstance(self.count, Tracer) or isinstance(new, Tracer):
             return
-        wanted, length = int(self.count) + int(jnp.sum(jnp.asarray(new))), self.k.shape[0]
+        wanted, length = int(jnp.max(self.count)) + int(jnp.sum(jnp.asarray(new))), self.k.shape[-2]
         if wanted > length:
             raise ValueError(f"the cache has room for {length} tokens, and {wanted} are to be kept: start it longer")
 

@@ -6,23 +6,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.given import arrays, split
+from attnlab.mechanisms.given import split
 from attnlab.ops.chunks import cut
+from attnlab.ops.mask import Places
 
 
 def causal(
     mechanism: Mechanism,
-    q: Float[Array, "T K"],
-    k: Float[Array, "T K"],
-    v: Float[Array, "T V"],
+    q: Shaped[Places, "T K"],
+    k: Shaped[Places, "T K"],
+    v: Shaped[Places, "T V"],
     *,
     block: int | None = None,
-    keep: Bool[Array, " T"] | None = None,
-    i: Int[Array, " T"] | None = None,
-    segment: Int[Array, " T"] | None = None,
+    keep: Shaped[Places, " T"] | None = None,
+    i: Int[Places, " T"] | None = None,
+    segment: Int[Places, " T"] | None = None,
     bias: Any = None,
     **extra: Array,
 ) -> Float[Array, "T V"]:
@@ -31,18 +32,26 @@ def causal(
     None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
     `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
     """
-    T = q.shape[0]
+    T = len(q)
     if T == 0:
         return jnp.zeros_like(v)
     if block is None:
         return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
-    q, k, v, i, keep, segment = arrays(q, k, v, i, keep, segment)
     if block < 1:
         raise ValueError(f"{block=} must be at least 1")
+    q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
     state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
-    columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
+    columns = {
+        "q": q,
+        "k": k,
+        "v": v,
+        "keep": keep,
+        "i": None if i is None else jnp.asarray(i),
+        "segment": segment,
+        **tokens,
+    }
     columns = {name: cut(x, block) for name, x in columns.items() if x is not None}
 
     def advance(state, columns):

@@ -7,12 +7,40 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Shaped
 
-from attnlab.ops.mask import Places
+from attnlab.ops.mask import Mask, Places
 
 
 def arrays(*given: Any) -> tuple[Any, ...]:
     """What was given as jax arrays: numpy's cannot be looked up by traced positions."""
     return tuple(x if x is None else jnp.asarray(x) for x in given)
+
+
+def floats(*given: Any) -> tuple[Any, ...]:
+    """The same of queries, keys and values, which are mixed: whole numbers become the default float."""
+    found = arrays(*given)
+    return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in found)
+
+
+def check_kinds(mechanism: Any, mask: Any, bias: Any) -> None:
+    """Raises TypeError, naming it, for a mask that is none, or a bias that is no function."""
+    if not isinstance(mask, Mask):
+        told = mask.__name__ if isinstance(mask, type) else type(mask).__name__
+        raise TypeError(f"{mechanism}: a mask is wanted, as Causal() or Kept(keep), not {told}")
+    check_bias(mechanism, bias)
+
+
+def check_bias(mechanism: Any, bias: Any) -> None:
+    """Raises TypeError for a bias that is no function."""
+    if bias is not None and not callable(bias):
+        told = type(bias).__name__
+        raise TypeError(f"{mechanism}: a bias is a function of queries and positions, bias(q, i, j), not {told}")
+
+
+def check_rows(mechanism: Any, rows: int, **given: Any) -> None:
+    """Raises ValueError, naming what has not one entry for each of so many tokens; None is left alone."""
+    for name, x in given.items():
+        if x is not None and jnp.shape(x) != (rows,):
+            raise ValueError(f"{mechanism}: {name} {jnp.shape(x)} must be ({rows},): one entry a token")
 
 
 def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> None:

@@ -36,6 +36,8 @@ class Linear(Mechanism):
     def __post_init__(self):
         if self.block < 1:
             raise ValueError(f"block={self.block} must be at least 1")
+        if not isinstance(self.feature, Feature):
+            raise ValueError(f"feature={self.feature!r} must be one of attnlab.FEATURES")
         if self.feature.scaled and not self.normalise:
             raise ValueError(f"normalise=False: {self.feature} is known up to a factor that only normalising removes")
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
-from attnlab.ops.mask import Causal, Full, Mask
+from attnlab.ops.mask import Causal, Full, Mask, Places
 from attnlab.ops.tree import pytree
 
 
 def weights(
-    mechanism: Mechanism, q: Float[Array, "T K"], k: Float[Array, "S K"], mask: Mask = Full(), **extra: Any
+    mechanism: Mechanism, q: Shaped[Places, "T K"], k: Shaped[Places, "S K"], mask: Mask = Full(), **extra: Any
 ) -> Float[Array, "T S"]:
     """The map [T S] with which `mechanism` mixes values: row t holds the weight of every key for query t.
 

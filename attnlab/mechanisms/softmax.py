@@ -32,6 +32,8 @@ class Softmax(Mechanism):
         for name in ("block", "length"):
             if (size := getattr(self, name)) is not None and size < 1:
                 raise ValueError(f"{name}={size} must be at least 1")
+        if not callable(self.score):
+            raise ValueError(f"score={self.score!r} must be one of attnlab.SCORES")
         _ = self.pattern  # whose sizes are refused where they cannot be
 
     @property

@@ -1,6 +1,7 @@
 """Local attention: a window around the query, or around a centre that it predicts."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,6 @@ from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops.mask import Window
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import scaled_dot
-from attnlab.ops.softmax import masked_softmax
 
 
 @dataclass(frozen=True)
@@ -36,41 +36,56 @@ class Local(Softmax):
 
 @dataclass(frozen=True)
 class LocalP(Mechanism):
-    """y_t = Σ_j softmax(q_t·k_j/√K) exp(−(j−p_t)²/2σ²) v_j around p_t = S·sigmoid(tanh(q_t W_p)·v_p), σ = width/2.
+    """y_t = Σ_j softmax(score(q_t, k_j)) exp(−(j−p_t)²/2σ²) v_j around p_t = S·sigmoid(tanh(q_t W_p)·v_p), σ = width/2.
 
     Softmax runs over the keys with |j−p_t| ≤ width; the Gaussian comes after it, and weights are not made to sum to
     one again (local-p, Luong et al. 2015, eq. 9-10). S is the number of keys that the query may see, so that padding
     changes nothing, and a token that reads the past has the same centre in every form. Keys stand at 0 … S−1.
-    Time O(T·S).
+    `score` and `length` are those of `Softmax`. Time O(T·S).
     """
 
     width: int = 10
+    score: Callable = field(default=scaled_dot, kw_only=True)
+    length: int = field(default=512, kw_only=True)
     biases = True
     unsteady = "a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
 
     def __post_init__(self):
         if self.width < 1:
             raise ValueError(f"width={self.width} must be at least 1")
+        _ = self.within  # which refuses what it cannot be
+
+    @property
+    def within(self) -> Softmax:
+        """The softmax of the keys within the window."""
+        return Softmax(score=self.score, length=self.length)
 
     @property
     def learned(self):
-        """The layer that predicts the centre."""
-        return {"w_p": ("K", "K"), "v_p": ("K",)}
+        """The layer that predicts the centre, and what the score learns."""
+        return {"w_p": ("K", "K"), "v_p": ("K",)} | self.within.learned
 
     def initial(self, key, K, V):
-        """Of variance one over the width that is summed."""
-        one, other = jax.random.split(key)
-        return {"w_p": jax.random.normal(one, (K, K)) * K**-0.5, "v_p": jax.random.normal(other, (K,)) * K**-0.5}
+        """Of variance one over the width that is summed; the score's own."""
+        one, other, last = jax.random.split(key, 3)
+        centre = {
+            "w_p": jax.random.normal(one, (K, K), jnp.float32),
+            "v_p": jax.random.normal(other, (K,), jnp.float32),
+        }
+        return {name: x * K**-0.5 for name, x in centre.items()} | self.within.initial(last, K, V)
 
-    def weights(self, q, k, allowed, *, i, j, bias=None, w_p, v_p):
+    def sized(self, length):
+        """Itself, unless its score learns something for every position."""
+        return replace(self, length=self.within.sized(length).length)
+
+    def weights(self, q, k, allowed, *, i, j, bias=None, w_p, v_p, **learned):
         """[T S]: softmax within the window, times the Gaussian."""
         dtype = wide(q.dtype)
         hidden = jnp.tanh(product(q.astype(dtype), w_p.astype(dtype)))
         count = jnp.sum(allowed, axis=1, dtype=jnp.int32).astype(dtype)
         distance = jnp.asarray(j).astype(dtype)[None, :] - (count * jax.nn.sigmoid(hidden @ v_p.astype(dtype)))[:, None]
-        scores = scaled_dot(q, k)
-        scores = scores if bias is None else scores + bias(q, i, j).astype(scores.dtype)
-        shares = masked_softmax(scores, allowed & (jnp.abs(distance) <= self.width))
+        near = allowed & (jnp.abs(distance) <= self.width)
+        shares = self.within.weights(q, k, near, i=i, j=j, bias=bias, **learned)
         return shares * jnp.exp(-2 * (distance / self.width) ** 2)
 
     def cost(self, T, S, K, V, block=None):

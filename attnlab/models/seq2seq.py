@@ -36,7 +36,7 @@ class Seq2Seq:
     - "luong": after each step, by its current state; scores are of h̃_t = tanh([c_t ; h_t] W_c). With `input_feeding`
       h̃_t is an input of the next step (Luong, Pham, Manning 2015, eq. 5 and section 3.3).
     `mechanism` is what mixes, with `heads`: any that can attend. None is softmax with the paper's score: additive, or
-    general. `Softmax(score=…)` takes any of `attnlab.SCORES`; local-m is `Local(score=…)`, local-p `LocalP()`.
+    general. `Softmax(score=…)` takes any of `attnlab.SCORES`; `Local` is local-m, `LocalP` local-p.
 
     `bridge` says where the decoder starts: at zeros ("none"), at the encoder's last state ("last"), or at a layer on
     top of it ("project"). `embedding` is the width of symbols, None that of the states; `bidirectional` is of the

@@ -13,6 +13,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.given import select, shape_of
 from attnlab.modules.dense import Dense, child, together
@@ -47,6 +48,8 @@ class Attention(nnx.Module):
     ):
         key_heads = heads if key_heads is None else key_heads
         check_heads(width, heads, key_heads)
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"a mechanism is wanted, as MECHANISMS['softmax'], not {mechanism!r}")
         self.width, self.heads, self.key_heads, self.mechanism = width, heads, key_heads, mechanism
         size = width // heads
         self.q, self.o = (dense(child(key, name), width, width) for name in "qo")
@@ -87,7 +90,7 @@ class Attention(nnx.Module):
         shapes = {"k": (size,), "v": (size,)} | {
             name: shape_of(shape, size, size) for name, shape in self.mechanism.tokens.items()
         }
-        return {name: found[name].reshape(-1, self.key_heads, *shape) for name, shape in shapes.items()}
+        return {name: found[name].reshape(len(found[name]), self.key_heads, *shape) for name, shape in shapes.items()}
 
     def _both(self, x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], dict[str, Array]]:
         """The queries of x, and what `remember` makes of it."""
@@ -130,7 +133,11 @@ class Attention(nnx.Module):
     def whole(
         self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: Hooks = NOWHERE
     ) -> tuple[Float[Array, "T D"], Any]:
-        """A sequence from its beginning, causally; `keep` False is padding."""
+        """A sequence from its beginning, causally; `keep` False is padding, behind the sequence or before it all.
+
+        Positions that turn queries and keys, or join values (Shaw's, for which all pairs are weighed), are those of
+        rows: padding in the midst of a sequence takes one there, and none in the mechanism's own count.
+        """
         i = np.arange(x.shape[0], dtype=np.int32)
 
         def head(q, memory, fixed, bias, _):
@@ -155,7 +162,7 @@ class Attention(nnx.Module):
     def extend(
         self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: Hooks = NOWHERE
     ) -> tuple[Float[Array, "T D"], Any]:
-        """T new tokens at positions i, given the state."""
+        """T new tokens at positions i, given the state. Raises ValueError where a cache is known to be full."""
 
         def head(q, memory, fixed, bias, state):
             q, k = position.turn(q, memory["k"], i, i)
@@ -171,6 +178,9 @@ class Attention(nnx.Module):
 
         apart = self.mechanism.apart
         self._fits("x", x)
+        # Heads are lifted below, where no number is known any more.
+        if isinstance(memory := getattr(state, "memory", None), Cache):
+            memory.check(x.shape[0])
         # One token at a time, a product is no dearer than to lay its matrix beside others.
         return self._by_heads(head, self.q(x), self.remember(x), position, state, apart, apart)
 
@@ -193,7 +203,7 @@ class Attention(nnx.Module):
         if self.heads > self.key_heads:
             shape = (self.key_heads, self.heads // self.key_heads)
             head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
-        T, q = q.shape[0], q.reshape(q.shape[0], *shape, -1)
+        T, q = q.shape[0], q.reshape(q.shape[0], *shape, self.width // self.heads)
         bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
         fixed = {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.key_heads)
         y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
@@ -207,6 +217,8 @@ class Attention(nnx.Module):
         return {name: memory[name] for name in self.mechanism.tokens}
 
     def _fits(self, name: str, x: Float[Array, "T D"]) -> None:
+        if x.ndim != 2:
+            raise ValueError(f"{name} {x.shape} is not [T {self.width}] of one example: lift others by jax.vmap")
         if x.shape[1] != self.width:
             raise ValueError(f"{name} has width {x.shape[1]}, and the attention model.width={self.width}")
 

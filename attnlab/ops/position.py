@@ -20,7 +20,9 @@ XPOS_GAMMA = 0.4  # the smallest decay of xPos is γ / (1 + γ)
 
 
 def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
-    """base^{−2i/D} for i = 0 … D/2−1, in radians a position."""
+    """base^{−2i/D} for i = 0 … D/2−1, in radians a position. Raises ValueError for an odd D."""
+    if D % 2:
+        raise ValueError(f"a width of {D} has no pairs: positions that turn or swing need an even one")
     return jnp.asarray(base, dtype) ** (-jnp.arange(0, D, 2, dtype=dtype) / D)
 
 

@@ -22,7 +22,7 @@ from attnlab.ops.tree import pytree
 
 
 def dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
-    """Dot product, q·k (Luong, Pham, Manning 2015, eq. 8)."""
+    """Dot product, q·k (Luong, Pham, Manning 2015, section 3.1)."""
     return product(q, k.T)
 
 
@@ -37,7 +37,7 @@ def _scaled(q, k):
 
 
 def general(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K K"]) -> Float[Array, "T S"]:
-    """A bilinear form, q W kᵀ (Luong, Pham, Manning 2015, eq. 8, "general")."""
+    """A bilinear form, q W kᵀ (Luong, Pham, Manning 2015, section 3.1, "general")."""
     return dot(*_turned(q, k, w))
 
 
@@ -61,7 +61,7 @@ def additive(
 def concat(
     q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "2 K H"], u: Float[Array, " H"]
 ) -> Float[Array, "T S"]:
-    """A layer of the pair put together, tanh([q ; k] W)·u (Luong, Pham, Manning 2015, eq. 8, "concat").
+    """A layer of the pair put together, tanh([q ; k] W)·u (Luong, Pham, Manning 2015, section 3.1, "concat").
 
     W is given as its two halves, w[0] for q and w[1] for k: [q ; k] W = q w[0] + k w[1], so no pair is put together.
     """
@@ -75,7 +75,7 @@ def gat(q: Float[Array, "T K"], k: Float[Array, "S K"], a: Float[Array, "2 K"]) 
 
 
 def location(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K L"]) -> Float[Array, "T S"]:
-    """By the query and where the key stands, q·w_j for the key in row j, whatever it holds (Luong et al. 2015, eq. 9).
+    """By the query and where the key stands, q·w_j for the key in row j, whatever it holds (Luong et al. 2015, eq. 8).
 
     Keys that stand elsewhere than in rows 0 … S−1 want the columns of w that are theirs: see `Scores`. Raises
     ValueError where w has fewer columns than there are keys.

@@ -73,7 +73,7 @@ def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Call
     parts = public() if len(given) < 3 else {}
     parts = parts | {part: own(path, rows) for part, path in given.items()}
     units = (Characters(), Words())
-    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, read, task.smoothing)
+    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, read, smoothing=task.smoothing)
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -32,9 +32,11 @@ class Transduction(Problem):
 
     `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
     `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
-    learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped.
+    learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped; `notes`
+    say of how many.
     `measure(answers, references)` gives the metrics of texts; where examples have groups, the headline is given for
-    each group too, as "metric.group". `read` prepares what a person types. `smoothing` is the share of the target that
+    each group too, as "metric.group". `read` prepares what a person types, `write` an answer to be read by one.
+    `smoothing` is the share of the target that
     all symbols have alike (Szegedy et al. 2016, section 7). With `likelihood`, examinations also ask how likely the
     first references are: {"perplexity"}, a symbol's.
 
@@ -52,19 +54,26 @@ class Transduction(Problem):
         higher: bool,
         buckets: int = 3,
         read: Callable[[str], str] = str.strip,
+        write: Callable[[str], str] = str,
         smoothing: float = 0.0,
         likelihood: bool = False,
     ):
         _refuse_empty(parts)
         self.metric, self.higher, self.smoothing, self.likelihood = metric, higher, smoothing, likelihood
-        self._parts, self.read, self._measure = parts, read, measure
+        self._parts, self.read, self._write, self._measure = parts, read, write, measure
         self.source, self.target = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
         sources = [self.source.encode(written(source)) for source, _ in pairs]
         targets = [[*self.target.encode(written(target)), END] for _, target in pairs]
         self._sources, self._targets = pad(sources), pad(targets)
         self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
-        self._examples = {part: self._encoded(parts[part]) for part in ("valid", "test")}
+        encoded = {part: self._encoded(parts[part]) for part in ("valid", "test")}
+        self._examples = {part: (sources, targets) for part, (sources, targets, _) in encoded.items()}
+        self.notes = tuple(
+            f"{part}: {count} of {len(parts[part])} examples have symbols never seen in training, and are read without"
+            for part, (_, _, count) in encoded.items()
+            if count
+        )
         self.shape = self._shape(sources, targets)
         self.fingerprint = _fingerprint(parts)
 
@@ -146,16 +155,17 @@ class Transduction(Problem):
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def ask(self, text: str) -> Batch:
-        """{"source": [1 S], "target": [1 T]}, the target all PAD."""
+        """{"source": [1 S], "target": [1 T]}, the target all PAD. Raises DataError for more than the model reads."""
         ids = self.source.encode(self.read(text))
         if not ids:
             raise DataError(f"the input {text!r} is empty")
-        width = max(self.shape.source_length, int(rounded(len(ids))))
-        return {"source": pad([ids], width), "target": pad([[]], self.shape.target_length)}
+        if len(ids) > (room := self.shape.source_length):
+            raise DataError(f"the input has {len(ids)} tokens, and the model was made for {room}")
+        return {"source": pad([ids], room), "target": pad([[]], self.shape.target_length)}
 
     def tell(self, answer: Batch) -> str:
         """The first answer as text."""
-        return self.target.decode(np.asarray(answer["tokens"])[0].tolist())
+        return self._write(self.target.decode(np.asarray(answer["tokens"])[0].tolist()))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The symbols of row 0 without padding; the target's end mark is shown as "∎"."""
@@ -185,11 +195,16 @@ class Transduction(Problem):
         references = [[self.target.plain(written(target)) for target in example.targets] for _, example in pairs]
         return self._measure([answer for answer, _ in pairs], references)
 
-    def _encoded(self, examples: Iterable[Example]) -> tuple[list[list[int]], list[list[int]]]:
-        """The ids of sources and of first references, symbols never seen left out."""
-        sources = [self.source.encode(written(example.source), known=True) for example in examples]
-        targets = [[*self.target.encode(written(example.targets[0]), known=True), END] for example in examples]
-        return sources, targets
+    def _encoded(self, examples: Iterable[Example]) -> tuple[list[list[int]], list[list[int]], int]:
+        """The ids of sources and of first references, symbols never seen left out; of how many examples."""
+        sources, targets, odd = [], [], 0
+        for example in examples:
+            found = [_known(self.source, example.source), _known(self.target, example.targets[0])]
+            (source, target), whole = zip(*found, strict=True)
+            sources.append(source)
+            targets.append([*target, END])
+            odd += not all(whole)
+        return sources, targets, odd
 
     def _shape(self, sources: list[list[int]], targets: list[list[int]]) -> Pairs:
         """Rounded as batches are, so that a table of positions covers their padding; room for any reference."""
@@ -223,6 +238,14 @@ def _forced(model: Any, batch: Batch, key: Any) -> tuple[Any, Any, Any]:
     # Sums of half-precision exponentials lose the tail.
     logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
     return logits, optax.softmax_cross_entropy_with_integer_labels(logits, target), target
+
+
+def _known(codec: Codec, symbols: Symbols) -> tuple[list[int], bool]:
+    """The ids of a side without symbols never seen, and whether that is all of it."""
+    try:
+        return codec.encode(written(symbols)), True
+    except DataError:
+        return codec.encode(written(symbols), known=True), False
 
 
 def _codecs(parts: Parts, units: tuple[Units, ...]) -> tuple[Codec, Codec]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from attnlab.data import multi30k, names, parallel
+from attnlab.data import moses, multi30k, names, parallel
 from attnlab.data.example import Example, Parts
 from attnlab.data.parallel import Limit
 from attnlab.data.units import Bpe, Characters, Units
@@ -14,6 +14,7 @@ from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import bleu, bleu_tokenised_lower, by_length, chrf, exact_match, word_edits
 from attnlab.tasks.transduction import Measure, Transduction
 
+Line = Callable[[str], str]
 EDGES = (10, 15, 20)  # the words of a source, by which scores are told apart
 
 
@@ -50,8 +51,10 @@ class Multi30k(Task):
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
         first = bleu_tokenised_lower if self.tokenised else bleu
         measure = lambda answers, references: first(answers, references) | chrf(answers, references)
-        read = multi30k.plain if self.tokenised else str.strip
-        return _problem(self, parts, measure, first.__name__, read)
+        if not self.tokenised:
+            return _problem(self, parts, measure, first.__name__)
+        read = lambda text: moses.tokenised(text, self.source)
+        return _problem(self, parts, measure, first.__name__, read, moses.written)
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Parallel(Task):
         limit = Limit(self.longest, self.longer)
         corpora = {part: parallel.pairs(getattr(self, part), limit) for part in ("train", "valid", "test")}
         found = _problem(self, {part: corpus.examples for part, corpus in corpora.items()}, _all, self.metric)
-        found.notes = tuple(note for corpus in corpora.values() for note in corpus.notes())
+        found.notes = (*(note for corpus in corpora.values() for note in corpus.notes()), *found.notes)
         return found
 
 
@@ -101,10 +104,12 @@ def _all(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
     return {name: value for measure in measures for name, value in measure(answers, references).items()}
 
 
-def _problem(task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str, read=str.strip) -> Transduction:
+def _problem(
+    task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str, read: Line = str.strip, write: Line = str
+) -> Transduction:
     units = (task.units,) if task.joint else (task.units, task.units)
-    higher = metric != "word_edit_rate"
-    return Transduction(parts, units, measure, metric, higher, task.buckets, read, task.smoothing, likelihood=True)
+    higher, more = metric != "word_edit_rate", {"write": write, "smoothing": task.smoothing, "likelihood": True}
+    return Transduction(parts, units, measure, metric, higher, task.buckets, read, **more)
 
 
 def _grouped(examples: list[Example]) -> list[Example]:

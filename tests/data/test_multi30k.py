@@ -3,7 +3,7 @@ import hashlib
 
 import pytest
 
-from attnlab.data import files, multi30k
+from attnlab.data import files, moses, multi30k
 from attnlab.data.files import DataError, Source
 
 
@@ -49,6 +49,34 @@ def test_the_published_captions_as_they_were_written(published):
     pairs = zip(raw["test"], tokenised["test"], strict=True)
     same = sum(letters(one.targets[0]) == letters(other.targets[0]) for one, other in pairs)
     assert same > 900
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_what_a_person_types_becomes_what_the_tokenised_text_holds(published, language):
+    """All of it but for slips of the data's own, such as an & escaped twice; what is tokenised stays as it is."""
+    published("multi30k")
+    other = {"en": "de", "de": "en"}[language]
+    raw, tokenised = (multi30k.parts(language, other, tokenised=kind) for kind in (False, True))
+    for part, examples in tokenised.items():
+        own = [moses.tokenised(example.source, language) != " ".join(example.source.split()) for example in examples]
+        pairs = zip(raw[part], examples, strict=True)
+        typed = [moses.tokenised(one.source, language) != other.source for one, other in pairs]
+        assert (sum(own), sum(typed)) <= (1, 25) if part == "train" else (sum(own), sum(typed)) <= (1, 1), part
+
+
+@pytest.mark.parametrize(
+    ("language", "typed", "held"),
+    [
+        ("en", "The dog's ball — it's red…", "the dog &apos;s ball - it &apos;s red ..."),
+        ("de", "Läuft's, „Hallo.“", "läuft &apos; s , &quot; hallo &quot; ."),
+        ("de", "Nr. 28. Im 2. Stock!", "nr . 28. im 2. stock !"),
+        ("en", "a [b] | c & d < e", "a &#91; b &#93; &#124; c &amp; d &lt; e"),
+        ("en", "", ""),
+    ],
+)
+def test_marks_stand_apart(language, typed, held):
+    assert moses.tokenised(typed, language) == held
+    assert moses.tokenised(held, language) == held
 
 
 @pytest.mark.parametrize(("source", "target"), [("de", "de"), ("en", "fr"), ("", "en")])

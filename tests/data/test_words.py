@@ -29,6 +29,14 @@ def test_ones_own_file_plain_or_gzipped(tmp_path):
     }
 
 
+def test_a_byte_order_mark_is_no_letter(tmp_path):
+    own = tmp_path / "own.tsv"
+    own.write_text("\ufeffház\th aː z\n", encoding="utf-8")
+    assert [example.source for example in words.own(str(own), sigmorphon.rows)] == ["ház"]
+    own.write_text("\ufeffhaz HH AA1 Z\n", encoding="utf-8")
+    assert [example.source for example in words.own(str(own), cmudict.rows)] == ["haz"]
+
+
 def test_ones_own_file_that_is_missing_damaged_or_of_another_encoding(tmp_path):
     with pytest.raises(DataError, match=r"none\.dict cannot be read: No such file"):
         words.own(str(tmp_path / "none.dict"), cmudict.rows)

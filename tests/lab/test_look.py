@@ -11,7 +11,7 @@ from attnlab.data.files import DataError
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.answering import Answer, Asked, DivergedError
 from attnlab.lab.loading import Trained
-from attnlab.lab.look import lines, looks, sample, scored
+from attnlab.lab.look import UNFINISHED, lines, looks, sample, scored
 from attnlab.lab.study import change
 from attnlab.lab.translate import translate
 from attnlab.models.seq2seq import Seq2Seq
@@ -77,7 +77,8 @@ def test_a_model_without_attention_has_no_map(trained):
     trained(run(Seq2Seq(width=4)))
     found = sample("run", "1 2 3")
     assert (found["map"], found["layers"], found["source"]) == (None, None, ["1", "2", "3"])
-    assert lines(found) == [found["answer"]]
+    whole = [found["answer"]] if not found["cut"] else [found["answer"] + " …", UNFINISHED]
+    assert lines(found) == whole
 
 
 def test_a_model_of_ones_own_need_not_know_of_attention(trained):
@@ -118,6 +119,7 @@ FOUND = {
         Answer("b b b", -12.0, False, np.zeros(3)),
     ],
     "decoder": Beam(penalty=0.5, best=3),
+    "cut": False,
     "source": ["a", "b"],
     "target": ["b", "a", "∎"],
     "map": [[0, 1], [1, 0], [0.5, 0.5]],
@@ -141,6 +143,7 @@ def test_the_best_comes_first_then_all_then_the_map():
     ]
     one = FOUND | {"answers": FOUND["answers"][:1]}
     assert lines(one)[:3] == ["b a", "", "  ab"]
+    assert lines(one | {"cut": True})[:3] == ["b a …", UNFINISHED, ""]
     assert lines(one, 3)[2:] == ["  a", "b", "a █", "∎ ▒", "", "  b", "b █", "a", "∎ ▒"]
 
 

@@ -29,6 +29,7 @@ def test_wide_characters_take_two_cells():
 def test_characters_of_no_width_are_made_visible():
     assert visible(" ") == visible("\t") == "␣"
     assert visible("\u0301") == "◌\u0301"
+    assert visible("\u093f") == "◌\u093f"
     assert visible("\x00") == visible("\u200d") == visible("") == "·"
     assert all(cell_len(visible(c)) == 1 for c in ("a", " ", "\n", "\u0301", "\u093f", "\x1b", "é"))
     lines = draw("e\u0301", "x", [[0.0, 1.0]])

@@ -58,10 +58,10 @@ def test_lines_are_cut_and_symbols_left_out_as_asked(trained):
     out, told, code = through(b"4 x 4\n0 1 2 3 4 0 1 2 3\ny\nx 0 1 2 3 4 0 1\n", longer="truncate", unknown="skip")
     assert out == "4 4\n0 1 2 3 4 0 1 2\n\n0 1 2 3 4 0 1\n"
     assert told == [
-        'line 1: never seen in training: "x" (U+0078) at position 2; left out',
+        'line 1: never seen in training: "x" (U+0078) at position 2; left out of it',
         "line 2: 9 tokens, and the model was made for 8: cut",
         'line 3: never seen in training: "y" (U+0079) at position 1; answered with an empty line',
-        'line 4: never seen in training: "x" (U+0078) at position 1; left out',
+        'line 4: never seen in training: "x" (U+0078) at position 1; left out of it',
     ]
     assert code == 3
 

@@ -16,6 +16,7 @@ from attnlab.ops import blockwise
 from attnlab.ops.blockwise import Rule
 from attnlab.ops.blockwise.route import Runs, route
 from attnlab.ops.mask import Causal, Full, Keys, Scattered
+from attnlab.ops.score import SCORES
 from tests.mechanisms.contract import attend, causal, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -140,6 +141,12 @@ def test_local_p_weighs_by_a_gaussian_around_its_centre():
         for j, share in zip(near_by, shares / shares.sum(), strict=True):
             y[t] += share * np.exp(-((j - centre) ** 2) / (2 * 2**2)) * np.asarray(v)[j]
     near(attend(mechanism, q, k, v, Full(), **learned), y)
+    general = LocalP(4, score=SCORES["general"])
+    turned = jax.random.normal(jax.random.key(5), (q.shape[1], q.shape[1]), q.dtype)
+    near(
+        attend(general, q, k, v, Full(), **learned, w=turned),
+        attend(mechanism, q, 2 * k @ turned.T, v, Full(), **learned),
+    )
     # Padding is not counted.
     near(attend(mechanism, q, jnp.pad(k, ((0, 3), (0, 0))), jnp.pad(v, ((0, 3), (0, 0))), Keys(9), **learned), y)
     assert (weights(mechanism, q, k, Full(), **learned).sum(axis=1) < 1).all()

@@ -153,3 +153,20 @@ def test_padding_reaches_neither_an_answer_nor_a_gradient():
     np.testing.assert_allclose(value, jnp.sum(module.whole(x[:4], None, position)[0] ** 2), rtol=1e-5)
     assert np.isfinite(gradient[:4]).all()
     assert NOWHERE.bias(2) is None
+
+
+@pytest.mark.parametrize("key_heads", [1, 2])
+def test_a_full_cache_is_refused(key_heads):
+    module = Attention(jax.random.key(0), 8, 2, Softmax(), key_heads)
+    x, state = jnp.ones((1, 8)), module.start(2, jnp.float32)
+    for t in range(2):
+        _, state = module.extend(x, state, np.array([t]))
+    with pytest.raises(ValueError, match="the cache has room for 2 tokens, and 3 are to be kept: start it longer"):
+        module.extend(x, state, np.array([2]))
+
+
+@pytest.mark.parametrize("mechanism", [Softmax(), Softmax(block=2), Linear()], ids=str)
+def test_nothing_is_read_as_nothing(mechanism):
+    module = Attention(jax.random.key(0), 8, 2, mechanism)
+    assert module.whole(jnp.ones((0, 8)))[0].shape == (0, 8)
+    assert module.attend(jnp.ones((0, 8)), jnp.ones((3, 8)))[0].shape == (0, 8)

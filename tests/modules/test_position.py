@@ -21,7 +21,7 @@ from attnlab.modules.position import (
     XPos,
 )
 from attnlab.ops.mask import Causal, Full
-from attnlab.ops.position import xpos_reach
+from attnlab.ops.position import XPOS_GAMMA, xpos_reach
 
 from .test_attention import token_by_token
 
@@ -269,3 +269,26 @@ def test_each_mechanism_says_which_positions_it_honours():
         assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not mechanism.pairwise
     assert Shaw().refusal(Softmax()) is None
     assert "bias" in Shaw().refusal(Linear())
+
+
+def test_xpos_fades_with_the_distance_to_the_past():
+    """q·k = Σ_n Re(q_n k̄_n e^{i(a−b)θ_n}) ζ_n^{(a−b)/scale}: of one pair, what rotary positions make, and fading."""
+    q, k = (jax.random.normal(jax.random.key(n), (1, 2)) for n in (5, 6))
+    for a, b in ((9, 9), (9, 5), (30, 2)):
+        at = [np.array([each]) for each in (a, b)]
+        (turned, other), (fading, faded) = Rotary().turn(q, k, *at), XPos(scale=8.0).turn(q, k, *at)
+        zeta = XPOS_GAMMA / (1 + XPOS_GAMMA)
+        wanted = (turned @ other.T) * zeta ** ((a - b) / 8)
+        np.testing.assert_allclose(fading @ faded.T, wanted, rtol=1e-4)
+
+
+def test_rotary_positions_in_a_grid_tell_rows_and_columns_apart():
+    q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
+    product = lambda i, j: float(np.vdot(*Rotary2D(columns=4).turn(q, k, np.array([i]), np.array([j]))))
+    assert product(0, 0) == pytest.approx(float(np.vdot(q, k)), abs=1e-5)
+    # One row down and one column on, wherever it is; and neither one alone.
+    assert product(0, 5) == pytest.approx(product(4, 9), abs=1e-5) == pytest.approx(product(10, 15), abs=1e-5)
+    assert len({round(product(5, j), 4) for j in (5, 6, 9, 10)}) == 4
+    half = lambda x: jnp.concatenate([x[:, :4], jnp.zeros((1, 4))], axis=1)
+    rows = lambda i, j: float(np.vdot(*Rotary2D(columns=4).turn(half(q), half(k), np.array([i]), np.array([j]))))
+    assert rows(5, 6) == pytest.approx(rows(5, 5), abs=1e-5) != pytest.approx(rows(5, 9), abs=1e-3)

@@ -20,6 +20,8 @@ MASKS = {
     "itself": (Window(1, 1), lambda i, j: i == j),
     "keys": (Keys(5), lambda i, j: j < 5),
     "kept": (Kept(KEEP), lambda i, j: KEEP[j]),
+    "not kept, in numbers": (~Kept(2 * KEEP.astype(int)), lambda i, j: not KEEP[j]),
+    "no rows, in numbers": (~Rows(2 * KEEP.astype(int)), lambda i, j: not KEEP[i]),
     "rows": (Rows(KEEP), lambda i, j: KEEP[i]),
     "padding": (Kept(KEEP) & Rows(KEEP), lambda i, j: KEEP[i] and KEEP[j]),
     "segments": (Segments(IDS, IDS), lambda i, j: IDS[i] == IDS[j]),
@@ -90,7 +92,7 @@ def test_blocks_are_told_empty_and_full_where_formulas_say_so():
 def test_factors_multiply_to_the_mask(name):
     mask, _ = MASKS[name]
     factors = mask.factors(I, J)
-    assert (factors is not None) == (name in ("full", "keys", "kept", "rows", "padding"))
+    assert (factors is not None) == (name in ("full", "keys", "kept", "not kept, in numbers", "rows", "padding"))
     if factors is not None:
         np.testing.assert_array_equal(np.outer(*factors), mask(I, J))
 

@@ -255,6 +255,12 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # And what it cannot say, it cannot get right.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
+    told = "1 of 1 examples have symbols never seen in training, and are read without"
+    assert skipping.notes == (f"valid: {told}", f"test: {told}")
+
+
+def test_where_all_symbols_are_known_nothing_is_said(copying):
+    assert copying.notes == ()
 
 
 def test_several_references_count_as_right():
@@ -281,7 +287,9 @@ def test_asking_and_telling(copying):
 
 
 def test_asking_more_than_ever_was_taught(copying):
-    assert copying.ask("abcd" * 5)["source"].shape == (1, 20)
+    assert copying.ask("abcd" * 4)["source"].shape == (1, 16)
+    with pytest.raises(DataError, match="the input has 20 tokens, and the model was made for 16"):
+        copying.ask("abcd" * 5)
 
 
 def test_asking_what_was_never_seen_names_it(copying):

@@ -61,10 +61,14 @@ def test_one_that_comes_within_a_finaliser_is_raised_in_the_end():
         def __del__(self):
             os.kill(os.getpid(), signal.SIGTERM)
 
+    def work():
+        with raised("with all saved"):
+            Dying()
+            went_on.append(True)
+
     went_on = []
-    with pytest.raises(Interrupted, match="SIGTERM"), raised("with all saved"):
-        Dying()
-        went_on.append(True)
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        work()
     assert went_on
 
 

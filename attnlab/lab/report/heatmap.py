@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len
 
 from attnlab.lab.report.markup import Markup, tag
 
@@ -32,7 +33,7 @@ def framed(cells: Markup | None, source: Sequence[Any], target: Sequence[Any], l
     source, target = source[:LONGEST], target[:LONGEST]
     rows, columns = [visible(t) for t in target], [visible(s) for s in source]
     tall = max(map(len, columns)) > 2
-    left, top = _left(rows), 12 + 8 * max(map(len, columns)) if tall else 24
+    left, top = _left(rows), 12 + 8 * max(map(cell_len, columns)) if tall else 24
     width, height = breadth(source, target), top + CELL * len(rows) + 1
     above = [_column(text, left + CELL * (n + 0.5), top - 6, tall, source[n]) for n, text in enumerate(columns)]
     aside = [_label(text, left - 6, top + CELL * (n + 0.7), "end", target[n]) for n, text in enumerate(rows)]
@@ -101,7 +102,7 @@ def visible(token: Any) -> str:
 
 
 def _left(rows: Sequence[str]) -> int:
-    return 12 + 8 * max(map(len, rows))
+    return 12 + 8 * max(map(cell_len, rows))
 
 
 def _shade(weight: float) -> float:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, Shaped
+from jaxtyping import Array, Int, Shaped
 
 from attnlab.ops.mask.base import Mask, Places
 from attnlab.ops.tree import pytree
@@ -13,6 +13,11 @@ from attnlab.ops.tree import pytree
 def _lookup(array: Places, at: Places, missing: Any) -> Array:
     """array[at], and `missing` for what is out of range: jax itself would clamp, or count from the end."""
     return jnp.asarray(array).at[jnp.where(at < 0, array.shape[0], at)].get(mode="fill", fill_value=missing)
+
+
+def _kept(keep: Places, at: Places) -> Array:
+    """keep[at]; numbers keep where they are not zero: ~ of an integer is not a negation."""
+    return _lookup(keep, at, False).astype(bool)
 
 
 def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
@@ -26,12 +31,12 @@ def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
 class Kept(Mask):
     """The keys that a padding mask keeps, wherever they stand: keep[j]."""
 
-    keep: Bool[Places, " S"]
+    keep: Shaped[Places, " S"]
     keys_only = True
 
     def __call__(self, i, j):
         """keep[j]."""
-        return jnp.broadcast_to(_lookup(self.keep, j, False)[None, :], (i.shape[0], j.shape[0]))
+        return jnp.broadcast_to(_kept(self.keep, j)[None, :], (i.shape[0], j.shape[0]))
 
     def fit(self, T, S):
         """A row a key."""
@@ -43,16 +48,16 @@ class Kept(Mask):
 class Rows(Mask):
     """The queries that a padding mask keeps: keep[i]. The others see nothing, and answer zero."""
 
-    keep: Bool[Places, " T"]
+    keep: Shaped[Places, " T"]
     indexed = True
 
     def __call__(self, i, j):
         """keep[i]."""
-        return jnp.broadcast_to(_lookup(self.keep, i, False)[:, None], (i.shape[0], j.shape[0]))
+        return jnp.broadcast_to(_kept(self.keep, i)[:, None], (i.shape[0], j.shape[0]))
 
     def factors(self, i, j):
         """keep[i], and every key."""
-        return _lookup(self.keep, i, False), jnp.ones(j.shape, bool)
+        return _kept(self.keep, i), jnp.ones(j.shape, bool)
 
     def fit(self, T, S):
         """A row a query."""
@@ -87,6 +92,10 @@ class Edges(Mask):
 
     adjacency: Shaped[Places, "N M"]
     indexed = True
+
+    def __post_init__(self):
+        if len(shape := getattr(self.adjacency, "shape", (0, 0))) != 2:
+            raise ValueError(f"Edges: adjacency {shape} is not [N M], a row a query and a column a key")
 
     def __call__(self, i, j):
         """adjacency[i, j]."""
