@@ -35,4 +35,5 @@ study = Study(
     question="How well does a Transformer pronounce English words it has never seen?",
     quick={"task.buckets": 1, "train.steps": 16, "train.average": 0, "train.warmup": 8, "train.batch_size": 16},
     published={"base": 0.302},
+    bands={"base": (None, 0.38)},
 )

@@ -49,4 +49,5 @@ study = Study(
     question="How well does a small recurrent model with Luong attention learn to turn sequences around?",
     quick={"task.buckets": 1, "train.steps": 32, "train.seeds": 1},
     published={"base": 0.9519},
+    bands={"base": (0.94, None)},
 )

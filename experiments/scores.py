@@ -1,9 +1,11 @@
 """Scores: does it matter how a recurrent decoder compares its state with what it reads?
 
-Claim: on dates all scores that see the source learn to read it; location, which sees the state alone, lags behind.
+Claim: on dates all scores that see the source learn to read it; location, which sees the state alone, lags behind, and
+so does GAT's, which ranks the source's places alike for every state.
 Command: attnlab run experiments/scores.py
-Minutes on two cores: not yet measured.
-Expected: exact match on the test dates; not yet measured.
+Minutes on two cores: 37, on one of them beside other work.
+Expected: exact match on the test dates, 3 seeds: additive, concat, cosine and scaled dot 100% in each, dot and general
+99.98% [99.91, 100], gat 98.4% [97.7, 99.0] and location 97.0% [96.2, 97.9], both worse than dot.
 
 Luong's global attention (Luong, Pham, Manning 2015, section 3.1) with each of `attnlab.SCORES`; a GRU of 64, the
 encoder in both directions.

@@ -35,4 +35,5 @@ study = Study(
     question="How well does one small Transformer a language pronounce words it has never seen?",
     quick={"task.buckets": 1, "train.steps": 16, "train.average": 0, "train.warmup": 8, "train.seeds": 1},
     published={"hun": 0.0533, "jpn": 0.073},
+    bands={"hun": (None, 0.08), "jpn": (None, 0.11)},
 )

@@ -47,4 +47,5 @@ study = Study(
     Variation({"official": {}} | {f"without-{name}": {"task.speaker": name} for name in SPEAKERS}),
     question="How many spoken digits are heard right, of people heard before and of one never heard?",
     quick={"train.steps": 8, "train.warmup": 2, "train.batch_size": 8, "train.seeds": 2, "task.buckets": 1},
+    bands={"official": (0.96, None)},
 )

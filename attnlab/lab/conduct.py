@@ -84,6 +84,7 @@ def describe(plan: Plan, command: str) -> None:
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
             "match": plan.study.match, "budget": plan.study.budget, "margin": plan.study.margin,
             "published": None if plan.quick else plan.study.published.get(plan.variant),
+            "band": None if plan.quick else plan.study.bands.get(plan.variant),
             "asked": _asked(plan.experiment.task), "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
     # Sealed as that run's.

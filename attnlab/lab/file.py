@@ -29,16 +29,17 @@ def load_study(path: str | Path) -> Study:
 
 
 def _check(path: Path, study: Study) -> None:
-    """Refuse what cannot be a task or a model, and what was published of a variant that there is not."""
+    """Refuse what cannot be a task or a model, and what is said of a variant that there is not."""
     variants = study.variants()
     for experiment in variants.values():
         for field, does in (("task", "load"), ("model", "create")):
             value = getattr(experiment, field)
             if isinstance(value, type) or not hasattr(value, does):
                 raise ValueError(f"{path}: {field}={value!r} must be a {field}, such as attnlab.{field.upper()}S holds")
-    for name in study.published:
-        if name not in variants:
-            raise ValueError(registry.unknown(f"{path}: published: no variant {name!r}", name, variants))
+    for field in ("published", "bands"):
+        for name in getattr(study, field):
+            if name not in variants:
+                raise ValueError(registry.unknown(f"{path}: {field}: no variant {name!r}", name, variants))
 
 
 def experiments(folder: Path = Path("experiments")) -> dict[str, str]:

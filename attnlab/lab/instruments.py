@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import registry
-from attnlab.lab.jsonfile import dumps, write_whole
+from attnlab.lab.jsonfile import dumps, try_out, write_whole
 from attnlab.lab.verbs import print_table
 
 
@@ -47,10 +47,13 @@ def bench(options: argparse.Namespace) -> int:
     from attnlab.analysis.measure import machine
     from attnlab.lab.bench.measuring import Plan, record
     from attnlab.lab.bench.measuring import bench as measure
+    from attnlab.lab.bench.peers import PEERS
     from attnlab.lab.bench.table import tables
     from attnlab.lab.progress import choose
 
     plan = Plan(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
+    if options.peers and (missing := sorted({peer.package for peer in PEERS.values() if peer.version is None})):
+        print(f"attnlab: not installed, and so not beside: {', '.join(missing)} (attnlab[peers])", file=sys.stderr)
     progress = choose()
     try:
         here = machine()
@@ -85,6 +88,8 @@ def _check(option: str, file: Path | None) -> None:
     if option == "--json" and file is not None and str(file) != "-" and file.suffix != ".json":
         # The name of a mechanism behind the option would be taken for that of a file.
         raise ValueError(f"--json {file} must end in .json; mechanisms are named before the options")
+    if file is not None and str(file) != "-":
+        try_out(file)
 
 
 def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:

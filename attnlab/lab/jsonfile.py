@@ -101,6 +101,16 @@ def named(path: Path):
         raise FolderError(f"{path}: {error.strerror or error}") from error
 
 
+def try_out(path: Path) -> None:
+    """Raise FolderError where no file could be written there, before there is anything to write."""
+    there = path.exists()
+    with named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if not there:
+            path.unlink()
+
+
 def encoded(text: str) -> bytes:
     """UTF-8; a lone surrogate, which JSON may hold and UTF-8 may not, becomes a question mark."""
     return text.encode("utf-8", errors="replace")

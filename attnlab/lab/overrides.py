@@ -25,7 +25,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
 
     An override of a field that the study varies keeps the variants with that value; one below it applies to
     every variant that has the field. Overridden fields are no longer changed by `--quick`. What was published is no
-    longer shown where the task or the model is another than that of the study. `match`, `budget` and `margin` are the
+    longer shown where the task or the model is another than that of the study, nor are bands where anything is that a
+    result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the
     study's own.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
@@ -42,8 +43,10 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     quick = {path: value for path, value in study.quick.items() if path not in given and _has(base, {}, path)}
     vary = None if draft.variants is None else Variation(draft.variants)
     varied = study.vary.fields() if study.vary else []
-    other = any(path.partition(".")[0] in ("task", "model") and path not in varied for path in given)
-    return replace(study, base=base, vary=vary, quick=quick, published={} if other else study.published)
+    changed = {path for path in given if path not in varied}
+    other = any(path.partition(".")[0] in ("task", "model") for path in changed)
+    published, bands = ({} if other else study.published), ({} if changed - {"train.seeds"} else study.bands)
+    return replace(study, base=base, vary=vary, quick=quick, published=published, bands=bands)
 
 
 def _own(name: str, given: str) -> Any:

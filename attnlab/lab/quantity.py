@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 NONE = "–"
@@ -17,6 +18,19 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < 1e100 else None
+
+
+def is_band(value: Any) -> bool:
+    """Whether it is (least, most): the lower first, and None for one that is open.
+
+    >>> is_band((0.1, 0.2)), is_band([None, 0.2]), is_band((0.2, 0.1)), is_band((None, None)), is_band(0.2)
+    (True, True, False, False, False)
+    """
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    ends = [number(end) for end in value if end is not None]
+    sound = [end for end in ends if end is not None and math.isfinite(end)]
+    return bool(ends) and sound == sorted(sound) and len(sound) == len(ends)
 
 
 def is_rate(metric: str) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 from attnlab.lab.folder import folder_name
+from attnlab.lab.quantity import is_band
 from attnlab.lab.value import annotations, fits, wanted
 from attnlab.registry import field_names, no_field
 from attnlab.training.config import RATES, Train
 
 Match = Literal["parameters", "flops", "state"]
 Budget = Literal["steps", "flops", "seconds"]
+Band = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ class Study:
     `quick` holds the fields that `--quick` changes, so that a glimpse ends within a minute.
     `name` is the experiment's folder; a file that gives none lends its own.
     `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
+    `bands` holds where the headline metric is to come out, by variant, as (least, most), None for an end that is open:
+    the table says whether the mean over seeds does.
     `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
     unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
 
@@ -186,6 +190,7 @@ class Study:
     quick: dict[str, Any] = field(default_factory=dict)
     name: str = ""
     published: dict[str, float] = field(default_factory=dict)
+    bands: dict[str, Band] = field(default_factory=dict)
     match: Match | None = None
     budget: Budget = "steps"
     margin: float | None = None
@@ -219,13 +224,17 @@ class Study:
         for name in ("vary", "question", "name", "margin"):
             if not fits(value := getattr(self, name), kinds[name]):
                 raise ValueError(f"{name}={value!r} must be {wanted(kinds[name])}")
-        for name, holds in (("quick", "fields with their values"), ("published", "variants with their numbers")):
+        kinds_of = {"quick": "fields with their values", "published": "variants with their numbers"}
+        for name, holds in (kinds_of | {"bands": "variants with the least and the most"}).items():
             value = getattr(self, name)
             if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
                 raise ValueError(f"{name}={value!r} must be a dict: {holds}")
         for variant, number in self.published.items():
             if not fits(number, float) or not math.isfinite(number):
                 raise ValueError(f"published: {variant}={number!r} must be a finite number")
+        for variant, band in self.bands.items():
+            if not is_band(band):
+                raise ValueError(f"bands: {variant}={band!r} must be (least, most), of which one may be None")
 
     def _check_twins(self) -> None:
         """Refuse one experiment under two names: its difference from itself would be 0, and read as a finding."""

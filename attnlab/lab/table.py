@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.comparison import comparison
 from attnlab.lab.outcome import Outcome, outcomes
-from attnlab.lab.quantity import NONE, count, duration, large, measure, number, span, title
+from attnlab.lab.quantity import NONE, count, duration, is_band, large, measure, number, span, title
 from attnlab.lab.terminal import plain
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 SIDE_BY_SIDE = 3
-PUBLISHED = "published"
+PUBLISHED, BAND = "published", "band"
 VERDICT = "verdict"
 NARROW = (VERDICT, PUBLISHED, "decoding state", "diverged lanes")
 
@@ -83,6 +84,7 @@ def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
     beside: list[tuple[str, Callable[[Outcome], Cell]]] = []
     beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if said.verdicts else []
     beside += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
+    beside += [(BAND, _band)] if any(_band(outcome).text != NONE for outcome in found) else []
     done = [outcome for outcome in found if outcome.result is not None]
     costs = [(head, cell) for head, cell in COSTS.items() if any(cell(outcome).text != NONE for outcome in done)]
     columns = [*columns[:1], *beside, *columns[1:], *costs, ("diverged lanes", _diverged)]
@@ -181,6 +183,19 @@ def _published(outcome: Outcome) -> Cell:
     value = outcome.experiment.get("published") if outcome.result else None
     metric = outcome.result["metric"] if outcome.result else ""
     return Cell(measure(metric, value), "", "" if number(value) is None else repr(value))
+
+
+def _band(outcome: Outcome) -> Cell:
+    """Where the headline metric is to come out, and whether the mean over seeds does."""
+    band, estimate = outcome.experiment.get("band"), outcome.headline
+    if not outcome.result or band is None or not is_band(band):
+        return Cell(NONE)
+    least, most = band
+    ends = [measure(outcome.result["metric"], end) for end in (least, most) if end is not None]
+    words = " to ".join(ends) if len(ends) == 2 else f"{'≥' if most is None else '≤'} {ends[0]}"
+    mean = estimate.mean if estimate is not None and estimate.sound else math.nan
+    held = (least is None or mean >= least) and (most is None or mean <= most)
+    return Cell(words, "held" if held else "missed", repr(band))
 
 
 def _diverged(outcome: Outcome) -> Cell:

@@ -56,13 +56,14 @@ def write_run(
     costs: float = 1.0,
     examples: int = 3,
     published: float | None = None,
+    band: tuple | None = None,
 ) -> RunFolder:
     """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `died` diverge.
 
     Of several `rates` the first is the chosen one, and others are worse; what it costs is `costs` times the usual.
     """
     run, random = RunFolder(path), np.random.default_rng(salt)
-    planned = ({} if order is None else {"order": order, "margin": margin}) | {"published": published}
+    planned = ({} if order is None else {"order": order, "margin": margin}) | {"published": published, "band": band}
     run.write("experiment", experiment(variant, seeds, steps, quick, question) | planned)
     run.write("environment", ENVIRONMENT)
     run.append_metrics(_rows(random, mean, offset, seeds, steps if finished else steps // 4, died))

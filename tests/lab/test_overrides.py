@@ -250,6 +250,14 @@ def test_what_was_published_stands_beside_its_own_set_up_alone(toy):
         assert apply(study, other).published == {}
 
 
+def test_a_band_is_of_the_study_as_it_stands(toy):
+    study = replace(toy.study, bands={"softmax": (0.5, None)})
+    for kept in ([], ["train.seeds=5"], ["model.mechanism=softmax"]):
+        assert apply(study, kept).bands == {"softmax": (0.5, None)}
+    for other in (["model.width=128"], ["task.languages=hu"], ["train.steps=5"]):
+        assert apply(study, other).bands == {}
+
+
 def test_what_variants_are_matched_to_does_not_follow_the_variant_that_is_chosen(toy):
     for study in (replace(toy.study, match="parameters"), replace(toy.study, budget="flops")):
         chosen = apply(study, ["model.mechanism=linear"])

@@ -94,6 +94,22 @@ def test_nothing_to_show(tmp_path):
         results_table(tmp_path)
 
 
+def test_a_band_says_whether_the_mean_came_out_where_it_was_to(tmp_path):
+    means = {"softmax": 0.95, "linear": 0.9, "window": 0.8, "delta": 0.7}
+    variants = {name: {"mean": mean} for name, mean in means.items()}
+    assert "band" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]
+    variants["softmax"]["band"], variants["linear"]["band"] = (0.94, None), (0.8, 0.85)
+    variants["window"]["band"] = (None, "much")
+    heads, rows = table_of(outcomes(write_study(tmp_path / "some", variants, steps=40)))
+    cells = [row[heads.index("band")] for row in rows]
+    assert [(cell.text, cell.note) for cell in cells] == [
+        ("≥ 94.0%", "held"),
+        ("80.0% to 85.0%", "missed"),
+        ("–", ""),
+        ("–", ""),
+    ]
+
+
 def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_path):
     variants = {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}
     assert "published" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]
