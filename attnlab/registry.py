@@ -48,11 +48,13 @@ def unknown(complaint: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like this one, upper and lower case alike, or None."""
+    """The shortest known name that begins so, else the one most like it, upper and lower case alike; or None."""
     from difflib import get_close_matches
 
     lower = {word.lower(): word for word in known}
-    return next((lower[match] for match in get_close_matches(name.lower(), lower, n=1)), None)
+    begun = sorted((word for word in lower if len(name) > 2 and word.startswith(name.lower())), key=len)
+    matches = begun or get_close_matches(name.lower(), lower, n=1)
+    return next((lower[match] for match in matches), None)
 
 
 def no_field(config: Any, name: str, path: str) -> str:

@@ -11,6 +11,11 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = {"softmax": 1, "linear": 2, "gated-linear": 3}
 
 
+def test_what_is_begun_is_meant():
+    assert registry.nearest("elu", ["relu", "elu+1"]) == "elu+1"
+    assert registry.nearest("soft", ["sort", "softmax-blockwise", "softmax"]) == "softmax"
+
+
 def test_pick_gives_what_is_there():
     assert registry.pick(NAMES, "linear", "model.mechanism") == 2
 
