@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -86,6 +87,21 @@ def test_every_score_and_what_it_learned(score):
 
 def test_a_learned_bias_has_its_gradients():
     same(both(9, 9, Causal(), 4, bias=Near(jnp.linspace(-1, 1, 7), jnp.ones(K))))
+
+
+def test_what_a_bias_holds_is_seen_as_a_leaf_and_refused_in_a_closure():
+    q, k, v = (np.random.default_rng(n).standard_normal((5, 4)) for n in range(3))
+    slope = lambda s, q, i, j: -s * jnp.abs(i[:, None] - j[None]).astype(q.dtype)
+
+    def total(block, s):
+        return Softmax(block=block).attend(q, k, v, Causal(), bias=jax.tree_util.Partial(slope, s)).sum()
+
+    for transform, s in ((jax.grad, 0.5), (jax.jit, 0.5), (jax.vmap, np.array([0.5, 1.0]))):
+        found, wanted = (transform(partial(total, block))(s) for block in (2, None))
+        np.testing.assert_allclose(found, wanted, atol=1e-12)
+    hidden = lambda s: Softmax(block=2).attend(q, k, v, bias=lambda q, i, j: slope(s, q, i, j)).sum()
+    with pytest.raises(NotImplementedError, match=r"<lambda> holds a traced array where blocks cannot see it"):
+        jax.grad(hidden)(0.5)
 
 
 def test_traced_positions_in_any_order():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from attnlab.ops.blockwise.lift import lifted
@@ -80,6 +82,11 @@ def _call(q, k, v, plan: Plan):
     learns = {id(x) for x in jax.tree.leaves(plan.scores) if _traced(x) and jnp.issubdtype(x.dtype, jnp.inexact)}
     kinds = ["learned" if id(x) in learns else "given" if _traced(x) else "known" for x in leaves]
     of = lambda kind: [x for x, its in zip(leaves, kinds, strict=True) if its == kind]
+    if hiding := next(filter(_hides, of("known")), None):
+        raise NotImplementedError(
+            f"{hiding.__name__} holds a traced array where blocks cannot see it: "
+            "make it a pytree with that array as a leaf, as jax.tree_util.Partial(function, array) is"
+        )
 
     def planned(learned, given) -> Plan:
         held = {"learned": iter(learned), "given": iter(given), "known": iter(of("known"))}
@@ -97,6 +104,12 @@ def _call(q, k, v, plan: Plan):
         lambda saved, changes: (*lifted(behind, room)(*saved[0], *saved[1], *changes), None),
     )
     return run(q, k, v, of("learned"), of("given"))
+
+
+def _hides(x) -> bool:
+    """Whether it is a function with something traced in its closure."""
+    cells = (x.__closure__ or ()) if isinstance(x, FunctionType) else ()
+    return any(isinstance(leaf, Tracer) for cell in cells for leaf in jax.tree.leaves(cell.cell_contents))
 
 
 def _traced(x) -> bool:

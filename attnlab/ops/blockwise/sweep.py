@@ -18,7 +18,8 @@ from attnlab.ops.precision import product, wide
 from attnlab.ops.score import Scores
 from attnlab.ops.tree import pytree
 
-# Scores within ± this need no peak taken off: exponentials and their sums stay in range.
+# Scores within ± this need no peak taken off: exponentials and their sums stay in range, and so does what they make of
+# values between 1e-26 and 1e26.
 SAFE = 27.0
 
 
