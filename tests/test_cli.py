@@ -370,7 +370,7 @@ def sampled(monkeypatch):
         steps.append(step)
         symbols = {"source": list(text), "target": ["2", "1"]}
         map = [[0, 1], [1, 0]]
-        return {"answer": "21", "answers": [], "decoder": None, **symbols, "map": map, "layers": [[map]]}
+        return {"answer": "21", "answers": [], "decoder": None, "cut": False, **symbols, "map": map, "layers": [[map]]}
 
     monkeypatch.setattr("attnlab.lab.look.sample", sample)
     return calls

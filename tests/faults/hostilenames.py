@@ -149,7 +149,7 @@ def terminals(place: Place) -> None:
     print(repr(attnlab.lab.Results(home, home / "report.html", 0).table()))
     answers = [Answer(HOSTILE, -1.0, False, ()) for _ in range(2)]
     seen = {"source": [HOSTILE] * 2, "target": [HOSTILE], "map": [[0.5, 0.5]]}
-    print("\n".join(lines({"answer": HOSTILE, "answers": answers, "decoder": Beam(), **seen})))
+    print("\n".join(lines({"answer": HOSTILE, "answers": answers, "decoder": Beam(), "cut": True, **seen})))
     for table in tables(_inside(HOSTILE)):
         print_table(table)
     print("\n".join(columns([[HOSTILE, "b"], ["c", HOSTILE]])))
