@@ -43,16 +43,32 @@ def collected() -> Iterator[list[int]]:
 
 @contextmanager
 def raised(where: str) -> Iterator[None]:
-    """While it holds, a signal raises Interrupted wherever Python is; where that is lost, at the end."""
+    """While it holds, a signal raises Interrupted wherever Python is; in a finaliser, as soon as that is over."""
     came: list[int] = []
+    again: list[threading.Timer] = []
+    before = sys.unraisablehook
 
     def handle(number, frame):
         came.append(number)
         raise Interrupted(number, where)
 
-    with handled(handle):
-        yield
-    # What a finaliser raises Python tells of, and goes on.
+    def lost(unraisable):
+        # What a finaliser raises Python would tell of, and go on.
+        if not isinstance(unraisable.exc_value, Interrupted):
+            return before(unraisable)
+        again.append(threading.Timer(0.05, os.kill, (os.getpid(), came[-1])))
+        again[-1].start()
+
+    sys.unraisablehook = lost
+    try:
+        with handled(handle):
+            try:
+                yield
+            finally:
+                for timer in again:
+                    timer.cancel()
+    finally:
+        sys.unraisablehook = before
     if came:
         raise Interrupted(came[0], where)
 

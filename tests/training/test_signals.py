@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -55,8 +56,8 @@ def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():
     assert stopped.value.exit_code == 130
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_one_that_comes_within_a_finaliser_is_raised_in_the_end():
+@pytest.mark.parametrize("seconds", [0, 20])
+def test_one_that_comes_within_a_finaliser_is_raised_when_that_is_over(seconds):
     class Dying:
         def __del__(self):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -65,11 +66,14 @@ def test_one_that_comes_within_a_finaliser_is_raised_in_the_end():
         with raised("with all saved"):
             Dying()
             went_on.append(True)
+            time.sleep(seconds)
 
-    went_on = []
+    went_on, began = [], time.monotonic()
     with pytest.raises(Interrupted, match="SIGTERM"):
         work()
     assert went_on
+    assert time.monotonic() - began < 10
+    time.sleep(0.1)  # nothing comes behind it
 
 
 def test_in_another_thread_signals_are_not_ours():
