@@ -30,8 +30,8 @@ def examples(words: Words) -> list[Example]:
 def own(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> list[Example]:
     """The examples of a user's file (gzipped where its name ends in .gz), which `rows(text, path)` reads.
 
-    A byte-order mark is not of its first word.
-    Raises DataError where it is missing, damaged, not UTF-8 or not of the format.
+    A byte-order mark is not of its first word. Raises DataError where it is missing, damaged, not UTF-8 or not of the
+    format.
     """
     content = text(contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     return examples(group(rows(content, path), path))

@@ -26,13 +26,13 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     An override of a field that the study varies keeps the variants with that value; one below it applies to
     every variant that has the field. Overridden fields are no longer changed by `--quick`. What was published is no
     longer shown where the task or the model is another than that of the study, nor are bands where anything is that a
-    result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the
-    study's own.
+    result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the study's own.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
     is given twice.
     """
     given = _split(overrides)
+    otherwise = bool({"match", "budget"} & set(given))
     study = replace(study, **{name: _own(name, given.pop(name)) for name in OWN if name in given})
     # What variants are made equal to stays what the study says.
     follows = study.match is None and study.budget == "steps"
@@ -45,7 +45,10 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     varied = study.vary.fields() if study.vary else []
     changed = {path for path in given if path not in varied}
     other = any(path.partition(".")[0] in ("task", "model") for path in changed)
-    published, bands = ({} if other else study.published), ({} if changed - {"train.seeds"} else study.bands)
+    published, bands = (
+        ({} if other else study.published),
+        ({} if otherwise or changed - {"train.seeds"} else study.bands),
+    )
     return replace(study, base=base, vary=vary, quick=quick, published=published, bands=bands)
 
 

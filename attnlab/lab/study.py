@@ -224,8 +224,11 @@ class Study:
         for name in ("vary", "question", "name", "margin"):
             if not fits(value := getattr(self, name), kinds[name]):
                 raise ValueError(f"{name}={value!r} must be {wanted(kinds[name])}")
-        kinds_of = {"quick": "fields with their values", "published": "variants with their numbers"}
-        for name, holds in (kinds_of | {"bands": "variants with the least and the most"}).items():
+        for name, holds in (
+            ("quick", "fields with their values"),
+            ("published", "variants with their numbers"),
+            ("bands", "variants with the least and the most"),
+        ):
             value = getattr(self, name)
             if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
                 raise ValueError(f"{name}={value!r} must be a dict: {holds}")

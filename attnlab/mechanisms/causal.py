@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.given import split
+from attnlab.mechanisms.given import arrays, split
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Places
 
@@ -43,15 +43,8 @@ def causal(
     state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
-    columns = {
-        "q": q,
-        "k": k,
-        "v": v,
-        "keep": keep,
-        "i": None if i is None else jnp.asarray(i),
-        "segment": segment,
-        **tokens,
-    }
+    (i,) = arrays(i)
+    columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
     columns = {name: cut(x, block) for name, x in columns.items() if x is not None}
 
     def advance(state, columns):

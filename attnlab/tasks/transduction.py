@@ -33,12 +33,10 @@ class Transduction(Problem):
     `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
     `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
     learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped; `notes`
-    say of how many.
-    `measure(answers, references)` gives the metrics of texts; where examples have groups, the headline is given for
-    each group too, as "metric.group". `read` prepares what a person types, `write` an answer to be read by one.
-    `smoothing` is the share of the target that
-    all symbols have alike (Szegedy et al. 2016, section 7). With `likelihood`, examinations also ask how likely the
-    first references are: {"perplexity"}, a symbol's.
+    say of how many. `measure(answers, references)` gives the metrics of texts; where examples have groups, the headline
+    is given for each group too, as "metric.group". `read` prepares what a person types, `write` an answer to be read by
+    one. `smoothing` is the share of the target that all symbols have alike (Szegedy et al. 2016, section 7). With
+    `likelihood`, examinations also ask how likely the first references are: {"perplexity"}, a symbol's.
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """

@@ -254,7 +254,7 @@ def test_a_band_is_of_the_study_as_it_stands(toy):
     study = replace(toy.study, bands={"softmax": (0.5, None)})
     for kept in ([], ["train.seeds=5"], ["model.mechanism=softmax"]):
         assert apply(study, kept).bands == {"softmax": (0.5, None)}
-    for other in (["model.width=128"], ["task.languages=hu"], ["train.steps=5"]):
+    for other in (["model.width=128"], ["task.languages=hu"], ["train.steps=5"], ["match=parameters"]):
         assert apply(study, other).bands == {}
 
 
