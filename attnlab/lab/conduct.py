@@ -48,7 +48,7 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
         if trainer.spread is not None:
             progress.note(f"{plan.variant}: {trainer.spread}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
-        checkpoints = saved(folder, plan.experiment, plan.problem, keep=keep, note=progress.note)
+        checkpoints = saved(folder, plan.experiment, plan.problem.fingerprint, keep=keep, note=progress.note)
         progress.variant(plan.variant, plan.order, count, train.steps, max(checkpoints.steps(), default=0))
         fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
@@ -77,8 +77,6 @@ def clear(folder: Path) -> None:
 def describe(plan: Plan, command: str) -> None:
     """Say what the folder is for, before the first step."""
     if plan.folder.read("experiment") is None:
-        with named(plan.folder.path):
-            plan.problem.save(plan.folder.path)
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "order": plan.order,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
@@ -88,8 +86,9 @@ def describe(plan: Plan, command: str) -> None:
             "asked": _asked(plan.experiment.task), "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
     # Sealed as that run's.
-    if plan.folder.read("environment") is None:
-        plan.folder.write("environment", environment())
+    for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():
+        if plan.folder.read(name) is None:
+            plan.folder.write(name, value())
 
 
 def _asked(task: Task) -> dict[str, Any]:

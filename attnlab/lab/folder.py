@@ -20,6 +20,7 @@ __all__ = ["FILES", "FolderError", "RunFolder", "environment", "folder_name"]
 # The fields that each file must hold. More may stand beside them.
 FILES: dict[str, Fields] = {
     "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},
+    "vocabulary": {},
     "environment": {},
     "result": {"metrics": dict, "seeds": list, "metric": str, "higher": bool, "diverged": list},
     "maps": {},  # those of older runs hold one example
@@ -39,7 +40,7 @@ class RunFolder:
     path: Path
 
     def file(self, name: str) -> Path:
-        """Where `name` stands: experiment, environment, result, maps, pictures or metrics."""
+        """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures or metrics."""
         return Path(self.path) / ("metrics.jsonl" if name == "metrics" else f"{name}.json")
 
     def read(self, name: str) -> dict[str, Any] | None:

@@ -30,7 +30,8 @@ def history(run: str | Path, found: Trained) -> Iterator[Then]:
     """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
-    like, checkpoints, lane = jax.eval_shape(trainer.start), saved(folder, found.experiment, found.problem), None
+    checkpoints = saved(folder, found.experiment, found.problem.fingerprint)
+    like, lane = jax.eval_shape(trainer.start), None
     for step in reversed(checkpoints.steps()):
         try:
             state, _ = checkpoints.read(step, like)

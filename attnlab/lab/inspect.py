@@ -10,6 +10,7 @@ import numpy as np
 from attnlab.analysis import flow, spread
 from attnlab.analysis.maps import maps
 from attnlab.analysis.scores import scores, softmax
+from attnlab.data.files import DataError
 from attnlab.lab.answering import DivergedError
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.forced import Forced, check, forced, inputs
@@ -166,7 +167,8 @@ def _distance(run: str | Path, found: Trained, example: Forced, other: str | Pat
         here, there = _differing(found.problem.shape, second.problem.shape)
         raise ValueError(f"--other {other} was made for {there}, and {run} for {here}")
     # The same ids must mean the same symbols.
-    found.problem.check(Path(other))
+    if found.problem.vocabulary != second.problem.vocabulary:
+        raise DataError(f"--other {other} has not the vocabulary of {run}: the same ids mean other symbols")
     check(other, second)
     ours, theirs = (_seen(each, each.model, example) for each in (found, second))
     compared, notes = {}, []

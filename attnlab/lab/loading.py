@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +13,9 @@ import numpy as np
 from attnlab.data.files import DataError
 from attnlab.lab import configuration
 from attnlab.lab.folder import FolderError, RunFolder
+from attnlab.lab.jsonfile import dumps
 from attnlab.lab.study import Experiment
-from attnlab.tasks.base import Problem
+from attnlab.tasks.base import Interpreter, Problem
 from attnlab.training.averaging import chosen
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from attnlab.training.trainer import Trainer
@@ -21,10 +23,13 @@ from attnlab.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class Trained:
-    """A run's experiment, its problem, and the model of one lane: of the chosen rate, the first seed that converged."""
+    """A run's experiment, its problem, and the model of one lane: of the chosen rate, the first seed that converged.
+
+    Where it was loaded without its data, `problem` is the interpreter alone.
+    """
 
     experiment: Experiment
-    problem: Problem
+    problem: Any
     model: Any
 
 
@@ -41,18 +46,23 @@ def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
     return found.model, found.problem
 
 
-def trained(run: str | Path, step: Step = None) -> Trained:
-    """What `load` answers, with the experiment."""
+def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
+    """What `load` answers, with the experiment; without `data`, as much of the problem as can be had from the folder.
+
+    Without it, only a task that no input can be asked of without its data loads them.
+    """
     folder = RunFolder(Path(run))
     written = read(folder, "experiment")
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
     experiment = configured(folder, written)
-    problem = experiment.task.load()
-    same_data(folder, written, problem)
-    problem.check(folder.path)
+    problem = _interpreter(folder, experiment) if not data else None
+    if problem is None:
+        problem = experiment.task.load()
+        same_data(folder, written, problem)
+        same_vocabulary(folder, problem)
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    step, state = _state(saved(folder, experiment, problem), step, jax.eval_shape(trainer.start))
+    step, state = _state(saved(folder, experiment, fingerprint(folder, written)), step, jax.eval_shape(trainer.start))
     lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)))
 
@@ -65,9 +75,9 @@ def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
         raise FolderError(f"{folder.file('experiment')}: {error}") from error
 
 
-def saved(folder: RunFolder, experiment: Experiment, problem: Problem, **how: Any) -> Checkpoints:
-    """The checkpoints of a run, and of no other."""
-    identity = {"configuration": configuration.identity(experiment), "data": problem.fingerprint}
+def saved(folder: RunFolder, experiment: Experiment, data: str, **how: Any) -> Checkpoints:
+    """The checkpoints of a run on the data of a fingerprint, and of no other."""
+    identity = {"configuration": configuration.identity(experiment), "data": data}
     return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
 
 
@@ -94,12 +104,39 @@ def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
 
 def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> None:
     """Raise DataError where the run of an `experiment.json` was made from other data than the problem's."""
-    # Folders of before hold no fingerprint there.
-    before, now = str(written.get("fingerprint", problem.fingerprint)), problem.fingerprint
+    before, now = fingerprint(folder, written), problem.fingerprint
     if before != now:
         raise DataError(
             f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): --fresh starts again"
         )
+
+
+def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
+    """That of the data which the run of an `experiment.json` was made from; FolderError where it holds none."""
+    if not isinstance(found := written.get("fingerprint"), str):
+        raise FolderError(f"{folder.file('experiment')}: fingerprint={found!r} must be text; --fresh starts again")
+    return found
+
+
+def same_vocabulary(folder: RunFolder, problem: Problem) -> None:
+    """Raise DataError where the vocabulary that a run was trained with is not the problem's: ids would mislead."""
+    before, now = _vocabulary(folder), json.loads(dumps(problem.vocabulary))
+    differing = [name for name in now | before if now.get(name) != before.get(name)]
+    if differing:
+        raise DataError(
+            f"{folder.file('vocabulary')}: its {differing[0]!r} is not that of the data; the model was trained on "
+            "other data: --fresh starts again"
+        )
+
+
+def _vocabulary(folder: RunFolder) -> dict[str, Any]:
+    if (found := read(folder, "vocabulary")) is None:
+        raise FolderError(f"{folder.file('vocabulary')} is missing; --fresh starts again")
+    return found
+
+
+def _interpreter(folder: RunFolder, experiment: Experiment) -> Interpreter | None:
+    return experiment.task.interpreter(_vocabulary(folder), str(folder.file("vocabulary")))
 
 
 def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:

@@ -29,7 +29,7 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     What is not answered symbol by symbol has no "answers", no decoder and no map. Raises DataError for symbols never
     seen, DivergedError where the model answers NaN, ValueError for a way of decoding where nothing is decoded.
     """
-    found = trained(run, step)
+    found = trained(run, step, data=False)
     asked.check(found.problem)
     batch = found.problem.ask(text)
     if not (found.problem.decodes or found.problem.continues):

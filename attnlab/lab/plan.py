@@ -14,7 +14,7 @@ import numpy as np
 from attnlab.lab import configuration, precision
 from attnlab.lab.confined import confined
 from attnlab.lab.folder import RunFolder, folder_name
-from attnlab.lab.loading import read, same_data
+from attnlab.lab.loading import read, same_data, same_vocabulary
 from attnlab.lab.lock import locked
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Problem
@@ -88,8 +88,9 @@ def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
     """The result that a folder has, which must be of these data."""
     same_data(folder, kept, problem)
     done = read(folder, "result")
-    if done is None:
-        problem.check(folder.path)
+    # A run that was killed between its first files writes the rest.
+    if done is None and folder.file("vocabulary").exists():
+        same_vocabulary(folder, problem)
     return done
 
 

@@ -18,7 +18,7 @@ from attnlab.lab.answering import Answer, Answerer, Asked
 from attnlab.lab.jsonfile import encoded, named
 from attnlab.lab.loading import Step, trained
 from attnlab.lab.terminal import plain
-from attnlab.tasks.transduction import Transduction
+from attnlab.tasks.pairing import Pairing
 
 LONGER = ("refuse", "truncate")
 UNKNOWN = ("refuse", "skip")
@@ -80,16 +80,16 @@ class Translator:
         names.check("unknown", unknown, UNKNOWN)
         if batch < 1:
             raise ValueError(f"{batch=} must be at least 1")
-        found = trained(run, step)
+        found = trained(run, step, data=False)
         asked.check(found.problem)
         if not found.problem.decodes:
             raise ValueError(f"{run}: what its task asks is no text for a text: attnlab sample asks it one question")
-        self._problem = cast(Transduction, found.problem)
+        self._problem = cast(Pairing, found.problem)
         self._answerer = Answerer(found, asked)
         self._batch, self._longer, self._unknown = batch, longer, unknown
         self._room = self._problem.shape.source_length
         self.longest = self._problem.shape.target_length
-        self._widths = sorted({source for source, _ in self._problem.buckets.widths} | {self._room})
+        self._widths = sorted({*self._problem.widths, self._room})
 
     def __call__(self, groups: Iterable[Sequence[bytes]]) -> Iterator[list[Answered]]:
         """The answers to lines, with their ends or without, that come in groups; a batch holds lines of one group."""

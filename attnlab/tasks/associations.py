@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import associations, codecs
+from attnlab.data import associations
 from attnlab.data.files import DataError
-from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
 from attnlab.tasks.drawn import fingerprint
@@ -73,8 +71,6 @@ class Retrieval(Problem):
     def __init__(self, task: Associations):
         self.task = task
         self.shape = Facts(task.keys, task.keys, max(task.length or task.keys, task.examined_length))
-        symbols = Vocabulary(tuple(map(str, range(task.keys))))
-        self._vocabularies = {"keys": symbols, "values": symbols}
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.examination("test", 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -144,13 +140,10 @@ class Retrieval(Problem):
             "target": [f"{query}?" for query in batch["queries"][0].tolist()],
         }
 
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"keys": [symbols], "values": [symbols]}."""
-        codecs.save(Path(folder) / "vocabulary.json", self._vocabularies)
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", self._vocabularies)
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"keys": [symbols], "values": [symbols]}."""
+        return {name: list(map(str, range(self.task.keys))) for name in ("keys", "values")}
 
     def _ask(self, model: Any, batch: Batch, key: Any) -> Batch:
         import jax

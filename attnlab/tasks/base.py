@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 Batch = dict[str, Any]  # arrays by name: numpy's on the host, jax's where it is traced
@@ -75,33 +74,32 @@ class Task(ABC):
     def load(self) -> Problem:
         """Read or generate the data. Raises DataError where it cannot be had."""
 
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Interpreter | None:
+        """What asks a model that was trained on this task and tells its answers, from the vocabulary of its problem.
 
-class Problem(ABC):
-    """Data in batches, what a model is to learn from them, and how well it did.
+        None where nobody can be asked without the data. Raises DataError beginning with `where`, the vocabulary's
+        file, where it is none of such a problem.
+        """
+        return None
 
-    `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `fingerprint` the sha256 (hex) of the data;
-    `metric` the headline among those of `score`, and `higher` whether more of it is better; `decodes` says whether
-    answers are decoded symbol by symbol, `continues` whether what a person gives is gone on with so (both have
-    `answers`), `decoder` how, where nobody says (None: greedily), `notes` what a person should know of how the data
-    were read, and `preparing` how many of the first steps of training are of another kind than what is scored.
+
+class Interpreter(ABC):
+    """What a trained model is asked with, and its answers told: what needs none of the data it was trained on.
+
+    `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `decodes` says whether answers are decoded symbol
+    by symbol, `continues` whether what a person gives is gone on with so (both have `answers`), and `decoder` how,
+    where nobody says (None: greedily).
     """
 
     shape: Any
-    fingerprint: str
-    metric: str
-    higher: bool
     decodes: bool = False
     continues: bool = False
     decoder: Any = None
-    notes: tuple[str, ...] = ()
-    preparing: int = 0
 
+    @property
     @abstractmethod
-    def batch(self, seed: int, step: int, size: int) -> Batch:
-        """A training batch [size …]: a function of the arguments, its shapes of step and size alone.
-
-        Shapes stay the same over runs of eight steps; each example comes once an epoch.
-        """
+    def vocabulary(self) -> dict[str, Any]:
+        """What ids mean, and whatever else `Task.interpreter` reads, as JSON: what `vocabulary.json` holds."""
 
     @abstractmethod
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
@@ -115,14 +113,6 @@ class Problem(ABC):
         """
 
     @abstractmethod
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` examples of "valid" or "test" in batches of one shape, the last one padded."""
-
-    @abstractmethod
-    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """The metrics by name, rates in 0 … 1; answers in the order of `examination(part, limit)`."""
-
-    @abstractmethod
     def ask(self, text: str) -> Batch:
         """One input as a batch of one. Raises DataError naming what was never seen, and where."""
 
@@ -134,14 +124,36 @@ class Problem(ABC):
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The symbols of row 0, "source" and "target", for the axes of an attention map."""
 
+
+class Problem(Interpreter):
+    """Data in batches, what a model is to learn from them, and how well it did.
+
+    `fingerprint` is the sha256 (hex) of the data; `metric` the headline among those of `score`, and `higher` whether
+    more of it is better; `notes` what a person should know of how the data were read, and `preparing` how many of the
+    first steps of training are of another kind than what is scored.
+    """
+
+    fingerprint: str
+    metric: str
+    higher: bool
+    notes: tuple[str, ...] = ()
+    preparing: int = 0
+
+    @abstractmethod
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """A training batch [size …]: a function of the arguments, its shapes of step and size alone.
+
+        Shapes stay the same over runs of eight steps; each example comes once an epoch.
+        """
+
+    @abstractmethod
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """The first `limit` examples of "valid" or "test" in batches of one shape, the last one padded."""
+
+    @abstractmethod
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """The metrics by name, rates in 0 … 1; answers in the order of `examination(part, limit)`."""
+
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """What was answered to an examination's batch, as PNG by caption; of a batch that is shorter, of fewer rows."""
         return {}
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`."""
-
-    @abstractmethod
-    def check(self, folder: Path) -> None:
-        """Raise DataError where `vocabulary.json` is not the one that this problem would write."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs
 from attnlab.data.vocabulary import Vocabulary
-from attnlab.tasks.base import Batch, Classes, Problem
+from attnlab.tasks.base import Batch, Classes, Interpreter, Problem
 
 NONE = -1  # the label of what is not asked for
 
 
-class Classification(Problem):
+class Classifying(Interpreter):
     """Batches are {"source": [B …], "keep": [B T] bool, "label": [B] or [B T] int32}; label −1 asks nothing.
 
     A batch of images has no "keep". A model is called with source, keep (None where the batch has none) and a key,
@@ -23,7 +21,6 @@ class Classification(Problem):
     """
 
     shape: Classes
-    metric, higher = "accuracy", True
 
     def __init__(self, classes: Sequence[str]):
         self.classes = tuple(classes)
@@ -63,6 +60,24 @@ class Classification(Problem):
         chances = jax.nn.softmax(self.scores(model, batch), axis=-1)
         return {"label": jnp.argmax(chances, axis=-1).astype(jnp.int32), "probability": chances.max(axis=-1)}
 
+    def tell(self, answer: Batch) -> str:
+        """The class, and what probability it is given; of every position, the classes in their order."""
+        label, chance = (np.asarray(answer[name])[0] for name in ("label", "probability"))
+        if label.ndim:
+            return " ".join(self.classes[n] for n in label)
+        return f"{self.classes[int(label)]} ({float(chance):.1%})"
+
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"classes": [names]}."""
+        return {"classes": list(self.classes)}
+
+
+class Classification(Classifying, Problem):
+    """Examples of which each has a class; scored by accuracy."""
+
+    metric, higher = "accuracy", True
+
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"}: the share of what is asked that is answered right."""
         right = asked = 0
@@ -71,21 +86,6 @@ class Classification(Problem):
             right += int((np.asarray(answer["label"]) == label)[label >= 0].sum())
             asked += int((label >= 0).sum())
         return {"accuracy": right / max(1, asked)}
-
-    def tell(self, answer: Batch) -> str:
-        """The class, and what probability it is given; of every position, the classes in their order."""
-        label, chance = (np.asarray(answer[name])[0] for name in ("label", "probability"))
-        if label.ndim:
-            return " ".join(self.classes[n] for n in label)
-        return f"{self.classes[int(label)]} ({float(chance):.1%})"
-
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"classes": [names]}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"classes": self._names})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"classes": self._names})
 
 
 def examined(whole: Batch, most: int) -> list[Batch]:

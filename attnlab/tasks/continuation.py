@@ -5,25 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs
 from attnlab.data.blocks import Blocks
 from attnlab.data.files import DataError
 from attnlab.data.units import Units
-from attnlab.data.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base import Batch, Tokens
+from attnlab.data.vocabulary import PAD
+from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.metrics import perplexity
-from attnlab.tasks.prediction import Prediction
+from attnlab.tasks.prompting import Prompting, lines
 
 EXAMINED = 128  # blocks of an examination's batch
 PARTS = ("train", "valid", "test")
 
 
-class Continuation(Prediction):
+class Continuation(Prompting, Problem):
     """Blocks of `length` symbols of a text; examined, and gone on with, in blocks of `longest` (0: as long).
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
@@ -34,13 +31,12 @@ class Continuation(Prediction):
     """
 
     metric, higher = "nats_per_character", False
-    continues = True
 
     def __init__(self, parts: Mapping[str, str], units: Units, length: int, longest: int = 0):
         taken = {"train": ("length", length)}
         examined = ("longest", longest) if longest else ("length", length)
-        parts = {part: _lines(parts[part]) for part in PARTS}
-        self.codec = units.fit([parts["train"]])
+        parts = {part: lines(parts[part]) for part in PARTS}
+        super().__init__(units.fit([parts["train"]]), longest or length)
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
@@ -49,51 +45,11 @@ class Continuation(Prediction):
             if len(ids) <= size:
                 raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.{field}={size} takes more")
         self._blocks = Blocks(self._ids["train"], length)
-        self.shape = Tokens(self.codec.vocabulary.size, longest or length)
         self.fingerprint = _fingerprint(parts)
-
-    @property
-    def decoder(self) -> Any:
-        """Draws, a little bolder than the model is: its likeliest text goes in circles."""
-        from attnlab.decoding import Sample
-
-        return Sample(temperature=0.8)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"tokens", "answers": [B T] int32, "asked": [B T]}: every symbol's answer is the next one."""
         return _asked(self._blocks.batch(seed, step, size))
-
-    def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"nats", "right": [B T]}: what each symbol asked for costs, and whether it was the likeliest; 0 elsewhere."""
-        import jax.numpy as jnp
-
-        nats, right = self._foretold(model, batch, None)
-        asked = jnp.asarray(batch["asked"])
-        return {"nats": jnp.where(asked, nats, 0), "right": jnp.where(asked, right, 0)}
-
-    def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
-        """{"tokens": [B N T], "scores": [B N]}: N ways to go on with each of {"source": [B P]}, the best first.
-
-        Prompt and answer together are as long as a block; of a prompt that leaves less than half of it to the answer,
-        the end is read.
-        """
-        import jax
-        import jax.numpy as jnp
-
-        decode, length = decoder or self.decoder, self.shape.length
-        source = jnp.asarray(batch["source"])[:, -max(1, length // 2) :]
-        keys = None if key is None else jax.random.split(key, len(source))
-
-        def one(prompt, key):
-            def step(state, token):
-                # What decoding begins with is the end of the prompt; a text has no end of its own.
-                scores, state = model.step(state, jnp.where(token == BEGIN, prompt[-1], token))
-                return scores.at[END].set(-jnp.inf), state
-
-            state, _ = jax.lax.scan(lambda s, token: (model.step(s, token)[1], None), model.start(length), prompt[:-1])
-            return decode(step, state, BEGIN, END, length - len(prompt) + 1, PAD, key)
-
-        return jax.vmap(one)(source, keys)._asdict()
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` blocks of a part, one after the other; what is behind the end asks nothing."""
@@ -129,30 +85,6 @@ class Continuation(Prediction):
                 found[f"nats_per_character.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, letters)
         return found
 
-    def ask(self, text: str) -> Batch:
-        """{"source": [1 P]}: a beginning. Raises DataError where it is empty, or has symbols never seen."""
-        ids = self.codec.encode(_lines(text))
-        if not ids:
-            raise DataError(f"the input {text!r} is empty: give the beginning of a text")
-        return {"source": np.array([ids], np.int32)}
-
-    def tell(self, answer: Batch) -> str:
-        """What comes after the beginning."""
-        return self.codec.decode(np.asarray(answer["tokens"])[0].tolist())
-
-    def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0."""
-        rows = {name: np.asarray(batch[name])[0].tolist() for name in ("source", "target") if name in batch}
-        return {name: list(self.codec.vocabulary.decode(row)) for name, row in rows.items()}
-
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"text": how it is read and written}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"text": self.codec})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"text": self.codec})
-
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
         if part not in PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
@@ -172,10 +104,6 @@ def _asked(blocks: np.ndarray) -> Batch:
     """Blocks with the symbol after them, every symbol asked for what comes next."""
     tokens, answers = blocks[:, :-1], blocks[:, 1:]
     return {"tokens": tokens, "answers": answers, "asked": np.ones(tokens.shape, bool)}
-
-
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _fingerprint(parts: Mapping[str, str]) -> str:

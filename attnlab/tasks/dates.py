@@ -1,18 +1,19 @@
 """Dates as people write them, to ISO 8601: characters to characters, in forty languages."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import dates, names
 from attnlab.data.dates import LANGUAGES
 from attnlab.data.units import Characters
 from attnlab.tasks import checks
-from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import exact_match
+from attnlab.tasks.pairing import PairTask
 from attnlab.tasks.transduction import Transduction
 
 
 @dataclass(frozen=True)
-class Dates(Task):
+class Dates(PairTask):
     """Dates in ISO 8601: "5 de março de 2024" → "2024-03-05"; scored by exact match, for each language too.
 
     Days are those of 1900 to 2099; one in ten is examined (and one in ten validated) and never seen in
@@ -38,9 +39,14 @@ class Dates(Task):
         for language in self.languages:
             names.check("task.languages", language, LANGUAGES)
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """Inputs are read as the days were written."""
+        return {"read": dates.plain}
+
     def load(self) -> Transduction:
         """Write the days out."""
         sizes = {part: getattr(self, f"{part}_examples") for part in dates.PARTS}
         parts = dates.read(self.seed, sizes, self.languages)
         units = (Characters(), Characters())
-        return Transduction(parts, units, exact_match, "exact_match", True, self.buckets, dates.plain)
+        return Transduction(parts, units, exact_match, "exact_match", True, self.buckets, **self.how)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs, filtering
+from attnlab.data import filtering
 from attnlab.data.files import DataError
-from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Image, Problem, Task
 from attnlab.tasks.drawing import grid
@@ -65,7 +63,6 @@ class Filtering(Problem):
         self.task = task
         self.kernel = filtering.kernel(task.seed, task.size, task.channels, task.channels)
         self.shape = Filtered(Image(task.side, task.side, task.channels), task.channels)
-        self._channels = Vocabulary(tuple(f"channel {n}" for n in range(1, task.channels + 1)))
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), self._drawn("test", 0, 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -129,13 +126,10 @@ class Filtering(Problem):
         caption = "One channel of what was read, what the convolution makes of it, and what attention does"
         return {caption: grid(tiles, titles, columns=4)}
 
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"channels": [names]}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"channels": self._channels})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"channels": self._channels})
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"channels": [names]}."""
+        return {"channels": [f"channel {n}" for n in range(1, self.task.channels + 1)]}
 
     def _drawn(self, part: str, seed: int, size: int, step: int = 0) -> Batch:
         random = np.random.default_rng([self.task.seed, PARTS.index(part), seed, step])

@@ -5,35 +5,32 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError
 from attnlab.data.masking import Masking
-from attnlab.data.units import Codec, ListCodec, Units, Words
+from attnlab.data.units import Codec, Units, Words
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
-from attnlab.tasks.base import Batch, Classes, Tokens
+from attnlab.tasks.base import Batch
 from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.labelling import Labelling, asked, encoded
 
 EXAMINED = 256  # sentences of an examination's batch
-UNKNOWN, MASK = "[unknown]", "[mask]"  # as `tokens` writes them
 _DRAWS, _EXAMINATION = 1, 2  # what masks are drawn for: for training, and for validation and test
 
 
-class Finetuning(Classification):
+class Finetuning(Labelling, Classification):
     """Sentences with a class each; the first `masked` steps of training fill hidden words in, the others sort.
 
     `parts` holds examples of "train", "valid" and "test": a sentence, and its class the only target. The sentences of
     the first phase are those of "train" and `unlabelled`, and the symbols are learned from them alone.
     Of words those that occur fewer than `least` times are one, the unknown, which stands for any symbol never seen; of
-    merged pairs what was never seen is left out. Behind the vocabulary's ids stand that of the unknown and that of the
-    mask. `share` of the known symbols of a sentence are hidden, other ones whenever it is met, as a function of seed
-    and step; in examinations always the same ones.
+    merged pairs what was never seen is left out. `share` of the known symbols of a sentence are hidden, other ones
+    whenever it is met, as a function of seed and step; in examinations always the same ones.
 
     A model is called as `Classification` says, and, for words, `fill(source, keep, places, key)` answers scores
     [P vocabulary].
@@ -56,21 +53,19 @@ class Finetuning(Classification):
         for part in ("train", "valid", "test"):
             if not parts.get(part):
                 raise DataError(f"the part {part!r} holds no sentences")
-        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}))
         texts = {part: [str(example.source) for example in parts[part]] for part in parts}
-        self.masked, self.read, self.preparing = masked, read, masked
-        self.codec = _fitted(units, [*texts["train"], *unlabelled], least)
-        self.unknown = self.codec.vocabulary.size
-        self.masking = Masking(self.unknown + 1, RESERVED, self.unknown, share)
-        ids = {part: [self._ids(text) for text in texts[part]] for part in texts}
-        more = [self._ids(text) for text in unlabelled]
+        codec = _fitted(units, [*texts["train"], *unlabelled], least)
+        ids = {part: [encoded(codec, text) for text in texts[part]] for part in texts}
+        more = [encoded(codec, text) for text in unlabelled]
+        width = int(rounded(max(len(row) for rows in (*ids.values(), more) for row in rows)))
+        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), codec, width, read)
+        self.masked = self.preparing = masked
+        self.masking = Masking(self.mask, RESERVED, self.unknown, share)
         self._known = pad([*ids["train"], *more])
         self._labels = {part: self._classes(parts[part]) for part in parts}
         self._sorted = Buckets([len(row) for row in ids["train"]], buckets)
         self._filled = Buckets([len(row) for row in [*ids["train"], *more]], buckets)
-        width = max(self._known.shape[1], *(pad(ids[part]).shape[1] for part in ("valid", "test")))
         self._examined = {part: pad(ids[part], width) for part in ("valid", "test")}
-        self.shape = Classes(Tokens(self.unknown + 2, width), len(self.classes))
         self.fingerprint = _fingerprint(parts, unlabelled)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -80,9 +75,9 @@ class Finetuning(Classification):
         """
         if step >= self.masked:
             rows, (width,) = self._sorted.batch(seed, step - self.masked, size)
-            return self._batch(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
+            return asked(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
         rows, (width,) = self._filled.batch(seed, step, size)
-        batch = self._batch(self._known[rows, :width])
+        batch = asked(self._known[rows, :width])
         return self._hidden(batch.pop("source"), seed, _DRAWS, step) | batch
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
@@ -113,7 +108,7 @@ class Finetuning(Classification):
         if part not in ("valid", "test") or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
         source = self._examined[part][:limit]
-        whole = self._batch(source) | {"label": self._labels[part][:limit]}
+        whole = asked(source) | {"label": self._labels[part][:limit]}
         if self.masked:
             whole |= self._hidden(source, 0, _EXAMINATION)
         return examined(whole, EXAMINED)
@@ -126,40 +121,6 @@ class Finetuning(Classification):
             nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
             found["masked_nats"] = nats / max(1, asked)
         return found
-
-    def ask(self, text: str) -> Batch:
-        """{"source", "keep": [1 T]}: a sentence. Raises DataError where it has no symbol that training had."""
-        ids = self._ids(self.read(text))
-        if all(n == self.unknown for n in ids):
-            raise DataError(f"the input {text!r} is empty, or nothing in it was seen in training")
-        width = max(self.shape.source.length, int(rounded(len(ids))))  # type: ignore[union-attr]
-        return self._batch(pad([ids], width))
-
-    def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0 without padding, [unknown] and [mask] among them."""
-        names = {self.unknown: UNKNOWN, self.masking.mask: MASK}
-        symbols = self.codec.vocabulary.symbols
-        row = np.asarray(batch["source"])[0].tolist()
-        return {"source": [names.get(n) or symbols[n - RESERVED] for n in row if n != PAD], "target": []}
-
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"text": how it is read, "classes": [names]}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"text": self.codec, "classes": self._names})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"text": self.codec, "classes": self._names})
-
-    def _ids(self, text: str) -> list[int]:
-        """The ids of a text; of one with nothing known in it, the unknown alone."""
-        if not isinstance(self.codec, ListCodec):
-            return self.codec.encode(text, known=True) or [self.unknown]
-        vocabulary, symbols = self.codec.vocabulary, self.codec.units.cut(text)
-        found = [vocabulary.encode([each])[0] if vocabulary.known([each]) else self.unknown for each in symbols]
-        return found or [self.unknown]
-
-    def _batch(self, source: np.ndarray) -> Batch:
-        return {"source": source, "keep": source != PAD}
 
     def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
         return self.masking.hide(source, np.random.Generator(np.random.PCG64(np.random.SeedSequence(seeds))))

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import cmudict, names, sigmorphon
 from attnlab.data.example import Parts
 from attnlab.data.units import Characters, Words
 from attnlab.data.words import own
 from attnlab.tasks import checks
-from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import error_rates
+from attnlab.tasks.pairing import PairTask
 from attnlab.tasks.transduction import Transduction
 
 
 @dataclass(frozen=True)
-class CMUdict(Task):
+class CMUdict(PairTask):
     """English in ARPAbet, 39 phones without stress: "hello" → "HH AH L OW"; scored by word and phoneme error.
 
     A word with several pronunciations is taught with each and right with any. `train`, `valid` and `test`
@@ -34,14 +35,18 @@ class CMUdict(Task):
         checks.buckets(self)
         checks.smoothing(self)
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """The dictionary's words are in lower case."""
+        return {"read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
+
     def load(self) -> Transduction:
         """Read the dictionary, fetched where it is not at hand."""
-        # The dictionary's words are in lower case.
-        return _problem(self, cmudict.parts, cmudict.rows, lambda word: word.strip().lower())
+        return _problem(self, cmudict.parts, cmudict.rows)
 
 
 @dataclass(frozen=True)
-class Sigmorphon(Task):
+class Sigmorphon(PairTask):
     """One of ten languages in IPA: "szavak" → "s ɒ v ɒ k"; scored by word and phoneme error.
 
     `language` is one of ady arm bul dut geo gre hin hun jpn lit. `train`, `valid` and `test` name files of
@@ -62,18 +67,23 @@ class Sigmorphon(Task):
         checks.smoothing(self)
         names.check("task.language", self.language, sigmorphon.LANGUAGES)
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """How targets are smoothed."""
+        return {"smoothing": self.smoothing}
+
     def load(self) -> Transduction:
         """Read the three parts, fetched where they are not at hand."""
-        return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows, str.strip)
+        return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
 
 
-def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable, read: Callable) -> Transduction:
+def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable) -> Transduction:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}
     parts = parts | {part: own(path, rows) for part, path in given.items()}
     units = (Characters(), Words())
-    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, read, smoothing=task.smoothing)
+    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs
 from attnlab.data.files import DataError
 from attnlab.data.images import PARTS
-from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks import checks, likeness
 from attnlab.tasks.base import Batch, Image, Problem, Task
 from attnlab.tasks.features import Features
@@ -189,13 +186,10 @@ class Painting(Problem):
             ),
         }
 
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"classes": [names]}, those of the classifier."""
-        codecs.save(Path(folder) / "vocabulary.json", {"classes": Vocabulary(self.classes)})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"classes": Vocabulary(self.classes)})
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"classes": [names]}, those of the classifier."""
+        return {"classes": list(self.classes)}
 
     @cached_property
     def _features(self) -> Features:

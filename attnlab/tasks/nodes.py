@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs, cora, files, graphfile, graphs
+from attnlab.data import cora, files, graphfile, graphs
 from attnlab.data.batches import Buckets
 from attnlab.data.files import DataError
 from attnlab.data.graphs import UNKNOWN, Graph
-from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
 
@@ -89,7 +87,6 @@ class NodeClassification(Problem):
         self.notes = (*graph.notes, *_absent(graph, parts))
         self._order = Buckets(np.ones(len(parts["train"]), np.int64), count=1)
         self._at = {name: n for n, name in enumerate(graph.names)}
-        self._vocabularies = {"nodes": Vocabulary(graph.names), "classes": Vocabulary(graph.classes)}
         digest = hashlib.sha256(graph.fingerprint.encode())
         for name in graphs.PARTS:
             digest.update(f"{name} {len(parts[name])} ".encode() + parts[name].astype("<i4").tobytes())
@@ -156,13 +153,10 @@ class NodeClassification(Problem):
             "target": [graph.classes[label]] if label != UNKNOWN else [],
         }
 
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"nodes": [names], "classes": [names]}."""
-        codecs.save(Path(folder) / "vocabulary.json", self._vocabularies)
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this graph."""
-        codecs.check(Path(folder) / "vocabulary.json", self._vocabularies)
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"nodes": [names], "classes": [names]}."""
+        return {"nodes": list(self.graph.names), "classes": list(self.graph.classes)}
 
     def _tell(self, model: Any, batch: Batch, key: Any) -> Batch:
         import jax

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs, scenes
+from attnlab.data import scenes
 from attnlab.data.batches import Buckets
 from attnlab.data.files import DataError, own
 from attnlab.data.scenes import Scene, Scenes
-from attnlab.data.vocabulary import Vocabulary
 from attnlab.tasks.average_precision import Marks, average_precision
 from attnlab.tasks.base import Batch, Image, Problem
 from attnlab.tasks.boxes import centred, corners
@@ -55,7 +53,7 @@ class Objects(Problem):
             if not any(len(scene.boxes) for scene in found.scenes):
                 raise DataError(f"the part {part!r} has no boxes")
         self.classes, self._flip = tuple(classes), flip
-        self._names, self._scenes = Vocabulary(self.classes), {part: found.scenes for part, found in parts.items()}
+        self._scenes = {part: found.scenes for part, found in parts.items()}
         most = max(len(scene.boxes) for found in self._scenes.values() for scene in found)
         self._arrays = {part: _arrays(found, most) for part, found in self._scenes.items()}
         images = self._arrays["train"]["image"]
@@ -166,13 +164,10 @@ class Objects(Problem):
         caption = f"whole lines: found, with a score of {SURE:.0%} or more; dotted: there; a colour a class"
         return {caption: grid(list(np.asarray(batch["image"])), [], drawn, columns=4, side=3.0)}
 
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"classes": [names]}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"classes": self._names})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"classes": self._names})
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"classes": [names]}."""
+        return {"classes": list(self.classes)}
 
     def _seen(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any]:
         """What the model answers to each image, in float32 at least: [B layers Q classes+1] and [B layers Q 4]."""

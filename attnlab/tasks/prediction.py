@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.base import Batch, Interpreter
 
 
-class Prediction(Problem):
+class Prediction(Interpreter):
     """Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}: where asked, the answer is to be foretold.
 
     A model is called with tokens [T] and keep [T], and answers scores [T vocabulary].

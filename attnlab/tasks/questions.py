@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlab.data import codecs
 from attnlab.data.files import DataError
 from attnlab.data.vocabulary import RESERVED, Vocabulary
-from attnlab.tasks.base import Batch
+from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.prediction import Prediction
 
 
-class Questions(Prediction):
+class Questions(Prediction, Problem):
     """Token n is called `words[n]`; a person asks by the last one, and is told what comes after it."""
 
     def __init__(self, words: Sequence[str]):
@@ -48,13 +46,10 @@ class Questions(Prediction):
         words = [self.words[n] for n in np.asarray(batch["tokens"])[0]]
         return {"source": words, "target": words}
 
-    def save(self, folder: Path) -> None:
-        """Write `vocabulary.json`: {"tokens": [symbols]}."""
-        codecs.save(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
-
-    def check(self, folder: Path) -> None:
-        """Raise DataError where the folder's `vocabulary.json` is not of this data."""
-        codecs.check(Path(folder) / "vocabulary.json", {"tokens": self._vocabulary})
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"tokens": [symbols]}."""
+        return {"tokens": list(self.words)}
 
 
 def filled(whole: Batch, most: int) -> list[Batch]:

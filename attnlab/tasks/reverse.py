@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from attnlab.data import names, reverse
 from attnlab.data.units import Words
 from attnlab.tasks import checks
-from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import bleu, exact_match
+from attnlab.tasks.pairing import PairTask
 from attnlab.tasks.transduction import Transduction
 
 METRICS = ("exact_match", "bleu")
 
 
 @dataclass(frozen=True)
-class Reverse(Task):
+class Reverse(PairTask):
     """Integers backwards: "3 1 4" → "4 1 3"; scored by exact match and BLEU, of which `metric` is the headline.
 
     Integers below `symbols`; lengths uniform in 1 … `train_longest` in training and 1 … `longest` in the

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from attnlab.data import names, scan
 from attnlab.data.units import Words
 from attnlab.tasks import checks
-from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import exact_match
+from attnlab.tasks.pairing import PairTask
 from attnlab.tasks.transduction import Transduction
 
 
 @dataclass(frozen=True)
-class Scan(Task):
+class Scan(PairTask):
     """ "jump twice" → "I_JUMP I_JUMP" (Lake and Baroni 2018); scored by exact match.
 
     `split` is one of simple, length (longer actions are examined than were taught), addprim_jump and

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import names, parallel, questions, sentences
 from attnlab.data.example import Parts
@@ -12,6 +13,7 @@ from attnlab.data.units import Units, Words
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.finetuning import Finetuning
+from attnlab.tasks.labelling import Labelling
 
 PUBLISHED: dict[str, Callable[[], Parts]] = {"trec": sentences.trec, "sst2": sentences.sst2}
 
@@ -39,11 +41,19 @@ class Sorting(Task):
         if self.unlabelled and not self.masked:
             raise ValueError(f"task.unlabelled={self.unlabelled!r} is read in masked steps alone: task.masked=0")
 
-    def _problem(self, parts: Parts, read: Callable[[str], str] = str.strip, notes: tuple[str, ...] = ()) -> Finetuning:
+    def read(self, text: str) -> str:
+        """What a person types, as sentences of these data are written."""
+        return sentences.plain(text)
+
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Labelling:
+        """A `Labelling` of the vocabulary."""
+        return Labelling.restored(vocabulary, where, self.read)
+
+    def _problem(self, parts: Parts, notes: tuple[str, ...] = ()) -> Finetuning:
         more, told = _more(self.unlabelled)
         found = Finetuning(
             parts, self.units, masked=self.masked, unlabelled=more, share=self.share, least=self.least,
-            buckets=self.buckets, read=read,
+            buckets=self.buckets, read=self.read,
         )  # fmt: skip
         found.notes = (*notes, *told)
         return found
@@ -63,7 +73,7 @@ class Trec(Sorting):
 
     def load(self) -> Finetuning:
         """Read the questions, fetched where they are not at hand."""
-        return self._problem(sentences.trec(), sentences.plain)
+        return self._problem(sentences.trec())
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Sst2(Sorting):
 
     def load(self) -> Finetuning:
         """Read the reviews, fetched where they are not at hand."""
-        return self._problem(sentences.sst2(), sentences.plain)
+        return self._problem(sentences.sst2())
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ class Questions(Sorting):
     def load(self) -> Finetuning:
         """Draw the questions."""
         sizes = {part: getattr(self, f"{part}_examples") for part in questions.PARTS}
-        return self._problem(questions.draw(self.seed, sizes), sentences.plain)
+        return self._problem(questions.draw(self.seed, sizes))
 
 
 @dataclass(frozen=True)
@@ -122,6 +132,10 @@ class Sentences(Sorting):
         names.check("task.encoding", self.encoding, sentences.ENCODINGS)
         checks.counts(self, ["longest"], least=0)
         names.check("task.longer", self.longer, parallel.LONGER)
+
+    def read(self, text: str) -> str:
+        """What a person types, without what surrounds it."""
+        return text.strip()
 
     def load(self) -> Finetuning:
         """Read one's files."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from attnlab.data import files, shakespeare
 from attnlab.data.units import Characters, Units
 from attnlab.tasks import checks
-from attnlab.tasks.base import Task
 from attnlab.tasks.continuation import PARTS, Continuation
+from attnlab.tasks.prompting import TextTask
 
 
 @dataclass(frozen=True)
-class Shakespeare(Task):
+class Shakespeare(TextTask):
     """Tiny Shakespeare, a megabyte of plays: each symbol from those before it; scored in nats a character.
 
     `units` are its symbols: characters, bytes, words or merged pairs. Sequences are `length` symbols long, in training
@@ -36,7 +36,7 @@ class Shakespeare(Task):
 
 
 @dataclass(frozen=True)
-class Text(Task):
+class Text(TextTask):
     """Text of one's own: each symbol from those before it; scored in nats a character.
 
     `train`, `valid` and `test` name a file each, UTF-8, gzipped where its name ends in .gz. The rest as in

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import moses, multi30k, names, parallel
 from attnlab.data.example import Example, Parts
 from attnlab.data.parallel import Limit
 from attnlab.data.units import Bpe, Characters, Units
 from attnlab.tasks import checks
-from attnlab.tasks.base import Task
 from attnlab.tasks.metrics import bleu, bleu_tokenised_lower, by_length, chrf, exact_match, word_edits
+from attnlab.tasks.pairing import PairTask
 from attnlab.tasks.transduction import Measure, Transduction
 
-Line = Callable[[str], str]
 EDGES = (10, 15, 20)  # the words of a source, by which scores are told apart
 
 
 @dataclass(frozen=True)
-class Multi30k(Task):
+class Multi30k(PairTask):
     """Captions of photographs, between English and German: 29,000 pairs; scored by BLEU, also by the source's length.
 
     `tokenised` reads the data set's own lower-cased, tokenised text, on which published numbers stand, and scores
@@ -45,20 +45,23 @@ class Multi30k(Task):
             raise ValueError(f"task.source={self.source!r} and task.target={self.target!r} must differ")
         checks.text(self)
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """What is tokenised is read as the data set's own text was made, and written as a person would."""
+        own = {"read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
+        return (own if self.tokenised else {}) | {"smoothing": self.smoothing, "likelihood": True}
+
     def load(self) -> Transduction:
         """Read the captions, fetched where they are not at hand."""
         parts = multi30k.parts(self.source, self.target, self.tokenised)
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
         first = bleu_tokenised_lower if self.tokenised else bleu
         measure = lambda answers, references: first(answers, references) | chrf(answers, references)
-        if not self.tokenised:
-            return _problem(self, parts, measure, first.__name__)
-        read = lambda text: moses.tokenised(text, self.source)
-        return _problem(self, parts, measure, first.__name__, read, moses.written)
+        return _problem(self, parts, measure, first.__name__)
 
 
 @dataclass(frozen=True)
-class Parallel(Task):
+class Parallel(PairTask):
     """One's own pairs of texts, in any script; scored by BLEU, chrF, word edits and exact match.
 
     `train`, `valid` and `test` name a file each, of two columns with a tab between them, or two files with a comma
@@ -86,6 +89,11 @@ class Parallel(Task):
         names.check("task.longer", self.longer, parallel.LONGER)
         names.check("task.metric", self.metric, METRICS)
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """How targets are smoothed; references are asked for how likely they are."""
+        return {"smoothing": self.smoothing, "likelihood": True}
+
     def load(self) -> Transduction:
         """Read one's files."""
         checks.files(self)
@@ -104,12 +112,9 @@ def _all(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
     return {name: value for measure in measures for name, value in measure(answers, references).items()}
 
 
-def _problem(
-    task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str, read: Line = str.strip, write: Line = str
-) -> Transduction:
+def _problem(task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str) -> Transduction:
     units = (task.units,) if task.joint else (task.units, task.units)
-    higher, more = metric != "word_edit_rate", {"write": write, "smoothing": task.smoothing, "likelihood": True}
-    return Transduction(parts, units, measure, metric, higher, task.buckets, read, **more)
+    return Transduction(parts, units, measure, metric, metric != "word_edit_rate", task.buckets, **task.how)
 
 
 def _grouped(examples: list[Example]) -> list[Example]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.data import codecs, files
+from attnlab.data import files
 from attnlab.data.files import Source
 from attnlab.lab.folder import RunFolder
 from attnlab.training.checkpoints import CheckpointError
@@ -121,6 +121,7 @@ def _files(variant: str) -> dict[str, dict]:
     return {
         "experiment": saves.experiment(variant),
         "environment": environment,
+        "vocabulary": saves.VOCABULARY,
         "result": saves.RESULT,
         "maps": saves.MAPS,
     }
@@ -133,8 +134,6 @@ def _write(home: Path) -> None:
         for file, value in _files(name).items():
             folder.write(file, value)
         folder.append_metrics(ROWS)
-        vocabularies = saves.CODECS if name == "run" else {"source": saves.CODECS["source"]}
-        codecs.save(folder.path / "vocabulary.json", vocabularies)
         kept = saves.checkpoints(folder.path / "checkpoints", identity=saves.IDENTITY | identity)
         for step in (1, 2):
             kept.save(step, saves.state(step), {"seconds": step})
@@ -162,7 +161,6 @@ def _run(home: Path) -> bool:
     """Whether all of a run's files hold what was written; what goes on from its last step is told of lost rows."""
     folder = RunFolder(home / "run")
     written, found = _files("run"), {name: folder.read(name) for name in _files("run")}
-    codecs.check(folder.path / "vocabulary.json", saves.CODECS)
     rows = folder.metrics()
     if rows != ROWS:
         folder.truncate_metrics(ROWS[-1]["step"])

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 
 import attnlab.lab
-from attnlab.data import codecs
-from attnlab.data.units import Characters
 from attnlab.lab import configuration
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.loading import trained
@@ -47,8 +45,6 @@ def nested(place: Place) -> None:
     refused(r"metrics.jsonl, line 1: not JSON", run.metrics)
     if len(outcomes(run.path.parent)[0].troubles) != 1:
         raise Fault("what cannot be read is not told on the page")
-    (run.path / "vocabulary.json").write_bytes(deep)
-    refused("vocabulary.json", codecs.check, run.path / "vocabulary.json", {"text": Characters().fit(["a"])})
     (run.path / "manifest.json").write_bytes(seal(deep))
     refused("manifest.json", manifest.read, run.path)
 
@@ -147,7 +143,6 @@ def links(place: Place) -> None:
     for target in ("/dev/zero", "pipe"):
         folder = place.root / f"checkpoint{target[0]}"
         for name, read in (
-            ("vocabulary.json", lambda file: codecs.check(file, {"text": Characters().fit(["a"])})),
             ("manifest.json", lambda file: manifest.read(file.parent)),
             ("part", lambda file: manifest.hashes(file.parent)),
         ):

@@ -12,9 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from attnlab.data import codecs
 from attnlab.data.units import Characters
-from attnlab.data.vocabulary import Vocabulary
 from attnlab.lab.conduct import describe
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.study import Study
@@ -22,7 +20,7 @@ from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from tests.small import EXPERIMENT
 
 IDENTITY = {"configuration": "00c0ffee", "data": "00facade"}
-CODECS = {"source": Characters().fit(["abc", "été"]), "tokens": Vocabulary(("!", "日"))}
+VOCABULARY = {"source": Characters().fit(["abc", "été"]).to_json(), "classes": ["!", "日"]}
 ENVIRONMENT = {"jax": "0.0", "cores": 2}
 RESULT = {
     "metrics": {"loss": {"mean": 0.5, "values": [0.25, 0.75]}}, "seeds": [0, 1], "metric": "loss", "higher": False,
@@ -165,7 +163,7 @@ class Describe(Deed):
         folder.mkdir(parents=True)
 
     def do(self, folder: Path) -> None:
-        problem = SimpleNamespace(save=lambda path: codecs.save(path / "vocabulary.json", CODECS), fingerprint="f")
+        problem = SimpleNamespace(vocabulary=VOCABULARY, fingerprint="f")
         plan = SimpleNamespace(
             folder=RunFolder(folder), problem=problem, study=Study(EXPERIMENT, name="tiny", question="?"), order=0,
             variant="softmax", quick=False, experiment=EXPERIMENT,
@@ -175,9 +173,8 @@ class Describe(Deed):
     def found(self, folder: Path, new: bool) -> list[str]:
         if RunFolder(folder).read("experiment") is None:
             return ["experiment.json is missing"] if new else []
-        # Where it stands, the vocabulary does: what resumes there reads it.
-        codecs.check(folder / "vocabulary.json", CODECS)
-        return [] if RunFolder(folder).read("environment") or not new else ["environment.json is missing"]
+        missing = [name for name in ("vocabulary", "environment") if not RunFolder(folder).read(name)]
+        return [f"{name}.json is missing" for name in missing] if new else []
 
 
 DEEDS: dict[str, Deed] = {

@@ -180,7 +180,7 @@ def test_a_row_s_numbers_are_numbers(folder):
 def test_only_known_files_are_written(folder):
     with pytest.raises(KeyError):
         folder.write("../result", RESULT)
-    assert set(FILES) == {"experiment", "environment", "result", "maps", "pictures"}
+    assert set(FILES) == {"experiment", "vocabulary", "environment", "result", "maps", "pictures"}
 
 
 def test_a_crash_while_writing_leaves_the_old_file(folder, monkeypatch):

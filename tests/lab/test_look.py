@@ -34,7 +34,7 @@ def trained(monkeypatch):
 
     def trained(run):
         for room in ("look", "translate"):
-            monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder, step: run)
+            monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder, step, data: run)
 
     trained(TRANSFORMER)
     return trained

@@ -20,9 +20,11 @@ from attnlab.lab.look import sample
 from attnlab.lab.progress import Plain
 from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, change, over
+from attnlab.lab.translate import translate
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
+from attnlab.tasks.reverse import Reverse
 from attnlab.training.checkpoints import CheckpointError
 from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
@@ -162,6 +164,25 @@ def test_of_several_rates_the_best_on_validation_is_taken_and_divergence_is_told
 ONE = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()))
 
 
+def test_a_run_is_asked_without_its_data(finished, monkeypatch):
+    out, _ = finished
+    folder = out / "small" / "linear"
+    answer = sample(folder, "1 2 3")["answer"]
+    told = [answer.text for answer in translate(folder, ["1 2 3", "3"])]
+
+    def gone(task):
+        raise DataError("the data are gone")
+
+    monkeypatch.setattr(Reverse, "load", gone)
+    assert sample(folder, "1 2 3")["answer"] == told[0] == answer
+    assert [answer.text for answer in translate(folder, ["1 2 3", "3"])] == told
+    with pytest.raises(DataError, match=r"never seen in training: \"7\""):
+        sample(folder, "1 7")
+    # What is examined needs them.
+    with pytest.raises(DataError, match="the data are gone"):
+        load(folder)
+
+
 @pytest.fixture
 def copied(finished, tmp_path):
     """The finished study, for a test to spoil."""
@@ -186,6 +207,26 @@ def test_other_data_are_refused(copied, done):
         run(ONE, copied)
     with pytest.raises(DataError, match=words):
         load(folder)
+
+
+def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
+    folder = copied / "small" / "softmax"
+    altered(folder / "vocabulary.json", lengths=[400, 400])
+    with pytest.raises(DataError, match=r"vocabulary.json: its 'lengths' is not that of the data; the model was"):
+        load(folder)
+    (folder / "result.json").unlink()
+    with pytest.raises(DataError, match="its 'lengths' is not"):
+        run(ONE, copied)
+    (folder / "vocabulary.json").write_text("{")
+    for use in (lambda: load(folder), lambda: sample(folder, "1 2"), lambda: run(ONE, copied)):
+        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; --fresh starts again$"):
+            use()
+    (folder / "vocabulary.json").unlink()
+    with pytest.raises(FolderError, match=r"vocabulary.json is missing; --fresh starts again$"):
+        sample(folder, "1 2")
+    # One that was killed before it wrote all that it is goes on, and writes it.
+    assert run(ONE, copied).code == 0
+    assert sample(folder, "1 2")["answer"]
 
 
 @pytest.mark.parametrize("name", ["experiment", "result"])

@@ -24,7 +24,7 @@ def trained(monkeypatch):
     """Puts a run in the place of what would be loaded."""
 
     def trained(run):
-        monkeypatch.setattr("attnlab.lab.translate.trained", lambda folder, step: run)
+        monkeypatch.setattr("attnlab.lab.translate.trained", lambda folder, step, data: run)
 
     trained(parrot())
     return trained

@@ -20,9 +20,10 @@ def run(folder: Path, experiment, seed=0, died=(), scale=0.5) -> Path:
     """
     made, train = RunFolder(folder), experiment.train
     folder.mkdir(parents=True)
-    PROBLEM.save(folder)
     facts = {"study": "small", "question": "", "variant": folder.name, "quick": False}
-    made.write("experiment", facts | {"experiment": configuration.write(experiment)})
+    facts |= {"fingerprint": PROBLEM.fingerprint, "experiment": configuration.write(experiment)}
+    made.write("experiment", facts)
+    made.write("vocabulary", PROBLEM.vocabulary)
     like = shapes(experiment)
     lost = np.array([5 if n in died else -1 for n in range(len(train.lanes))], np.int32)
     for step, size in ((6, scale / 2), (12, scale)):

@@ -153,11 +153,9 @@ def test_what_cannot_be_names_the_field(fields, words):
         Associations(**fields)
 
 
-def test_the_vocabulary_is_kept_and_checked(tmp_path, problem):
-    problem.save(tmp_path)
-    problem.check(tmp_path)
-    with pytest.raises(DataError):
-        Associations(keys=8).load().check(tmp_path)
+def test_the_vocabulary_is_kept():
+    symbols = ["0", "1", "2"]
+    assert Associations(keys=3).load().vocabulary == {"keys": symbols, "values": symbols}
 
 
 def test_parts_and_limits_are_checked(problem):

@@ -87,14 +87,14 @@ def test_absent_classes_are_told_by_part():
     assert test == "1 of 3 classes have no node to test with (class 0)"
 
 
-def test_other_graphs_and_other_parts_are_other_data(tmp_path):
+def test_other_graphs_and_other_parts_are_other_data():
     others = [TASK, replace(TASK, seed=1), replace(TASK, each=4), replace(TASK, test_examples=41)]
     assert len({task.load().fingerprint for task in others}) == 4
-    PROBLEM.save(tmp_path)
-    TASK.load().check(tmp_path)
+    assert TASK.load().vocabulary == PROBLEM.vocabulary
     graph = graphs.drawn(60, 3, 0)
-    with pytest.raises(DataError):
-        NodeClassification(graph, graphs.divided(graph, 1, 2, 3, 0)).check(tmp_path)
+    found = NodeClassification(graph, graphs.divided(graph, 1, 2, 3, 0)).vocabulary
+    assert found == {"nodes": list(graph.names), "classes": list(graph.classes)}
+    assert len(found["classes"]) == 3
 
 
 def test_a_graph_of_ones_own(tmp_path):

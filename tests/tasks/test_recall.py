@@ -148,11 +148,8 @@ def test_what_cannot_be_names_the_field(fields, words):
         Recall(**fields)
 
 
-def test_the_vocabulary_is_kept_and_checked(tmp_path, problem):
-    problem.save(tmp_path)
-    problem.check(tmp_path)
-    with pytest.raises(DataError):
-        Recall(vocabulary=10, pairs=4).load().check(tmp_path)
+def test_the_vocabulary_is_kept():
+    assert Recall(vocabulary=4, pairs=2).load().vocabulary == {"tokens": ["·", "k0", "k1", "v0", "v1"]}
 
 
 def test_parts_and_limits_are_checked(problem):

@@ -1,5 +1,6 @@
 """Sentences into classes, after hidden words were filled in."""
 
+import json
 import math
 
 import jax
@@ -152,14 +153,34 @@ def test_a_model_that_fills_in_nothing_is_refused():
         problem.loss(model, problem.batch(0, 0, 1), None)
 
 
-def test_its_symbols_and_classes_are_saved_and_checked(tmp_path):
-    made().save(tmp_path)
-    made().check(tmp_path)
-    with pytest.raises(DataError, match="text symbols are not the"):
-        made(least=1).check(tmp_path)
-    other = Finetuning(PARTS | {"train": [*TRAIN, Example("the fine", ("middling",))] * 2}, Words(), least=3)
-    with pytest.raises(DataError, match="symbols are not the"):
-        other.check(tmp_path)
+def test_it_is_asked_without_its_data():
+    problem = made()
+    found = Trec().interpreter(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
+    assert found.shape == problem.shape
+    assert found.vocabulary == problem.vocabulary
+    word = problem.codec.symbols[0]
+    for text in (word, f"{word} never-seen {word}"):
+        one, other = problem.ask(text), found.ask(text)
+        for name in ("source", "keep"):
+            np.testing.assert_array_equal(one[name], other[name])
+        assert found.tokens(other) == problem.tokens(one)
+    said = {"label": np.array([1]), "probability": np.array([0.75])}
+    assert found.tell(said) == problem.tell(said)
+    with pytest.raises(DataError, match="nothing in it was seen"):
+        found.ask("never-seen")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"length": None}, "length=None must be"),
+        ({"text": "words"}, "text holds no units"),
+        ({"classes": {}}, "classes holds no list"),
+    ],
+)
+def test_what_is_no_vocabulary_names_its_file(change, words):
+    with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
+        Trec().interpreter(made().vocabulary | change, "vocabulary.json")
 
 
 def test_parts_that_do_not_fit_are_refused():

@@ -1,5 +1,6 @@
 """Going on with a text: blocks, likelihoods, and what comes after a beginning."""
 
+import json
 import math
 
 import jax
@@ -162,13 +163,26 @@ def test_what_cannot_be_asked_is_refused(problem):
     assert problem.ask("be\r\n")["source"].shape == (1, 3)
 
 
-def test_its_symbols_are_saved_and_checked(problem, tmp_path):
-    problem.save(tmp_path)
-    problem.check(tmp_path)
+def test_it_is_asked_without_its_data(problem):
+    kept = json.loads(json.dumps(problem.vocabulary))
+    found = Text(train="gone", valid="gone", test="gone").interpreter(kept, "vocabulary.json")
+    assert found.shape == problem.shape
+    assert found.vocabulary == problem.vocabulary
+    np.testing.assert_array_equal(found.ask("to be\r\n")["source"], problem.ask("to be\n")["source"])
+    assert found.tell({"tokens": problem.ask("to be")["source"]}) == "to be"
+    assert found.decoder == problem.decoder
     other = Continuation(PARTS | {"train": "other symbols altogether"}, Characters(), 8)
-    with pytest.raises(DataError, match="text symbols are not the"):
-        other.check(tmp_path)
+    assert other.vocabulary != problem.vocabulary
     assert other.fingerprint != problem.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"length": 0}, "length=0"), ({"length": "8"}, "length='8'"), ({"text": []}, "text holds no units")],
+)
+def test_what_is_no_vocabulary_names_its_file(problem, change, words):
+    with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
+        Text().interpreter(problem.vocabulary | change, "vocabulary.json")
 
 
 def test_ones_own_text(tmp_path):

@@ -10,7 +10,9 @@ from attnlab.data.example import Example
 from attnlab.data.files import DataError
 from attnlab.data.units import Bpe, Characters, Words
 from attnlab.data.vocabulary import BEGIN, END, PAD
+from attnlab.tasks.base import Problem
 from attnlab.tasks.metrics import error_rates, exact_match
+from attnlab.tasks.pairing import Pairing
 from attnlab.tasks.transduction import EXAMINED, Transduction
 
 
@@ -311,14 +313,43 @@ def test_tokens_are_the_axes_of_a_map(copying):
     assert copying.tokens(answered) == {"source": ["d", "a", "b"], "target": ["d", "a", "b", "∎"]}
 
 
-def test_the_vocabulary_is_saved_and_checked(copying, tmp_path):
-    copying.save(tmp_path)
+def test_the_vocabulary_is_all_that_reading_takes(copying):
     side = {"kind": "characters", "lower": False, "symbols": list("abcd")}
-    assert json.loads((tmp_path / "vocabulary.json").read_text()) == {"source": side, "target": side}
-    copying.check(tmp_path)
+    numbers = {"lengths": [16, 16], "widths": sorted({width for width, _ in copying.buckets.widths})}
+    assert copying.vocabulary == {"source": side, "target": side} | numbers
     other = copies("abcde")
-    with pytest.raises(DataError, match="its 4 source symbols are not the 5 of the data"):
-        problem({"train": other, "valid": other, "test": other}).check(tmp_path)
+    assert problem({"train": other, "valid": other, "test": other}).vocabulary["source"] != side
+
+
+def test_it_is_asked_without_its_data(copying):
+    found = Pairing.restored(json.loads(json.dumps(copying.vocabulary)), "vocabulary.json", smoothing=0.1)
+    assert not isinstance(found, Problem)
+    assert found.shape == copying.shape
+    assert found.vocabulary == copying.vocabulary
+    asked = found.ask(" dab ")
+    for name, values in copying.ask("dab").items():
+        np.testing.assert_array_equal(asked[name], values)
+    answer = found.answer(Copier(), asked)
+    assert found.tell(answer) == "dab"
+    batch = copying.batch(0, 0, 4)
+    smooth = problem(copying._parts, smoothing=0.1).loss(Copier(), batch, None)[0]
+    np.testing.assert_allclose(found.loss(Copier(), batch, None)[0], smooth)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"source": None}, "source holds no units"),
+        ({"target": {"kind": "words"}}, "target: lower=None"),
+        ({"lengths": [16]}, r"lengths=\[16\]"),
+        ({"lengths": [16, 0]}, r"lengths=\[16, 0\]"),
+        ({"widths": "8"}, ".*widths='8' must"),
+        ({"widths": [8.5]}, r".*widths=\[8.5\] must"),
+    ],
+)
+def test_what_is_no_vocabulary_names_its_file(copying, change, words):
+    with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
+        Pairing.restored(copying.vocabulary | change, "vocabulary.json")
 
 
 def test_the_fingerprint_is_of_all_data():
