@@ -69,33 +69,38 @@ class Corpus:
         return [f"{self.path}: {_count(numbers)} {what}" for what, numbers in told.items() if numbers]
 
 
-def pairs(path: str, limit: Limit = Limit()) -> Corpus:
+def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     """The pairs of `path`, in the order of its lines, white space at their ends taken away.
 
     `path` is one file, "corpus.tsv", each line a source, a tab and its target; or two with a comma between
     them, "corpus.de,corpus.en", the sources and the targets line by line. Each is UTF-8, gzipped where its name
     ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line that is empty on both sides is left out.
-    `limit` counts characters.
+    `limit` counts characters. With `grouped`, each line of the one file has a third column: the group of the pair, such
+    as its language.
 
     Raises DataError where a file is missing, damaged or not UTF-8 (with the byte), the files differ in their
-    number of lines, a line has not one tab, one side alone is empty, a line is longer than allowed, or nothing
+    number of lines, a line has not one tab (two where `grouped`), one side alone or the group is empty, a line is longer than allowed, or nothing
     is left: with the number of the line.
     """
     names = _names(path)
+    if grouped and len(names) == 2:
+        raise DataError(f"{path}: groups are the third column of one file, and these are two")
     read = [lines(text(contents(own(name), name.endswith(".gz")), name)) for name in names]
-    rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0])
+    rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0], 3 if grouped else 2)
     examples, kept, empty, longer = [], [], [], []
     for number, row in enumerate(rows, start=1):
-        source, target = (side.strip() for side in row)
+        source, target, *group = (column.strip() for column in row)
         if not source and not target:
             empty.append(number)
             continue
         if not source or not target:
             raise DataError(_half(names, number, source))
+        if group and not group[0]:
+            raise DataError(f"{path}, line {number}: its group, the third column, is empty")
         if not limit.met((source, target)):
             longer.append(number)
         if sides := limit.kept([source, target], f"{path}, line {number}"):
-            examples.append(Example(sides[0], (sides[1],)))
+            examples.append(Example(sides[0], (sides[1],), *group))
             kept.append(number)
     if not examples:
         raise DataError(f"{path} holds no pairs")
@@ -111,7 +116,7 @@ def lines(content: str) -> list[str]:
     return [row.removesuffix("\r") for row in (rows if rows[-1] else rows[:-1])]
 
 
-def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> list[tuple[str, str]]:
+def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> list[Sequence[str]]:
     """The lines of two files side by side; DataError with both counts where one has more."""
     if len(sources) != len(targets):
         raise DataError(f"{names[0]} has {len(sources)} lines and {names[1]} {len(targets)}: each must answer one")
@@ -129,13 +134,14 @@ def _names(path: str) -> list[str]:
     return names
 
 
-def _columns(path: str, rows: list[str]) -> list[tuple[str, str]]:
+def _columns(path: str, rows: list[str], count: int) -> list[Sequence[str]]:
     columns = []
     for number, row in enumerate(rows, start=1):
-        source, *targets = row.split("\t") if row.strip(" ") else ("", "")
-        if len(targets) != 1:
-            raise DataError(f"{path}, line {number}: {len(targets)} tabs where there must be one: {_start(row)}")
-        columns.append((source, targets[0]))
+        found = row.split("\t") if row.strip(" ") else [""] * count
+        if len(found) != count:
+            must = "one" if count == 2 else "two"
+            raise DataError(f"{path}, line {number}: {len(found) - 1} tabs where there must be {must}: {_start(row)}")
+        columns.append(found)
     return columns
 
 

@@ -65,17 +65,21 @@ class Parallel(PairTask):
     """One's own pairs of texts, in any script; scored by BLEU, chrF, word edits and exact match.
 
     `train`, `valid` and `test` name a file each, of two columns with a tab between them, or two files with a comma
-    between their names, which answer each other line by line. `metric` is the headline: bleu, bleu_tokenised_lower,
+    between their names, which answer each other line by line. Where `grouped`, each line has a third column, its
+    group, such as a language: scores are told for each besides. `target_units` are those of targets where they are not
+    those of sources. `metric` is the headline: bleu, bleu_tokenised_lower,
     chrf, word_edit_rate or exact_match. Pairs with a side of more than `longest` characters (0: none is too long)
     are refused, cut or left out, as `longer` says: refuse, truncate or skip. The rest as in `multi30k`.
     """
 
-    teaching = ("units", "joint", "smoothing", "buckets")
+    teaching = ("units", "target_units", "joint", "smoothing", "buckets")
 
     train: str = ""
     valid: str = ""
     test: str = ""
+    grouped: bool = False
     units: Units = Characters()
+    target_units: Units | None = None
     joint: bool = False
     metric: str = "bleu"
     longest: int = 0
@@ -86,6 +90,10 @@ class Parallel(PairTask):
     def __post_init__(self):
         checks.text(self)
         checks.counts(self, ["longest"], least=0)
+        if self.target_units is not None and not isinstance(self.target_units, Units):
+            raise ValueError(f"task.target_units={self.target_units!r} must be units of text, or none")
+        if self.joint and self.target_units is not None:
+            raise ValueError("task.joint=True learns one vocabulary for both sides: leave task.target_units out")
         names.check("task.longer", self.longer, parallel.LONGER)
         names.check("task.metric", self.metric, METRICS)
 
@@ -98,8 +106,11 @@ class Parallel(PairTask):
         """Read one's files."""
         checks.files(self)
         limit = Limit(self.longest, self.longer)
-        corpora = {part: parallel.pairs(getattr(self, part), limit) for part in ("train", "valid", "test")}
-        found = _problem(self, {part: corpus.examples for part, corpus in corpora.items()}, _all, self.metric)
+        corpora = {
+            part: parallel.pairs(getattr(self, part), limit, self.grouped) for part in ("train", "valid", "test")
+        }
+        parts = {part: corpus.examples for part, corpus in corpora.items()}
+        found = _problem(self, parts, _all, self.metric, self.target_units)
         found.notes = (*(note for corpus in corpora.values() for note in corpus.notes()), *found.notes)
         return found
 
@@ -112,8 +123,10 @@ def _all(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
     return {name: value for measure in measures for name, value in measure(answers, references).items()}
 
 
-def _problem(task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str) -> Transduction:
-    units = (task.units,) if task.joint else (task.units, task.units)
+def _problem(
+    task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str, target: Units | None = None
+) -> Transduction:
+    units = (task.units,) if task.joint else (task.units, target or task.units)
     return Transduction(parts, units, measure, metric, metric != "word_edit_rate", task.buckets, **task.how)
 
 

@@ -24,5 +24,5 @@ def test_a_task_is_a_frozen_dataclass_of_plain_values(name):
     assert task == type(task)()
     assert type(task).__doc__
     for field in fields(task):
-        assert isinstance(getattr(task, field.name), int | float | str | tuple | Units | Task)
+        assert isinstance(getattr(task, field.name), int | float | str | tuple | Units | Task | None)
     assert set(task.teaching) <= {field.name for field in fields(task)}

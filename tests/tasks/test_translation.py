@@ -55,6 +55,39 @@ def test_two_files_that_answer_each_other(own, tmp_path):
     assert len(Parallel(**own | {"test": both}).load().examination("test")[0]["source"]) == 3
 
 
+def test_each_side_in_units_of_its_own(own):
+    task = Parallel(**own, units=Words(), target_units=Characters())
+    problem = task.load()
+    assert set(problem.source.symbols) == {"ein", "hund", "läuft", "zwei", "hunde", "laufen", "𝄞"}
+    assert "𝄞" in problem.target.symbols
+    assert max(map(len, problem.target.symbols)) == 1
+    found = task.interpreter(problem.vocabulary, "vocabulary.json")
+    assert (found.source, found.target) == (problem.source, problem.target)
+
+
+def test_scores_are_told_for_each_group(own, tmp_path):
+    rows = [f"{pair}\t{group}" for pair, group in zip(PAIRS, ("Bayern", "Baden", "", "Bayern"), strict=True)]
+    (tmp_path / "groups.tsv").write_text("\n".join(rows), encoding="utf-8")
+    grouped = dict.fromkeys(("train", "valid", "test"), str(tmp_path / "groups.tsv"))
+    problem = Parallel(**grouped, grouped=True, metric="exact_match").load()
+    (batch,) = problem.examination("test")
+    tokens = np.array(batch["target"])
+    tokens[1] = 0
+    found = problem.score("test", [{"tokens": tokens}])
+    assert found["exact_match"] == pytest.approx(2 / 3)
+    assert (found["exact_match.Bayern"], found["exact_match.Baden"]) == (1, 0)
+    with pytest.raises(DataError, match=r"groups.tsv, line 1: 2 tabs where there must be one"):
+        Parallel(**grouped).load()
+    with pytest.raises(DataError, match=r"train.tsv, line 1: 1 tabs where there must be two"):
+        Parallel(**own, grouped=True).load()
+    with pytest.raises(DataError, match=r"groups are the third column of one file, and these are two"):
+        Parallel(**grouped | {"valid": f"{own['valid']},{own['test']}"}, grouped=True).load()
+    rows[1] = rows[1].removesuffix("Baden")
+    (tmp_path / "groups.tsv").write_text("\n".join(rows), encoding="utf-8")
+    with pytest.raises(DataError, match=r"groups.tsv, line 2: its group, the third column, is empty"):
+        Parallel(**grouped, grouped=True).load()
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
@@ -81,6 +114,8 @@ def test_longer_lines_may_be_cut_or_left_out(own):
         (Parallel, {}, r"task\.train='' must name a file"),
         (Parallel, {"metric": "blue"}, r"task\.metric='blue' is not known; nearest: 'bleu'"),
         (Parallel, {"longest": -1}, r"task\.longest=-1"),
+        (Parallel, {"target_units": "words"}, r"task\.target_units='words' must be units of text, or none"),
+        (Parallel, {"target_units": Words(), "joint": True}, r"task\.joint=True learns one vocabulary"),
         (Parallel, {"longer": "cut"}, r"task\.longer='cut' is not known"),
         (Multi30k, {"source": "fr"}, r"task\.source='fr' is not known"),
         (Multi30k, {"source": "en"}, r"task\.source='en' and task\.target='en' must differ"),
