@@ -79,8 +79,8 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     as its language.
 
     Raises DataError where a file is missing, damaged or not UTF-8 (with the byte), the files differ in their
-    number of lines, a line has not one tab (two where `grouped`), one side alone or the group is empty, a line is longer than allowed, or nothing
-    is left: with the number of the line.
+    number of lines, a line has not one tab (two where `grouped`), one side alone or the group is empty, a line is
+    longer than allowed, or nothing is left: with the number of the line.
     """
     names = _names(path)
     if grouped and len(names) == 2:
