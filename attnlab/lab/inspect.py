@@ -10,6 +10,7 @@ import numpy as np
 from attnlab.analysis import flow, spread
 from attnlab.analysis.maps import maps
 from attnlab.analysis.scores import scores, softmax
+from attnlab.analysis.totals import totals
 from attnlab.data.files import DataError
 from attnlab.lab.answering import DivergedError
 from attnlab.lab.folder import RunFolder
@@ -29,9 +30,10 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None) -> dict
     {"answer", "step", "steps" (planned), "notes", "examples", "attentions", "training", "distance"}:
 
     - "attentions": by name ("encoder", "decoder", "cross") {"mechanism", "rows", "columns" (symbols), "rank" (the
-      largest there can be), "entropy" (the same, in nats), "softmax" (whether it is), "figures": [L][H] of {"rank",
-      "entropy", "share", "reach", "apart", "empty", "signed"}, "layers": maps [L][H][T][S]}. "apart" is how far the map
-      is from the softmax of the same queries and keys, in total variation; "empty" how many rows hold no weight.
+      largest there can be), "entropy" (the same, in nats), "softmax" (whether it is), "divides" (whether by a sum
+      that may come near zero), "figures": [L][H] of {"rank", "entropy", "share", "reach", "apart", "empty", "signed"},
+      "layers": maps [L][H][T][S]}. "apart" is how far the map is from the softmax of the same queries and keys, in
+      total variation; "empty" how many rows hold no weight; where it divides, "total" is the smallest such sum in size.
     - "training": for every checkpoint that the folder holds, the oldest first, {"step", "loss", "scores" (their
       variance, by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over the
       heads, by layer)}. All but the last are of validation's first examples; "examples" says how many these are.
@@ -79,6 +81,7 @@ def _seen(found: Trained, model: Any, example: Forced, look: Any = maps) -> dict
 def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
     """Every map of the model that answers, with its figures."""
     seen, scored = (_seen(found, found.model, example, look) for look in (maps, scores))
+    divisors = totals(found.experiment.model, found.model, found.problem.shape, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
         raise DivergedError("the model's numbers are not finite on this input")
     told = {}
@@ -92,7 +95,8 @@ def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
             "rank": _largest(found, name, *layers.shape[-2:]),
             "entropy": float(spread.mean(spread.most_entropy(scored[name][0, 0] != -np.inf))),
             "softmax": type(mechanism) is Softmax,
-            "figures": _heads(_figures(layers, scored[name])),
+            "divides": name in divisors,
+            "figures": _heads(_figures(layers, scored[name]) | _least(divisors.get(name), scored[name])),
             "layers": np.round(layers, 4).tolist(),
         }
     return told
@@ -128,6 +132,15 @@ def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
         "empty": empty.sum(axis=-1),
         "signed": (layers < 0).any(axis=(-2, -1)),
     }
+
+
+def _least(divisors: Any, scored: np.ndarray) -> dict[str, Any]:
+    """{"total": [L H]}: the smallest size of a denominator [L H T], among the rows that see a key; none, nothing."""
+    if divisors is None:
+        return {}
+    sees = (scored != -np.inf).any(axis=-1)
+    sizes = np.abs(np.asarray(divisors, np.float64)[:, :, : scored.shape[-2]])
+    return {"total": np.min(sizes, axis=-1, initial=np.inf, where=sees)}
 
 
 def _heads(figures: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:

@@ -61,6 +61,8 @@ def _attention(name: str, seen: dict[str, Any]) -> Grid:
     ]
     if not seen["softmax"]:
         heads, written = [*heads, "from\nsoftmax"], [*written, lambda one: small(one["apart"])]
+    if seen["divides"]:
+        heads, written = [*heads, "least\ntotal"], [*written, lambda one: small(one["total"])]
     figures = [(n, h, one) for n, layer in enumerate(seen["figures"], 1) for h, one in enumerate(layer, 1)]
     rows = [[f"{n}", f"{h}", *(write(one) for write in written)] for n, h, one in figures]
     title = f"{name}: {seen['mechanism']}, {len(seen['rows'])} × {len(seen['columns'])}"

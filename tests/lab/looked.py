@@ -1,17 +1,27 @@
 """What a look inside a small run might find."""
 
 NAN = float("nan")
-HEAD = {"rank": 1.5, "entropy": 0.5, "share": 0.456, "reach": 0.75, "apart": 0.25, "empty": 0, "signed": True}
-NONE = dict.fromkeys(("rank", "entropy", "share", "reach", "apart"), NAN) | {"empty": 2, "signed": False}
+HEAD = {
+    "rank": 1.5,
+    "entropy": 0.5,
+    "share": 0.456,
+    "reach": 0.75,
+    "apart": 0.25,
+    "empty": 0,
+    "signed": True,
+    "total": 3e-6,
+}
+NONE = dict.fromkeys(("rank", "entropy", "share", "reach", "apart", "total"), NAN) | {"empty": 2, "signed": False}
 MAP = [[0.5, 0.25, 0.25], [0.0, -0.5, 1.5]]
 
 
 def found(steps=(6, 1200)):
     """With checkpoints at those steps: an encoder of two heads, a cross-attention of one, and another run beside it."""
     sides = {"rows": ["b", "∎"], "columns": ["a", " ", "c"], "rank": 2, "entropy": 1.0986}
-    encoder = {"mechanism": "linear", "softmax": False, "figures": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}
+    encoder = {"mechanism": "linear", "softmax": False, "divides": True}
+    encoder |= {"figures": [[HEAD, NONE]], "layers": [[MAP, [[0.0] * 3] * 2]]}
     plain = HEAD | {"signed": False, "apart": 0.0}
-    cross = {"mechanism": "softmax", "softmax": True, "figures": [[plain]], "layers": [[MAP]]}
+    cross = {"mechanism": "softmax", "softmax": True, "divides": False, "figures": [[plain]], "layers": [[MAP]]}
     ends = {"encoder": {"heads": [[0.2, 0.3]], "mean": [0.1]}, "cross": {"heads": [[0.5]], "mean": [0.4]}}
     return {
         "answer": "b",

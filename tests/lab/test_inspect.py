@@ -80,6 +80,8 @@ def test_every_map_has_its_figures(found):
             assert told["reach"] == pytest.approx(spread.mean(spread.reach(weights)), abs=1e-2)
             assert 0 < told["share"] <= 1
             assert (told["empty"], told["signed"]) == (0, False)
+            assert ("total" in told) == seen["divides"] == (seen["mechanism"] == "linear")
+            assert told.get("total", 1) > 0
 
 
 def test_the_largest_there_can_be(found):

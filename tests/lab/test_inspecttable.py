@@ -23,10 +23,20 @@ def test_the_figures_of_every_head():
     assert list(grids) == ["encoder", "cross"]
     grid = grids["encoder"]
     assert grid.title == "encoder: linear, 2 × 3"
-    assert grid.heads == ["layer", "head", "rank\nof 2", "entropy\nof 1.10", "share", "reach\ntokens", "from\nsoftmax"]
+    heads = [
+        "layer",
+        "head",
+        "rank\nof 2",
+        "entropy\nof 1.10",
+        "share",
+        "reach\ntokens",
+        "from\nsoftmax",
+        "least\ntotal",
+    ]
+    assert grid.heads == heads
     assert grid.rows == [
-        ["1", "1", "1.50", "0.500", "46%", "0.750", "0.250"],
-        ["1", "2", "–", "–", "–", "–", "–"],
+        ["1", "1", "1.50", "0.500", "46%", "0.750", "0.250", "3.0e-6"],
+        ["1", "2", "–", "–", "–", "–", "–", "–"],
     ]
     assert grid.notes == [
         "Some weights are below zero: entropy and reach are of their sizes.",

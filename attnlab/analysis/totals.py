@@ -1,0 +1,45 @@
+"""The denominators of a trained model's linear attention: what each query's weights sum to before they are divided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+from jaxtyping import Array, Float
+
+from attnlab.analysis.maps import watched
+from attnlab.mechanisms import Linear, Mechanism, Watched
+
+
+@dataclass(frozen=True)
+class Undivided(Watched):
+    """`mechanism`, of which one sees the weights φ(q)·ψ(k) before they are divided by their sum, where it `divides`."""
+
+    def sized(self, length):
+        """The mechanism's, undivided."""
+        return Undivided(self.mechanism.sized(length))
+
+    def look(self, q, k, *given, **named):
+        """The weights [T S] of the call."""
+        mechanism = self.mechanism
+        inner = replace(mechanism, normalise=False) if divides(mechanism) else mechanism
+        return Watched(inner).look(q, k, *given, **named)
+
+
+def divides(mechanism: Mechanism | None) -> bool:
+    """Whether its weights are divided by a sum, which may come near zero; of one known up to a factor none is shown."""
+    return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
+
+
+def totals(config: Any, model: Any, shape: Any, *inputs: Any) -> dict[str, Float[Array, "L H T"]]:
+    """Σ_j φ(q_t)·ψ(k_j) of every query in one example, by the name of each attention that divides by it."""
+    names = [name for name, mechanism in config.attentions.items() if divides(mechanism)]
+    return _look(tuple(names), watched(config, model, shape, Undivided), *inputs) if names else {}
+
+
+@partial(jax.jit, static_argnums=0)
+def _look(names: tuple[str, ...], model: Any, *inputs: Array) -> dict[str, Array]:
+    seen = model.look(*inputs)[1]
+    return {name: seen[name].sum(axis=-1) for name in names if seen.get(name) is not None}

@@ -1,0 +1,56 @@
+"""Denominators inside a model: what the weights of linear attention are divided by."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.analysis.maps import maps
+from attnlab.analysis.totals import Undivided, divides, totals
+from attnlab.mechanisms import Linear, Softmax, weights
+from attnlab.mechanisms.window import Local
+from attnlab.models import Transformer
+from attnlab.ops.feature import Favor, Identity, Relu
+from attnlab.ops.linear import smallest_total
+from attnlab.ops.mask import Causal
+from attnlab.tasks.base import Pairs
+from tests.analysis.filled import filled
+from tests.mechanisms.contract import inputs
+
+PAIRS = Pairs(9, 9, 6, 5)
+SOURCE, TARGET = np.array([3, 4, 5, 6, 0, 0], np.int32), np.array([1, 4, 5, 0, 0], np.int32)
+PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
+
+
+@pytest.mark.parametrize("feature", [Identity(), Relu()])
+def test_a_row_s_sum_is_its_denominator(feature):
+    mechanism = Linear(feature=feature)
+    q, k = map(jnp.asarray, inputs(mechanism, 6)[:2])
+    found = np.asarray(Undivided(mechanism).look(q, k, Causal())).sum(axis=1)
+    phi, psi = feature.query(q, np.arange(6)).rows, feature.key(k, np.arange(6)).rows
+    allowed = np.tril(np.ones((6, 6), bool))
+    np.testing.assert_allclose(found, np.where(allowed, phi @ psi.T, 0).sum(axis=1), rtol=1e-5)
+    assert np.abs(found).min() == pytest.approx(float(smallest_total(phi, psi, allowed)), rel=1e-5)
+
+
+@pytest.mark.parametrize("mechanism", [Softmax(), Local(2, 1), Linear(feature=Favor()), Linear(normalise=False)])
+def test_others_are_seen_as_they_are(mechanism):
+    assert not divides(mechanism)
+    q, k, _, extra = inputs(mechanism, 5)
+    expected = weights(mechanism, q, k, Causal(), **extra)
+    np.testing.assert_array_equal(Undivided(mechanism).look(q, k, Causal(), **extra), expected)
+
+
+def test_those_of_every_attention_that_divides():
+    config = Transformer(width=8, heads=2, layers=2, mechanism=Linear(), cross=Softmax())
+    model = filled(config, PAIRS)
+    found = totals(config, model, PAIRS, *PAIR)
+    assert {name: seen.shape for name, seen in found.items()} == {"encoder": (2, 2, 6), "decoder": (2, 2, 5)}
+    # elu + 1 is above zero: so are its sums, wherever there is a key.
+    assert (np.asarray(found["encoder"])[:, :, :4] > 0).all()
+    # Watched so, the model computes what it computed.
+    assert set(maps(config, model, PAIRS, *PAIR)) >= set(found)
+
+
+def test_a_model_that_divides_by_none():
+    config = Transformer(width=8, heads=2, layers=1)
+    assert totals(config, filled(config, PAIRS), PAIRS, *PAIR) == {}
