@@ -3,7 +3,6 @@
 Claim: from scratch, softmax attention learns to recall, and so does the second-order Taylor map, in most seeds; elu+1,
 FAVOR+ and cosFormer stay near what naming the commonest value told would give.
 Command: attnlab run experiments/recall.py
-         attnlab run experiments/recall.py task.vocabulary=256 task.pairs=4 task.queries=4 task.length=64 --out mqar
 Minutes on two cores: 122, on one of them beside other work (17, 46 by its step of .93 s, 17, 22 and 20).
 Expected: accuracy on the last question, 3 seeds; published beside it (Hedgehog, Zhang et al. 2024, Table 2; one number
 each): softmax 99.9% [99.86, 100] (100), Taylor 97.5, 92.8 and 16.8 (100), elu+1 16.4 [15.5, 17.3] (17.0), FAVOR+ 16.4
@@ -16,8 +15,7 @@ and 20 values, a dictionary drawn for every sequence; 63 pairs of it, so that ke
 all keys told before are asked for in training, the last question alone in the examination. Two layers of width 64 with
 one head (with four of width 16 softmax stood at a loss of 2.4 after 1,100 steps at 3e-3), sinusoidal positions. Taylor
 has the first 16 components of queries and keys (273 features, as Arora et al. 2024 use it): all 64 would be 4,161
-features and over 4 s a step on a busy core. The second command is the small form of multi-query recall (Arora et al.
-2023).
+features and over 4 s a step on a busy core.
 """
 
 from attnlab.lab.study import Experiment, Study, over

@@ -65,6 +65,8 @@ def figure(folder: str) -> str:
     axes = whole.subplots()
     for outcome in sorted(outcomes(Path(folder)), key=lambda outcome: outcome.order):
         groups = {name.partition(".")[2]: each for name, each in outcome.metrics.items() if name.endswith(" words")}
+        if not groups:  # not finished
+            continue
         axes.plot(list(groups), [100 * (each.mean or 0.0) for each in groups.values()], marker="o", label=outcome.name)
     axes.set(xlabel="words in the source", ylabel="BLEU-4 (tokenised, lower case)", ylim=(0, None))
     axes.legend()
