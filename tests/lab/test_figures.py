@@ -18,7 +18,8 @@ def drawn(monkeypatch):
 
     def draw(name, folder):
         spec = importlib.util.spec_from_file_location(f"figure_of_{name}", EXPERIMENTS / f"{name}.py")
-        assert spec and spec.loader
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         saved = []
