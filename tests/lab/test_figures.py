@@ -1,4 +1,4 @@
-"""What experiment files draw of their own finished studies."""
+"""What experiment files make of their own finished studies."""
 
 import importlib.util
 from pathlib import Path
@@ -12,17 +12,22 @@ from tests.lab.synthetic import write_study
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
+def loaded(name):
+    """An experiment's file as a module."""
+    spec = importlib.util.spec_from_file_location(f"experiment_{name}", EXPERIMENTS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture
 def drawn(monkeypatch):
     """Runs an experiment's `figure` on a folder: the axes it saved, and where."""
 
     def draw(name, folder):
-        spec = importlib.util.spec_from_file_location(f"figure_of_{name}", EXPERIMENTS / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        saved = []
+        module, saved = loaded(name), []
         keep = Figure.savefig
         monkeypatch.setattr(Figure, "savefig", lambda self, *a, **b: (saved.append(self), keep(self, *a, **b)))
         path = Path(module.figure(str(folder)))
@@ -56,3 +61,18 @@ def test_capacity_draws_ours_beside_what_was_published(drawn, tmp_path):
     assert ours.lines[0].get_xdata().tolist() == [40, 60]
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
     assert len(crosses) > 10
+
+
+def test_alike_counts_studies_that_tell_the_same_apart(monkeypatch, tmp_path):
+    module = loaded("alike")
+    monkeypatch.setattr(module, "STUDIES", 100)
+    home = write_study(tmp_path, {"base": {"seeds": tuple(range(12)), "spread": 0.05, "mean": 0.5}}, groups=())
+    first, *lines = module.judge(str(home))
+    assert first.startswith("12 seeds of softmax, from ")
+    assert [line.split("seeds")[0].split()[-1] for line in lines] == ["3", "5"]
+    # Seeds that fall into two heaps are told apart where one heap is on each side, and then alone.
+    heaps = [0.0, 1e-3, 2e-3, 1.0, 1.001, 1.002]
+    monkeypatch.setattr(module, "STUDIES", 2000)
+    assert module.told_apart(heaps, 3) == pytest.approx(2 / 20, abs=0.02)
+    unfinished = write_study(tmp_path / "other", {"base": {"finished": False}})
+    assert module.judge(str(unfinished)) == [f"{unfinished}: no finished study of seeds that all converged"]
