@@ -15,6 +15,7 @@ from attnlab.lab.report.markup import Markup, tag
 CELL = 22
 LEVELS = 20
 LONGEST = 120  # positions drawn on either axis
+WIDEST = 18  # letters of a symbol beside a map
 _SHOWN = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
 
 
@@ -98,7 +99,7 @@ def visible(token: Any) -> str:
         return "·"
     if unicodedata.category(text[0])[0] == "M":
         text = "◌" + text
-    return text if len(text) <= 10 else text[:9] + "…"
+    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 
 def _left(rows: Sequence[str]) -> int:
@@ -166,4 +167,7 @@ def _label(text: str, x: float, y: float, anchor: str, token: Any, transform: st
 
 
 def _names(token: str) -> str:
-    return ", ".join(f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".strip() for letter in token[:3])
+    """What a label stands for: the letters of a short one by name, a long one whole."""
+    if len(token) > 3:
+        return token
+    return ", ".join(f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".strip() for letter in token)

@@ -64,3 +64,10 @@ def test_a_frame_is_as_wide_as_it_says():
     source, target = ["a"] * 7, ["<end>", "b"]
     assert f'viewBox="0 0 {breadth(source, target)} ' in framed(None, source, target, "map")
     assert breadth(["a"] * 500, ["b"]) == breadth(["a"] * LONGEST, ["b"])
+
+
+def test_a_long_symbol_is_written_as_far_as_there_is_room_and_told_whole():
+    word, longer = "orangefarbenen", "donaudampfschifffahrt"
+    drawn = heatmap(np.ones((2, 1)), ["a"], [word, longer], "map")
+    assert f"<title>{word}</title>{word}</text>" in drawn
+    assert f"<title>{longer}</title>donaudampfschifff…</text>" in drawn
