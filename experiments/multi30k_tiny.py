@@ -3,7 +3,7 @@
 Claim: Transformer-Tiny reaches a BLEU-4 of at least 33 on test2016 within an hour, and 39 or more in all its steps.
 Command: ATTNLAB_DATA=... attnlab run experiments/multi30k_tiny.py
          ATTNLAB_DATA=... attnlab run experiments/multi30k_tiny.py train.steps=8000 --out runs/whole
-Minutes on two cores: 101 by the first command, on one of them (2.13 s a step) with other work on the other; HOUR
+Minutes on two cores: 101 by the first command, on one of them (2.13 s a step) with other work on the other.
 Expected: BLEU 34.5 by the first command, one seed (of sources up to 10 words 41.4, to 15 37.0, to 20 29.8, above 14.7),
 perplexity 7.64 a symbol; published 41.02, after 8,000 steps. The second command is not measured.
 

@@ -57,7 +57,7 @@ STUBS: dict[str, Any] = {
     "attnlab.lab.report.inspection.write": lambda *what: None,
     "attnlab.lab.jsonfile.write_whole": lambda *what: None,
     "attnlab.lab.instruments.write_whole": lambda *what: None,
-    "attnlab.lab.translate.trained": lambda run, *more: parrot(),
+    "attnlab.lab.translate.trained": lambda run, *more, **named: parrot(),
     "attnlab.lab.parity.parity": lambda *what: [],
     "attnlab.lab.paritytable.parity_table": lambda *what: "a table",
     "attnlab.lab.bench.measuring.bench": lambda *what: [],
