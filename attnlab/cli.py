@@ -182,6 +182,7 @@ def _inspect_options(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/linear")
     add = parser.add_argument
     add("--input", metavar="TEXT", required=True, help="what the model is given")
+    _step_option(parser)
     add("--other", metavar="RUN2", type=Path, help="another run, the distance to whose maps is told")
     add("--html", metavar="FILE.html", type=Path, help="a page of every layer's and head's map with its figures")
     add("--json", metavar="FILE.json", type=Path, help="every map and number, into a file")
@@ -196,9 +197,14 @@ def _translate_options(parser: Parser) -> None:
     add("--unknown", metavar="{refuse,skip}", default="refuse", help="symbols never seen in training")
 
 
+def _step_option(parser: Parser) -> None:
+    words = "the checkpoint of that step, or the best on validation (newest)"
+    parser.add_argument("--step", metavar="N|best", type=_step, help=words)
+
+
 def _decoding_options(parser: Parser) -> None:
+    _step_option(parser)
     add = parser.add_argument
-    add("--step", metavar="N|best", type=_step, help="the checkpoint of that step, or the best on validation (newest)")
     add("--beam", metavar="N", type=_whole, help="search with a beam of N (without a word: as the run's test did)")
     add("--penalty", metavar="A", type=_number, help="a beam's length penalty: its scores by ((5 + tokens) / 6)^A")
     add("--temperature", metavar="X", type=_number, help="draw, from softmax(scores / X)")
@@ -291,7 +297,7 @@ VERBS = {
         _sample_options,
     ),
     "inspect": Verb(
-        "RUN --input TEXT [--other RUN2] [--html FILE.html] [--json FILE.json]",
+        "RUN --input TEXT [--step N|best] [--other RUN2] [--html FILE.html] [--json FILE.json]",
         "every map's rank, entropy and reach; scores and gradients by layer, at each checkpoint that is kept",
         verbs.inspect,
         _inspect_options,

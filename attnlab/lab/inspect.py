@@ -16,7 +16,7 @@ from attnlab.lab.answering import DivergedError
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.forced import Forced, check, forced, inputs
 from attnlab.lab.history import history
-from attnlab.lab.loading import Trained, read, trained
+from attnlab.lab.loading import Step, Trained, read, trained
 from attnlab.lab.value import text as words
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.tasks.base import Batch
@@ -24,8 +24,8 @@ from attnlab.tasks.base import Batch
 EXAMPLES = 32  # of validation, whose loss, gradient and scores are taken at every checkpoint
 
 
-def inspect(run: str | Path, text: str, other: str | Path | None = None) -> dict[str, Any]:
-    """What goes on inside the trained model of a run when it is given `text`.
+def inspect(run: str | Path, text: str, other: str | Path | None = None, step: Step = None) -> dict[str, Any]:
+    """What goes on inside the trained model of a run when it is given `text`; `step` is as `load` takes it.
 
     {"answer", "step", "steps" (planned), "notes", "examples", "attentions", "training", "distance"}:
 
@@ -43,7 +43,7 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None) -> dict
     Raises DataError for symbols never seen, DivergedError where numbers are not finite, ValueError for a model without
     attention and where the other's maps are none of this one's shapes; and as `trained`.
     """
-    found = trained(run)
+    found = trained(run, step)
     check(run, found)
     example = forced(found, text)
     attentions = _attentions(found, example)
@@ -51,9 +51,9 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None) -> dict
     training, notes = _training(run, found, example, batch)
     return {
         "answer": example.answer,
-        "step": training[-1]["step"],
+        "step": found.step,
         "steps": found.experiment.train.steps,
-        "notes": [*_unfinished(run, training[-1]["step"], found.experiment.train.steps), *notes],
+        "notes": [*_unfinished(run, found, training[-1]["step"]), *notes],
         "examples": len(next(iter(batch.values()))),
         "attentions": attentions,
         "training": training,
@@ -61,10 +61,13 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None) -> dict
     }
 
 
-def _unfinished(run: str | Path, step: int, planned: int) -> list[str]:
+def _unfinished(run: str | Path, found: Trained, newest: int) -> list[str]:
+    """Which checkpoint was looked at, where it is not that of the end."""
+    if found.step != newest:
+        return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
     if read(RunFolder(Path(run)), "result") is not None:
         return []
-    return [f"unfinished: as it was at step {step:,} of {planned:,}"]
+    return [f"unfinished: as it was at step {newest:,} of {found.experiment.train.steps:,}"]
 
 
 def _seen(found: Trained, model: Any, example: Forced, look: Any = maps) -> dict[str, np.ndarray]:

@@ -25,12 +25,13 @@ from attnlab.training.trainer import Trainer
 class Trained:
     """A run's experiment, its problem, and the model of one lane: of the chosen rate, the first seed that converged.
 
-    Where it was loaded without its data, `problem` is the interpreter alone.
+    Where it was loaded without its data, `problem` is the interpreter alone. `step` is that of the checkpoint.
     """
 
     experiment: Experiment
     problem: Any
     model: Any
+    step: int = 0
 
 
 Step = int | Literal["best"] | None
@@ -64,7 +65,7 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     step, state = _state(saved(folder, experiment, fingerprint(folder, written)), step, jax.eval_shape(trainer.start))
     lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
-    return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)))
+    return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)), step)
 
 
 def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:

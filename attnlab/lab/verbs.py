@@ -156,7 +156,7 @@ def inspect(options: argparse.Namespace) -> int:
         check(options.html)
     if options.json is not None:
         check_json(options.json)
-    found = inspect(options.run, options.input, options.other)
+    found = inspect(options.run, options.input, options.other, options.step)
     if options.html is not None:
         from attnlab.lab.report.inspection import write
 

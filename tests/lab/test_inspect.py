@@ -125,6 +125,19 @@ def test_it_says_that_a_run_is_unfinished(runs, found):
     assert found["notes"] == ["unfinished: as it was at step 12 of 12"]
 
 
+def test_another_checkpoint_is_looked_at_where_one_is_asked_for(runs, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "attnlab.lab.inspect.trained", lambda folder, step=None: asked.append(step) or trained(folder, step)
+    )
+    monkeypatch.setattr("attnlab.lab.forced.Answerer", lambda found: lambda *asked: [[ANSWER]])
+    monkeypatch.setattr("attnlab.lab.inspect._training", lambda *what: ([{"step": 12}], []))
+    found = inspect(runs[0], TEXT, step=6)
+    assert asked == [6]
+    assert (found["step"], found["steps"]) == (6, 12)
+    assert found["notes"] == ["as it was at step 6; the newest checkpoint is that of step 12"]
+
+
 def test_how_far_the_maps_of_another_run_are(runs, found):
     told = found["distance"]
     assert (told["run"], told["notes"]) == ("small/two", [])
@@ -152,7 +165,7 @@ def test_symbols_never_seen_and_nothing_at_all(runs):
 @pytest.fixture
 def loaded(monkeypatch):
     """Puts a run in the place of what would be loaded."""
-    return lambda found: monkeypatch.setattr("attnlab.lab.inspect.trained", lambda folder: found)
+    return lambda found: monkeypatch.setattr("attnlab.lab.inspect.trained", lambda folder, step=None: found)
 
 
 def test_a_model_without_attention(loaded):
