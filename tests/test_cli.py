@@ -433,16 +433,16 @@ def inspected(monkeypatch):
 
 def test_inspect(runs, capsys, inspected):
     assert main(["inspect", "runs/small/softmax", "--input", "12"]) == 0
-    assert inspected == [(Path("runs/small/softmax"), "12", None)]
+    assert inspected == [(Path("runs/small/softmax"), "12", None, None)]
     shown = capsys.readouterr().out
     assert shown.startswith("b\n\nencoder: linear, 2 × 3")
     assert shown.count("\nstep") == shown.count("page:") == shown.count("record:") == 0
 
 
 def test_inspect_beside_another_with_a_page_and_a_record(runs, capsys, inspected):
-    options = ["--other", "runs/small/linear", "--html", "a.html", "--json", "a.json"]
+    options = ["--step", "best", "--other", "runs/small/linear", "--html", "a.html", "--json", "a.json"]
     assert main(["inspect", "runs/small/softmax", "--input", "12", *options]) == 0
-    assert inspected == [(Path("runs/small/softmax"), "12", Path("runs/small/linear"))]
+    assert inspected == [(Path("runs/small/softmax"), "12", Path("runs/small/linear"), "best")]
     assert capsys.readouterr().out.endswith("\npage: a.html\nrecord: a.json\n")
     assert "small/softmax" in Path("a.html").read_text()
     record = json.loads(Path("a.json").read_text())
