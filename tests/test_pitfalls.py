@@ -58,7 +58,6 @@ ATTENTION = {
         f"{GRADIENTS}::test_faint_features_and_shut_gates_keep_finite_gradients",
         "mechanisms/test_linear::test_features_that_underflow_answer_zero",
         "mechanisms/test_linear::test_faint_float16_features_are_not_lost",
-        "ops/test_linear::test_the_smallest_total_is_found_among_the_queries_that_see_a_key",
         "analysis/test_totals::test_a_row_s_sum_is_its_denominator",
     ],
     "decay": ["ops/test_decay::test_gates_that_overflow_as_exponentials_of_sums_give_finite_values_and_gradients"],

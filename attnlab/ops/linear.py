@@ -39,15 +39,6 @@ def share(y: Float[Array, "T V"], total: Float[Array, "T 1"]) -> Float[Array, "T
     return divide(y, jnp.where(jnp.abs(total) < least, jnp.zeros_like(total), total))
 
 
-def smallest_total(q: Float[Array, "T M"], k: Float[Array, "S M"], allowed: Bool[Places, "T S"]) -> Float[Array, ""]:
-    """The smallest |Σ_j φ(q_t)·ψ(k_j)| over the queries that see a key: how near a denominator is to zero.
-
-    Infinity where none sees any.
-    """
-    totals = jnp.where(allowed, product(q, k.T), 0).sum(axis=1)
-    return jnp.min(jnp.abs(totals), initial=jnp.inf, where=allowed.any(axis=1))
-
-
 def gather(k: Float[Array, "S M"], v: Float[Array, "S V"]) -> Float[Array, "M V"]:
     """Σ_j ψ(k_j)ᵀ v_j: all keys in one matrix."""
     return product(k.T, v)

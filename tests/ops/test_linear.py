@@ -100,11 +100,3 @@ def test_the_column_of_ones_carries_the_sum():
     y = linear.normalise(q @ linear.gather(k, linear.with_ones(v)))
     weights = q @ k.T
     np.testing.assert_allclose(y, weights / weights.sum(1, keepdims=True) @ v, atol=1e-12)
-
-
-def test_the_smallest_total_is_found_among_the_queries_that_see_a_key():
-    q, k = jnp.array([[1.0, 0], [0, 1], [5, 5]]), jnp.array([[2.0, -3], [1, 3.5]])
-    allowed = np.array([[1, 1], [1, 1], [0, 0]], bool)
-    # Totals 3, .5 and none.
-    assert linear.smallest_total(q, k, allowed) == 0.5
-    assert linear.smallest_total(q, k, np.zeros((3, 2), bool)) == np.inf
