@@ -32,11 +32,25 @@ def recurrent(**fields) -> dict:
     return {"model": replace(RECURRENT, **fields)}
 
 
+def transformer(mechanism) -> dict:
+    """The Transformer with that mechanism; its rate is half of the recurrent models'."""
+    return {"model": TRANSFORMER, "model.mechanism": mechanism, "train.learning_rate": 1e-3}
+
+
 study = Study(
     Experiment(
         task=Multi30k(source="de", target="en", units=Bpe(size=4000), buckets=4),
         model=RECURRENT,
-        train=Train(steps=2000, batch_size=128, learning_rate=2e-3, warmup=200, seeds=1, evaluate_every=500),
+        train=Train(
+            steps=1200,
+            batch_size=128,
+            learning_rate=2e-3,
+            warmup=200,
+            seeds=1,
+            evaluate_every=400,
+            save_every=100,
+            average=4,
+        ),
     ),
     Variation(
         {
@@ -44,12 +58,12 @@ study = Study(
             "bahdanau": recurrent(attention="bahdanau"),
             "luong": recurrent(attention="luong"),
             "local-p": recurrent(attention="luong", mechanism=LocalP()),
-            "transformer": {"model": TRANSFORMER, "model.mechanism": Softmax()},
-            "transformer-linear": {"model": TRANSFORMER, "model.mechanism": Linear()},
+            "transformer": transformer(Softmax()),
+            "transformer-linear": transformer(Linear()),
         }
     ),
     question="Who forgets a long sentence, and who looks back?",
-    quick={"task.buckets": 1, "train.steps": 8, "train.warmup": 4, "train.batch_size": 16},
+    quick={"task.buckets": 1, "train.steps": 8, "train.average": 0, "train.warmup": 4, "train.batch_size": 16},
 )
 
 
