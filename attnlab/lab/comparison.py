@@ -70,7 +70,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     }
     if all(silent[leader.name] for leader in bare.leaders):
         return replace(bare, silent=silent[bare.leaders[0].name])
-    pairs, tried, higher, refused, alone = {}, {}, {}, {}, {}
+    pairs, tried, higher, steps, refused, alone = {}, {}, {}, {}, {}, {}
     for outcome in found:
         reference = references[outcome.name]
         if outcome.result is None or outcome is reference:
@@ -84,7 +84,8 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried(), reference.tried()
         higher[outcome.name] = bool(outcome.result["higher"])
-    said = verdicts(pairs, margin, higher=higher, tried=tried)
+        steps[outcome.name] = outcome.step()
+    said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps)
     return replace(bare, verdicts=said, refused=refused, alone=alone)
 
 

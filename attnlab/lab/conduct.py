@@ -52,8 +52,11 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
         progress.variant(plan.variant, plan.order, count, train.steps, max(checkpoints.steps(), default=0))
         fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
-        test = trainer.evaluate(fitted.model, "test", QUICK if plan.quick else None, plan.experiment.decoder)
-        found = result(plan.experiment, plan.problem, fitted, valid, test, costs(plan.experiment, plan.problem))
+        limit = QUICK if plan.quick else None
+        test = trainer.evaluate(fitted.model, "test", limit, plan.experiment.decoder)
+        examples = sum(len(next(iter(batch.values()))) for batch in plan.problem.examination("test", limit))
+        cost = costs(plan.experiment, plan.problem)
+        found = result(plan.experiment, plan.problem, fitted, valid, test, examples, cost)
         if found["metrics"]:
             model = _chosen(plan, fitted, found)
             kept = {"maps": looks(plan.experiment.model, model, plan.problem), "pictures": shown(model, plan.problem)}

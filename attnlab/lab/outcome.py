@@ -72,6 +72,11 @@ class Outcome:
         """All lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
+    def step(self) -> float | None:
+        """What one example of the test more changes of a rate; None where nothing tells how many there were."""
+        examples = number((self.result or {}).get("examples"))
+        return 1 / examples if examples and examples >= 1 else None
+
     def tried(self) -> int:
         """Of how many learning rates that may have been as good the reported one was the best."""
         contenders = (self.result or {}).get("contenders")

@@ -18,9 +18,15 @@ Scores = list[dict[str, float]]  # the metrics of every lane
 
 
 def result(
-    experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None, test: Scores, costs: dict
+    experiment: Experiment,
+    problem: Problem,
+    fitted: Fitted,
+    valid: Scores | None,
+    test: Scores,
+    examples: int,
+    costs: dict,
 ) -> dict[str, Any]:
-    """The metrics on test over the seeds of the chosen learning rate, and what they cost.
+    """The metrics on test, of so many examples, over the seeds of the chosen learning rate, and what they cost.
 
     Of several rates `statistics.choose` takes one, by the headline metric on validation of all seeds. That it was
     the best of its `contenders` is inside the intervals of that metric and of its parts ("exact_match.de"); in which
@@ -42,6 +48,7 @@ def result(
 
     return {
         "metrics": {name: estimate(name) for name in test[0]} if chosen else {},
+        "examples": examples,
         "metric": problem.metric,
         "higher": problem.higher,
         "seeds": [train.lanes[n][0] for n in chosen],

@@ -10,6 +10,6 @@ def outcome(name, values, metric="exact_match", higher=True, seeds=None, order=0
     told = summary(values) if values and None not in values else {"mean": None, "low": None, "high": None}
     estimate = Estimate(told["mean"], told["low"], told["high"], tuple(values))
     seeds = list(range(len(values))) if seeds is None else seeds
-    found = {"metric": metric, "higher": higher, "seeds": seeds, "diverged": [], **result}
+    found = {"examples": 10_000, "metric": metric, "higher": higher, "seeds": seeds, "diverged": [], **result}
     experiment = {"margin": margin, "order": order}
     return Outcome(name, experiment, {}, found, {metric: estimate} if values else {}, [], (), (), order=order)

@@ -120,7 +120,8 @@ def test_only_what_was_asked_the_same_is_compared():
     assert [said.word(one) for one in found] == ["reference", "better", "reference", "better", ""]
     # Corrected as the one family that they are.
     flipped = {"lists-linear": (better, BASE), "paths-linear": (BASE, better)}
-    assert said.verdicts == verdicts(flipped, 0.01, higher={"lists-linear": True, "paths-linear": False})
+    direction, steps = {"lists-linear": True, "paths-linear": False}, dict.fromkeys(flipped, 1e-4)
+    assert said.verdicts == verdicts(flipped, 0.01, higher=direction, steps=steps)
     # What has nothing to be compared with keeps its own group silent, and no other.
     found[2] = replace(found[2], result=None, experiment={"experiment": {"task": {"name": "paths"}}})
     said = comparison(found)

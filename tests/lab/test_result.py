@@ -29,7 +29,7 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}
     lanes = [{name: float(values.ravel()[n]) for name, values in named.items()} for n in range(test.size)]
     scores = None if valid is None else [{metric: float(value)} for value in np.asarray(valid, float).ravel()]
-    return result(SimpleNamespace(train=train), problem, fitted, scores, lanes, COSTS)
+    return result(SimpleNamespace(train=train), problem, fitted, scores, lanes, 100, COSTS)
 
 
 def test_the_rate_is_chosen_on_validation_and_reported_on_test():

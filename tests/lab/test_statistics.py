@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.lab.statistics import compare, difference, interval, summary
+from attnlab.lab.statistics import compare, difference, interval, summary, verdicts
 
 values = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
 pairs = st.lists(st.tuples(*[st.floats(-9, 9).map(lambda x: round(x, 2))] * 2), min_size=2, max_size=9)
@@ -104,11 +104,11 @@ def test_values_by_seed_are_paired_by_seed():
 )
 def test_verdicts(differences, margin, verdict):
     base = np.array([0.3, 0.5, 0.4])
-    found = compare(base + differences, base, margin)
+    found = compare(base + differences, base, margin, step=1e-3)
     assert found.verdict == verdict
     assert found.difference == pytest.approx(np.mean(differences))
     turned = {"better": "worse", "worse": "better"}.get(verdict, verdict)
-    assert compare(base + differences, base, margin, higher=False).verdict == turned
+    assert compare(base + differences, base, margin, higher=False, step=1e-3).verdict == turned
 
 
 def test_equivalence_uses_the_narrower_interval():
@@ -133,10 +133,45 @@ def test_p_values_are_scipys(both, margin):
         assert (found.p <= 0.05) == (not found.low < 0 < found.high)
 
 
-@pytest.mark.parametrize(("value", "margin", "p", "p_same"), [(0, 1, 1, 0), (2, 1, 0, 1), (1, 1, 0, 1), (0.5, 1, 0, 0)])
-def test_p_values_without_spread(value, margin, p, p_same):
-    found = compare([value] * 3, [0, 0, 0], margin)
-    assert (found.p, found.p_same) == (p, p_same)
+@pytest.mark.parametrize("shift", [0.0, 0.002, 0.05])
+def test_without_spread_values_are_as_sure_as_their_grain(shift):
+    from scipy import stats
+
+    base = np.array([0.998, 0.999, 0.998, 1.0])
+    found = compare(base - shift, base, 0.01)
+    # As if their differences had a standard deviation of .001, the least distance of two values.
+    t = stats.t(df=3, scale=0.001 / 2)
+    assert (found.low, found.high) == pytest.approx((-shift + t.ppf(0.025), -shift + t.ppf(0.975)))
+    assert found.p == pytest.approx(2 * t.cdf(-shift))
+    assert found.p_same == pytest.approx(max(t.cdf(-0.01 - shift), t.cdf(shift - 0.01)))
+
+
+def test_a_known_step_is_taken_where_values_lie_further_apart():
+    ones, none = [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
+    assert compare(ones, none, 0.01).verdict == "unclear"
+    assert compare(ones, none, 0.01, step=1 / 256).verdict == "better"
+    assert compare(ones, ones, 0.01).verdict == "same"
+    assert compare(ones, ones, 0.01, step=0.1).verdict == "unclear"
+
+
+def test_a_spread_that_is_seen_is_the_spread():
+    # However finely the seeds pair, and however far apart they lie.
+    base, apart = np.array([0.1, 0.5, 0.9]), np.array([0.0100, 0.0101, 0.0099])
+    assert compare(base + apart, base, 0.005, step=0.1).spread == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize(
+    ("variants", "seeds", "examples", "share"), [(1, 2, 1000, 0.999), (6, 3, 256, 0.995), (1, 5, 256, 0.99)]
+)
+def test_ties_of_what_is_counted_are_not_taken_for_certainty(variants, seeds, examples, share):
+    # A/A studies: all variants are alike, near their best. Without a grain, a tenth of the first two would claim one.
+    random, wrong, studies = np.random.default_rng(0), 0, 1000
+    for study in random.binomial(examples, share, size=(studies, variants + 1, seeds)) / examples:
+        base, *others = study
+        names = {str(n): (other, base) for n, other in enumerate(others)}
+        found = verdicts(names, None, steps=dict.fromkeys(names, 1 / examples))
+        wrong += any(one.verdict in ("better", "worse") for one in found.values())
+    assert wrong <= 0.05 * studies + 3 * math.sqrt(0.05 * 0.95 * studies)
 
 
 @given(pairs, st.floats(0.01, 3))
@@ -164,6 +199,8 @@ def test_verdict_turns_with_its_sides(both, margin):
         lambda: compare([1, 2], [1, 2], -0.1),
         lambda: compare([1, 2], [1, 2], math.nan),
         lambda: compare([1, 2], [1, 2], math.inf),
+        lambda: compare([1, 2], [1, 2], 0.1, step=0),
+        lambda: compare([1, 2], [1, 2], 0.1, step=math.inf),
     ],
 )
 def test_compare_refuses(call):

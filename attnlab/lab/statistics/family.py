@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attnlab.lab.statistics.seeds import BySeed, check_level, paired
+from attnlab.lab.statistics.seeds import BySeed, check_level, grain, paired
 from attnlab.lab.statistics.verdict import Case, Verdict, check_margin, conclude, p_values
 
 
@@ -34,6 +34,7 @@ def verdicts(
     level: float = 0.95,
     higher: bool | Mapping[str, bool] = True,
     tried: Mapping[str, tuple[int, int]] | None = None,
+    steps: Mapping[str, float | None] | None = None,
 ) -> dict[str, Verdict]:
     """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
 
@@ -50,7 +51,7 @@ def verdicts(
     `p` and `p_same` of each verdict are so adjusted: a claim is made where they are at most 1 − level. `low` and
     `high` are at 1 − (1 − level)/k, and hold together (Bonferroni); a claim that m < k allowed may therefore be surer
     than its interval. One variant alone is judged as by `compare`. `tried` gives `compare`'s, by name, where a
-    learning rate was chosen; `higher` is `compare`'s, for all or by name.
+    learning rate was chosen; `higher` is `compare`'s, for all or by name, and `steps` holds its `step` by name.
 
     Raises ValueError as `compare` does, naming the variant.
     Shaffer 1986, J. Am. Stat. Assoc. 81:826, procedure S2.
@@ -62,11 +63,11 @@ def verdicts(
     """
     check_margin(margin)
     check_level(level)
-    cases, chosen = {}, tried or {}
+    cases, chosen, least = {}, tried or {}, steps or {}
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]
-            cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up)
+            cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up, grain(a, b, least.get(name)))
         except ValueError as refusal:
             raise ValueError(f"{name}: {refusal}") from refusal
     adjusted = _adjusted([p_values(case, margin) for case in cases.values()])

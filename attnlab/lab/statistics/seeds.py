@@ -10,6 +10,7 @@ import numpy as np
 
 Values = Sequence[float] | np.ndarray
 BySeed = Values | Mapping[int, float]
+ROUNDING = 1e-12
 
 
 def checked(values: Values, least: int = 2) -> np.ndarray:
@@ -44,6 +45,20 @@ def paired(a: BySeed, b: BySeed) -> np.ndarray:
         raise ValueError(f"a has {first.size} values and b has {second.size}: they must pair, one a seed")
     with np.errstate(over="ignore"):
         return checked(first - second)
+
+
+def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
+    """How finely values are told apart: the least distance of any two of them, or `step`, one example's, where less.
+
+    0 where all are one number and no step is given. Raises ValueError for a step that is not a finite number above 0.
+    """
+    if step is not None and not 0 < step < math.inf:
+        raise ValueError(f"{step=} must be a finite number above 0: what one example more changes of the metric")
+    both = np.sort(np.concatenate([checked([*x.values()] if isinstance(x, Mapping) else x) for x in (a, b)]))
+    apart = np.diff(both)
+    # What rounding makes of equal numbers is no distance.
+    apart = apart[apart > ROUNDING * np.max(np.abs(both))]
+    return min([*apart.tolist(), *([] if step is None else [step])], default=0.0)
 
 
 def mean(array: np.ndarray) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import needed, smallest
-from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, mean, paired, spread
+from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, spread
 
 Word = Literal["better", "worse", "same", "unclear"]
 
@@ -21,8 +21,9 @@ class Verdict:
     """What `compare(a, b, margin)` concluded of a against b.
 
     `difference` is mean(a − b) in the units of the values, whichever direction is good, and `spread` the standard
-    deviation of a − b over `seeds`. `p` belongs to the test that the true difference is 0, `p_same` to the test that
-    it is `margin` or more either way. `low` and `high` bound it at `level`.
+    deviation of a − b over `seeds`, or what is taken for it where these show none (`compare`). `p` belongs to the test
+    that the true difference is 0, `p_same` to the test that it is `margin` or more either way. `low` and `high` bound
+    it at `level`.
 
     As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
@@ -89,6 +90,7 @@ def compare(
     level: float = 0.95,
     higher: bool = True,
     tried: tuple[int, int] = (1, 1),
+    step: float | None = None,
 ) -> Verdict:
     """Whether a is better than b, over paired seeds, where differences up to `margin` do not matter (None: all do).
 
@@ -106,7 +108,11 @@ def compare(
     what speaks for a then counts at 1/tried[0] of its error, what speaks for b at 1/tried[1]. Values given as
     {seed: value} are paired by seed.
 
-    Raises ValueError as `difference` does, and for a margin that is not a finite number above 0, and
+    What is counted in examples ties: near 100% a few seeds often differ by the same in each, and show no spread of
+    their differences. That is not certainty. Their standard deviation is then taken to be the least distance of any two
+    of the values, or `step`, what one example more changes of the metric, where that is less.
+
+    Raises ValueError as `difference` does, for a margin or a step that is not a finite number above 0, and
     for fewer tried than one. Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
 
     >>> compare([0.9, 0.91, 0.92], [0.5, 0.52, 0.51], margin=0.01).verdict
@@ -114,17 +120,18 @@ def compare(
     """
     check_margin(margin)
     check_level(level)
-    case = Case(paired(a, b), tried, higher)
+    case = Case(paired(a, b), tried, higher, grain(a, b, step))
     return conclude(case, margin, level, *p_values(case, margin))
 
 
 @dataclass(frozen=True)
 class Case:
-    """Paired differences a − b, the learning rates tried for a and for b, and whether more is better."""
+    """Paired differences a − b, the rates tried for a and for b, whether more is better, and the values' grain."""
 
     pairs: np.ndarray
     tried: tuple[int, int] = (1, 1)
     higher: bool = True
+    grain: float = 0.0
 
     def __post_init__(self):
         check_tried(*self.tried)
@@ -136,8 +143,9 @@ class Case:
 
     @cached_property
     def spread(self) -> float:
-        """Their standard deviation."""
-        return spread(self.pairs)
+        """Their standard deviation; the grain where they show none but what rounding makes."""
+        seen = spread(self.pairs)
+        return seen if seen > 1e-6 * self.grain else self.grain
 
     @property
     def luck(self) -> tuple[int, int]:
