@@ -15,6 +15,7 @@ from attnlab.lab.loading import Trained
 from attnlab.tasks.base import Batch, Pairs, Tokens
 
 START = "⊢"  # what a decoder reads before the first symbol
+CLASS = "[class]"  # the token in front of all symbols, by which a sequence is scored
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def forced(found: Trained, text: str) -> Forced:
     problem, batch = found.problem, found.problem.ask(text)
     if not isinstance(problem.shape, Pairs):
         answer = one_line(problem.tell(jax.jit(problem.answer)(found.model, batch)))
-        words = problem.tokens(batch)["source"]
+        words = [*front(found.model), *problem.tokens(batch)["source"]]
         name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"
         return Forced(answer, _first(inputs(problem.shape, batch)), {name: (words, words)})
     best = Answerer(found)(batch["source"], np.ones(1))[0][0]
@@ -76,6 +77,19 @@ def forced(found: Trained, text: str) -> Forced:
         "cross": (written, source),
     }
     return Forced(best.text, _first(inputs(problem.shape, batch)), axes)
+
+
+def front(model: Any) -> list[str]:
+    """What a model reads in front of the symbols it is given: the token of the class, where it has one."""
+    return [] if getattr(model, "token", None) is None else [CLASS]
+
+
+def axis(symbols: list[str], count: int, model: Any) -> list[str]:
+    """The symbols along an axis, those of `front` first; numbers where a model reads others, such as patches."""
+    if len(symbols) == count:
+        return symbols
+    own = front(model)
+    return [*own, *(str(n) for n in range(1, count - len(own) + 1))]
 
 
 def _first(given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:

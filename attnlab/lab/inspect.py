@@ -14,7 +14,7 @@ from attnlab.analysis.totals import totals
 from attnlab.data.files import DataError
 from attnlab.lab.answering import DivergedError
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.forced import Forced, check, forced, inputs
+from attnlab.lab.forced import Forced, axis, check, forced, inputs
 from attnlab.lab.history import history
 from attnlab.lab.loading import Step, Trained, read, trained
 from attnlab.lab.value import text as words
@@ -89,7 +89,7 @@ def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
         raise DivergedError("the model's numbers are not finite on this input")
     told = {}
     for name, layers in seen.items():
-        rows, columns = (_named(*side) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
+        rows, columns = (axis(*side, found.model) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
         mechanism = found.experiment.model.attentions[name]
         told[name] = {
             "mechanism": words(mechanism),
@@ -103,11 +103,6 @@ def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
             "layers": np.round(layers, 4).tolist(),
         }
     return told
-
-
-def _named(symbols: list[str], count: int) -> list[str]:
-    """The symbols along an axis; numbers where a model reads them not one by one, such as an image in patches."""
-    return symbols if len(symbols) == count else [str(n) for n in range(1, count + 1)]
 
 
 def _largest(found: Trained, name: str, T: int, S: int) -> int:

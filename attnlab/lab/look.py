@@ -13,6 +13,7 @@ from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.decoding import Beam, Decoder
 from attnlab.lab.answering import Answerer, Asked, DivergedError
+from attnlab.lab.forced import axis, front
 from attnlab.lab.loading import Step, Trained, trained
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
@@ -119,10 +120,9 @@ def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -
     if like is None or like.shape[-1] > WIDEST:
         return None
     seen = np.asarray(maps(config, model, problem.shape, *source)["encoder"], np.float64)
-    count = seen.shape[-1] if keep is None else int(keep.sum())
-    symbols = problem.tokens(one)["source"][: None if keep is None else count]
-    # What is not read one by one, such as an image in patches, is called by its number.
-    symbols = symbols if len(symbols) == count else [str(n) for n in range(1, count + 1)]
+    own = front(model)
+    count = seen.shape[-1] if keep is None else len(own) + int(keep.sum())
+    symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)
     return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
 
 

@@ -28,10 +28,10 @@ class Fitted:
     step: int  # the last one made: fewer than planned where every lane was done before
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
     culprits: list[str | None]  # what of each lane was not finite first; None where all of it was
-    seconds_per_step: float | None
     seconds: float
     compile_seconds: float
-    memory_bytes: int | None  # of training, as the compiler estimates its peak; None where no step was left to make
+    seconds_per_step: float | None  # None where no step was to be made
+    memory_bytes: int | None  # of training, as the compiler estimates its peak; None likewise
 
 
 def fit(
@@ -65,11 +65,11 @@ def fit(
                 progress.note(line)
             state = include(train, state, step)
             rows, merit = _rows(train, step, watch.elapsed()["seconds"], metrics), None
-            progress.advanced(step, float(np.mean(metrics["loss"])))
+            progress.advanced(step, float(np.mean(metrics["loss"][:, _shown(state)])))
             if step % train.evaluate_every == 0 or step == train.steps:
                 scores = _evaluate(trainer, state, limit, rows)
                 state, merit = _judge(trainer, state, scores)
-                progress.evaluated(step, _means(scores))
+                progress.evaluated(step, _means([scores[n] for n in _shown(state)]))
             record(rows)
             if step % train.save_every == 0 or step == train.steps or not _learning(state) or caught:
                 checkpoints.save(step, state, watch.elapsed(), merit)
@@ -81,15 +81,14 @@ def fit(
             # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], f"at step {step}, which is saved")
     return Fitted(
-        state, chosen(train, state, step), step, np.asarray(state.died), _named(state, names), watch.pace(),
-        **watch.elapsed(), memory_bytes=trainer.memory_bytes,
+        state, chosen(train, state, step), step, np.asarray(state.died), _named(state, names), **watch.elapsed(),
     )  # fmt: skip
 
 
 class _Watch:
-    """The seconds since the first start, interruptions apart, and those of a step without compilation."""
+    """The seconds since the first start, interruptions apart, those of a step without compilation, and its memory."""
 
-    def __init__(self, trainer: Trainer, before: dict[str, float]):
+    def __init__(self, trainer: Trainer, before: dict[str, Any]):
         self.trainer, self.before = trainer, before
         self.began, self.paces = time.perf_counter(), []
 
@@ -101,20 +100,22 @@ class _Watch:
         compiling = self.trainer.compile_seconds - compiled
         self.paces.append((time.perf_counter() - ready - compiling) / count)
 
-    def pace(self) -> float | None:
-        """Seconds a step; None where none was trained."""
-        # The median, so that a noisy machine does not count.
-        return round(float(np.median(self.paces)), 5) if self.paces else None
+    def elapsed(self) -> dict[str, Any]:
+        """The seconds so far, all and those of compilation; of a step its seconds and bytes.
 
-    def elapsed(self) -> dict[str, float]:
-        """The seconds so far, all and those of compilation."""
+        Where none was made since it was taken up again, those of before.
+        """
+        # The median, so that a noisy machine does not count.
+        pace = round(float(np.median(self.paces)), 5) if self.paces else self.before.get("seconds_per_step")
         return {
             "seconds": self.before["seconds"] + time.perf_counter() - self.began,
             "compile_seconds": self.before["compile_seconds"] + self.trainer.compile_seconds,
+            "seconds_per_step": pace,
+            "memory_bytes": self.trainer.memory_bytes if self.paces else self.before.get("memory_bytes"),
         }
 
 
-def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, float]]:
+def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, Any]]:
     nothing = {"seconds": 0.0, "compile_seconds": 0.0}
     checkpoints.sweep()
     if not checkpoints.steps():
@@ -140,6 +141,12 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
 def _learning(state: Any) -> bool:
     """Whether any lane still moves."""
     return bool(np.any(np.asarray(state.learns)))
+
+
+def _shown(state: Any) -> np.ndarray:
+    """The lanes whose mean is told on the way: those that did not diverge, or all where every one did."""
+    alive = np.asarray(state.alive)
+    return np.flatnonzero(alive if alive.any() else ~alive)
 
 
 def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> None:
@@ -176,12 +183,17 @@ def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict])
 
 
 def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tuple[Any, float | None]:
-    """The state, lanes that are done by these scores stopped; the merit of all: more is better, None if none lives."""
-    problem, alive = trainer.problem, np.asarray(state.alive)
+    """The state, lanes that are done by these scores stopped; the merit of the rate that stands best: more is better.
+
+    A rate's merit is the mean over its lanes that did not diverge; None where no lane lives.
+    """
+    problem, train, alive = trainer.problem, trainer.train, np.asarray(state.alive)
     values = np.array([score[problem.metric] for score in scores])
-    merit = float(np.mean(values[alive]) * (1 if problem.higher else -1)) if alive.any() else None
-    if trainer.train.patience or trainer.train.target is not None:
-        state = judge(trainer.train, state, values, problem.higher)
+    rates = np.array([rate for _, rate in train.lanes])
+    means = [np.mean(values[alive & (rates == rate)]) for rate in set(rates[alive].tolist())]
+    merit = max((float(mean) * (1 if problem.higher else -1) for mean in means), default=None)
+    if train.patience or train.target is not None:
+        state = judge(train, state, values, problem.higher)
     return state, merit
 
 

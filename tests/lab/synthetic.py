@@ -156,9 +156,11 @@ def _rows(random, mean, offset, seeds, last, died) -> list[dict[str, Any]]:
             dead = seed in died and step > last // 2
             loss = (2.9 * np.exp(-step / (150 * tempo[seed])) + 1 - mean) * np.exp(0.08 * random.normal())
             row = {"step": step, "seed": seed, "learning_rate": 0.003, "seconds": step * 0.1}
-            row["loss"] = float("nan") if dead else loss
-            if step % 250 == 0 and not dead:
-                row["valid.exact_match"] = mean / (1 + np.exp(-(step - 500 * tempo[seed]) / 120))
+            # A lane that diverged stands still: what is recorded of it may well be finite.
+            row["loss"] = 9.0 if dead else loss
+            if step % 250 == 0:
+                reached = mean / (1 + np.exp(-(step - 500 * tempo[seed]) / 120))
+                row["valid.exact_match"] = 0.0 if dead else reached
             rows.append(row)
     return rows
 

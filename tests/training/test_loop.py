@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
-from attnlab.training.loop import Interrupted, fit
+from attnlab.training.config import Train
+from attnlab.training.loop import Interrupted, _judge, fit
 from attnlab.training.trainer import Trainer
 from tests.small import MODEL, TASK, TRAIN
 from tests.training.toy import Bigram
@@ -96,7 +97,10 @@ def test_a_signal_in_the_last_dispatch_is_heeded_once_all_is_saved(tmp_path):
     with pytest.raises(Interrupted, match="stopped by SIGTERM at step 12, which is saved"):
         train(tmp_path, [], Listener(stop=TRAIN.steps))
     assert Checkpoints(tmp_path).steps()[-1] == TRAIN.steps
-    assert train(tmp_path, []).seconds_per_step is None
+    # What a step took is known, though none is left to make.
+    done = train(tmp_path, [])
+    assert done.seconds_per_step > 0
+    assert done.memory_bytes > 0
 
 
 def test_the_seconds_of_a_step_hold_no_compilation(tmp_path):
@@ -149,3 +153,14 @@ def test_a_disk_that_will_be_full_is_refused_before_the_first_step(tmp_path, mon
     with pytest.raises(CheckpointError, match=r"4 checkpoints of this run need"):
         train(tmp_path, [], config=replace(TRAIN, save_every=2))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_merit_is_that_of_the_best_rate():
+    config = Train(steps=8, seeds=2, learning_rate=(1e-3, 1.0))
+    scores = [{"loss": {1e-3: 0.5, 1.0: 9.0}[rate] + 0.1 * seed} for seed, rate in config.lanes]
+    trainer = SimpleNamespace(train=config, problem=SimpleNamespace(metric="loss", higher=False))
+    merit = lambda *alive: _judge(trainer, SimpleNamespace(alive=np.array(alive)), scores)[1]
+    assert merit(True, True, True, True) == pytest.approx(-0.55)
+    lost = [rate != 1e-3 or seed == 1 for seed, rate in config.lanes]
+    assert merit(*lost) == pytest.approx(-0.6)
+    assert merit(False, False, False, False) is None

@@ -42,15 +42,17 @@ class Curve:
 def curve(outcome: Outcome, key: str) -> Curve | None:
     """What a finished run recorded under `key` at the learning rate it chose; None where nothing was.
 
-    A seed that has no number at some step where others have one (it diverged) is kept out of mean and band,
-    and drawn by itself as far as it goes.
+    A seed that diverged, or has no number at some step where others have one, is kept out of mean and band, and drawn
+    by itself as far as it goes: what is recorded after is of a lane that stands still.
     """
     seeds = _by_seed(outcome, key)
+    ends = {lane.get("seed"): number(lane.get("step")) or 0 for lane in outcome.lost()}
+    seeds = {seed: _until(values, ends.get(seed)) for seed, values in seeds.items()}
     steps = np.array(sorted({step for values in seeds.values() for step in values}))
-    whole = {seed: values for seed, values in seeds.items() if len(values) == len(steps)}
-    cut = tuple(_points(values) for seed, values in seeds.items() if seed not in whole)
-    if not seeds:
+    if not len(steps):
         return None
+    whole = {seed: values for seed, values in seeds.items() if len(values) == len(steps) and seed not in ends}
+    cut = tuple(_points(values) for seed, values in seeds.items() if values and seed not in whole)
     table = np.array([[values[step] for values in whole.values()] for step in steps])
     return Curve(outcome.name, outcome.order, *_thin(steps, table.reshape(len(steps), -1)), cut)
 
@@ -63,6 +65,11 @@ def _by_seed(outcome: Outcome, key: str) -> dict[int, dict[int, float]]:
         if value is not None and (rate is None or is_rate(row["learning_rate"], rate)):
             seeds.setdefault(row["seed"], {})[row["step"]] = value
     return seeds
+
+
+def _until(values: dict[int, float], end: float | None) -> dict[int, float]:
+    """What was recorded up to a step, all of it where none is given."""
+    return {step: value for step, value in values.items() if end is None or step <= end}
 
 
 def _points(values: dict[int, float]) -> tuple[np.ndarray, np.ndarray]:

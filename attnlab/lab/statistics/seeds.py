@@ -58,7 +58,8 @@ def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
     apart = np.diff(both)
     # What rounding makes of equal numbers is no distance.
     apart = apart[apart > ROUNDING * np.max(np.abs(both))]
-    return min([*apart.tolist(), *([] if step is None else [step])], default=0.0)
+    least = [float(np.min(apart))] if apart.size else []
+    return min(least + ([] if step is None else [step]), default=0.0)
 
 
 def mean(array: np.ndarray) -> float:

@@ -39,6 +39,20 @@ def test_a_seed_that_stops_having_numbers_is_kept_out_of_the_mean():
     assert (steps.tolist(), values.tolist()) == ([1], [5])
 
 
+def test_a_seed_that_diverged_is_kept_out_of_the_mean_though_it_still_has_numbers():
+    found = run([[1.0, 5.0], [1.0, 6.0], [1.0, 6.0]])
+    found.result["diverged"] = [{"seed": 1, "step": 2, "learning_rate": 0.1}]
+    drawn = curve(found, "loss")
+    assert drawn.values.tolist() == [[1], [1], [1]]
+    ((steps, values),) = drawn.cut
+    assert (steps.tolist(), values.tolist()) == ([1, 2], [5, 6])
+    # At another rate it is another lane.
+    found.result["diverged"][0]["learning_rate"] = 0.2
+    assert curve(found, "loss").values.shape == (3, 2)
+    found.result["diverged"] = [{"seed": seed, "step": 0, "learning_rate": 0.1} for seed in (0, 1)]
+    assert curve(found, "loss") is None
+
+
 def test_five_seeds_have_intervals_and_one_has_nothing():
     row = [1.0, 2.0, 4.0, 5.0, 7.0]
     low, high = curve(run([row]), "loss").band()
