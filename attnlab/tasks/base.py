@@ -148,7 +148,10 @@ class Problem(Interpreter):
 
     @abstractmethod
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` examples of "valid" or "test" in batches of one shape, the last one padded."""
+        """Examples of "valid" or "test" in batches of one shape, the last one padded: all, or `limit` of them.
+
+        These are always the same ones, and no worse a sample where a file is sorted (`attnlab.tasks.sampled`).
+        """
 
     @abstractmethod
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:

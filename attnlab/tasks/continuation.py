@@ -15,6 +15,8 @@ from attnlab.data.vocabulary import PAD
 from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.prompting import Prompting, lines
+from attnlab.tasks.questions import filled
+from attnlab.tasks.sampled import sampled
 
 EXAMINED = 128  # blocks of an examination's batch
 PARTS = ("train", "valid", "test")
@@ -52,17 +54,8 @@ class Continuation(Prompting, Problem):
         return _asked(self._blocks.batch(seed, step, size))
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` blocks of a part, one after the other; what is behind the end asks nothing."""
-        ids = self._examined(part, limit)
-        length = self.shape.length
-        count = -(-(len(ids) - 1) // length)
-        size = min(EXAMINED, count)
-        rows = -(-count // size) * size
-        filled = np.full(rows * length + 1, PAD, np.int32)
-        filled[: len(ids)] = ids
-        whole = _asked(filled[(np.arange(rows) * length)[:, None] + np.arange(length + 1)])
-        whole["asked"] = (np.arange(rows * length) < len(ids) - 1).reshape(rows, length)
-        return [{name: x[n : n + size] for name, x in whole.items()} for n in range(0, rows, size)]
+        """The blocks of a part, or `limit` of them, in the order of the text; what is behind its end asks nothing."""
+        return filled(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given.
@@ -70,7 +63,9 @@ class Continuation(Prompting, Problem):
         Where blocks are longer than those trained on, also "nats_per_character.1-64", ".65-128", …: of the symbols at
         these places of a block, the first as many as trained on, then twice as many each time.
         """
-        told = self._examined(part, limit)[1:]
+        examined = self._examined(part, limit)
+        blocks = [row[asked] for row, asked in zip(examined["answers"], examined["asked"], strict=True)]
+        told = np.concatenate(blocks)
         nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
         found = {
             "nats_per_character": float(nats.sum()) / max(1, len(self.codec.decode(told))),
@@ -81,15 +76,19 @@ class Continuation(Prompting, Problem):
         edges = [0, *_doubled(length, longest)]
         if longest > length:
             for first, last in pairwise(edges):
-                letters = sum(len(self.codec.decode(told[n + first : n + last])) for n in range(0, len(told), longest))
+                letters = sum(len(self.codec.decode(row[first:last])) for row in blocks)
                 found[f"nats_per_character.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, letters)
         return found
 
-    def _examined(self, part: str, limit: int | None) -> np.ndarray:
+    def _examined(self, part: str, limit: int | None) -> Batch:
+        """What is examined, block by block."""
         if part not in PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        ids = self._ids[part]
-        return ids if limit is None else ids[: limit * self.shape.length + 1]
+        ids, length = self._ids[part], self.shape.length
+        rows = np.sort(sampled(-(-(len(ids) - 1) // length), limit))
+        places = (rows * length)[:, None] + np.arange(length + 1)
+        whole = _asked(np.where(places < len(ids), ids[np.minimum(places, len(ids) - 1)], PAD))
+        return whole | {"asked": places[:, 1:] < len(ids)}
 
 
 def _doubled(length: int, longest: int) -> list[int]:

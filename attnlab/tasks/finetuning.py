@@ -18,6 +18,7 @@ from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base import Batch
 from attnlab.tasks.classification import Classification, examined
 from attnlab.tasks.labelling import Labelling, asked, encoded
+from attnlab.tasks.sampled import sampled
 
 EXAMINED = 256  # sentences of an examination's batch
 _DRAWS, _EXAMINATION = 1, 2  # what masks are drawn for: for training, and for validation and test
@@ -107,11 +108,12 @@ class Finetuning(Labelling, Classification):
         """Batches {"source", "keep", "label"} of one width; with {"hidden", "places", "answers"} where words were."""
         if part not in ("valid", "test") or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        source = self._examined[part][:limit]
-        whole = asked(source) | {"label": self._labels[part][:limit]}
+        source = self._examined[part]
+        whole = asked(source) | {"label": self._labels[part]}
         if self.masked:
             whole |= self._hidden(source, 0, _EXAMINATION)
-        return examined(whole, EXAMINED)
+        rows = sampled(len(source), limit)
+        return examined({name: values[rows] for name, values in whole.items()}, EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"} of classes, and {"masked_nats"}, what a hidden word costs, where there were any."""

@@ -15,6 +15,7 @@ from attnlab.data.files import DataError
 from attnlab.data.graphs import UNKNOWN, Graph
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
+from attnlab.tasks.sampled import sampled
 
 EXAMINED = 1024  # nodes of an examination's batch: each batch goes over the whole graph
 
@@ -180,7 +181,8 @@ class NodeClassification(Problem):
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
         if part not in graphs.PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        return self.parts[part][:limit]
+        nodes = self.parts[part]
+        return nodes[sampled(len(nodes), limit)]
 
 
 def _absent(graph: Graph, parts: Mapping[str, np.ndarray]) -> list[str]:

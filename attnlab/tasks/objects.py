@@ -18,6 +18,7 @@ from attnlab.tasks.base import Batch, Image, Problem
 from attnlab.tasks.boxes import centred, corners
 from attnlab.tasks.matching import Costs, costs
 from attnlab.tasks.numbered import numbered
+from attnlab.tasks.sampled import sampled
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 16  # images of an examination's batch
@@ -97,12 +98,12 @@ class Objects(Problem):
         return {"boxes": corners(boxes[:, -1]), "label": label, "score": chances.max(axis=-1)}
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` images of a part; what the last batch is filled up with has no boxes."""
-        whole = {name: values[: len(self._examined(part, limit))] for name, values in self._arrays[part].items()}
-        count = len(whole["image"])
+        """The images of a part, or `limit` of them, one with a box among them; what fills them up has none."""
+        chosen = self._examined(part, limit)
+        count = len(chosen)
         size = min(EXAMINED, count)
         rows = np.arange(-(-count // size) * size)
-        filled = {name: values[np.minimum(rows, count - 1)] for name, values in whole.items()}
+        filled = {name: values[chosen[np.minimum(rows, count - 1)]] for name, values in self._arrays[part].items()}
         filled["label"] = np.where((rows < count)[:, None], filled["label"], NONE).astype(np.int32)
         return [{name: values[n : n + size] for name, values in filled.items()} for n in range(0, count, size)]
 
@@ -111,16 +112,16 @@ class Objects(Problem):
 
         Besides, "ap50" of each class of which there is a box: "ap50.RBC".
         """
-        truth = [Marks(scene.boxes, scene.labels) for scene in self._examined(part, limit)]
+        scenes = [self._scenes[part][n] for n in self._examined(part, limit)]
+        truth = [Marks(scene.boxes, scene.labels) for scene in scenes]
         together = (
             np.concatenate([np.asarray(answer[name]) for answer in answers]) for name in ("boxes", "label", "score")
         )
         found = [Marks(*row) for row in zip(*together, strict=True)][: len(truth)]
         table = average_precision(found, truth, len(self.classes))
         there = ~np.isnan(table[0])
-        mean = lambda values: float(values.mean()) if values.size else float("nan")
         each = {f"ap50.{self.classes[n]}": float(table[0, n]) for n in np.flatnonzero(there)}
-        return {"ap50": mean(table[0, there]), "ap": mean(table[:, there])} | each
+        return {"ap50": float(table[0, there].mean()), "ap": float(table[:, there].mean())} | each
 
     def ask(self, text: str) -> Batch:
         """{"image": [1 H W 3]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
@@ -181,10 +182,16 @@ class Objects(Problem):
         # Sums of half-precision exponentials lose the tail.
         return jax.tree.map(lambda each: each.astype(jnp.promote_types(each.dtype, jnp.float32)), found)
 
-    def _examined(self, part: str, limit: int | None) -> list[Scene]:
+    def _examined(self, part: str, limit: int | None) -> np.ndarray:
+        """The rows of what is examined."""
         if part not in PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        return self._scenes[part][:limit]
+        boxes = np.array([len(scene.boxes) for scene in self._scenes[part]])
+        rows = sampled(len(boxes), limit)
+        if not boxes[rows].any():
+            # Without a box there is no average.
+            rows[0] = boxes.argmax()
+        return rows
 
 
 def flipped(batch: Batch, across: np.ndarray, down: np.ndarray) -> Batch:

@@ -15,6 +15,7 @@ from attnlab.data.images import PARTS, Labelled
 from attnlab.tasks.base import Batch, Classes, Image
 from attnlab.tasks.classification import Classification, examined
 from attnlab.tasks.numbered import numbered
+from attnlab.tasks.sampled import sampled
 
 EXAMINED = 256  # images of an examination's batch
 
@@ -67,11 +68,12 @@ class Pictures(Classification):
         return super().scores(model, {**batch, "source": source}, keys)
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` images of a part, as the model is given them; those it is filled up with ask nothing."""
+        """The images of a part, or `limit` of them, as the model is given them; what fills them up asks nothing."""
         if part not in PARTS[1:] or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
         held, labels = self.parts[part]
-        return examined({"source": self._given(held[:limit]), "label": labels[:limit]}, EXAMINED)
+        rows = sampled(len(labels), limit)
+        return examined({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED)
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 H W C]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
@@ -101,7 +103,7 @@ class Pictures(Classification):
             for a, b in zip(said, truth, strict=True)
         ]
         right = f"{(said == truth).sum()} of {len(asked)} right, of the others the class in brackets"
-        return {f"the first images of the test: {right}": grid(list(shown.astype(np.uint8)), titles)}
+        return {f"images of the test: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
     def _given(self, held: Any) -> Any:
         """Bytes [N H W C] as the model is given them, float32; numpy's or jax's."""

@@ -16,6 +16,7 @@ from attnlab.data.vocabulary import END
 from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.pairing import Pairing
+from attnlab.tasks.sampled import sampled
 
 EXAMINED = 256  # examples of an examination's batch
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
@@ -85,8 +86,9 @@ class Transduction(Pairing, Problem):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches like those of training, each target the first reference, padding rows all PAD."""
-        count = len(self._examined(part, limit))
-        sources, targets = (side[:count] for side in self._examples[part])
+        rows = self._examined(part, limit)
+        sources, targets = ([side[n] for n in rows] for side in self._examples[part])
+        count = len(rows)
         size = min(EXAMINED, count)
         missing = -count % size
         array = {
@@ -98,7 +100,7 @@ class Transduction(Pairing, Problem):
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """The metrics over the examples, and the headline over each group."""
-        examples = self._examined(part, limit)
+        examples = [self._parts[part][n] for n in self._examined(part, limit)]
         tokens = [row for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
         if len(tokens) < len(examples):
             raise ValueError(f"{len(tokens)} answers to {len(examples)} examples of {part!r}")
@@ -112,17 +114,18 @@ class Transduction(Pairing, Problem):
         if not all("nats" in answer for answer in answers):
             return {}
         nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
-        tokens = sum(map(len, self._examples[part][1][: len(self._examined(part, limit))]))
+        tokens = sum(len(self._examples[part][1][n]) for n in self._examined(part, limit))
         return {"perplexity": perplexity(nats, tokens)}
 
     def _score(self, pairs: list[tuple[str, Example]]) -> dict[str, float]:
         references = [[self.target.plain(written(target)) for target in example.targets] for _, example in pairs]
         return self._measure([answer for answer, _ in pairs], references)
 
-    def _examined(self, part: str, limit: int | None) -> list[Example]:
+    def _examined(self, part: str, limit: int | None) -> np.ndarray:
+        """The rows of what is examined."""
         if part not in ("valid", "test") or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        return self._parts[part][:limit]
+        return sampled(len(self._parts[part]), limit)
 
 
 def _encoded(codecs: tuple[Codec, Codec], examples: Iterable[Example]) -> tuple[list[list[int]], list[list[int]], int]:

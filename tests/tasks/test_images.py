@@ -4,7 +4,7 @@ import pytest
 from attnlab.data.files import DataError
 from attnlab.tasks.base import Classes, Image
 from attnlab.tasks.images import FashionMNIST, Figures, Images
-from tests.data.test_images import drawn, written
+from tests.data.test_images import drawn, idx, written
 
 
 def test_figures_need_no_files():
@@ -28,6 +28,22 @@ def test_a_folder_of_ones_own(tmp_path):
     assert sum(len(batch["label"]) for batch in problem.examination("valid")) == 3
     (test,) = problem.examination("test")
     np.testing.assert_array_equal(test["label"], drawn(6)[1])
+
+
+def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp_path):
+    pixels, _ = drawn(2000)
+    for part in ("train", "valid", "test"):
+        idx(tmp_path / f"{part}-images-idx3-ubyte", pixels)
+        idx(tmp_path / f"{part}-labels-idx1-ubyte", np.repeat(np.arange(10, dtype=np.uint8), 200))
+    problem = Images(train=str(tmp_path)).load()
+    for part in ("valid", "test"):
+        few = [problem.examination(part, 100) for _ in range(2)]
+        assert set(few[0][0]["label"].tolist()) == set(range(10))
+        np.testing.assert_array_equal(few[0][0]["source"], few[1][0]["source"])
+        assert problem.score(part, few[0], 100) == {"accuracy": 1.0}
+        # All come in the order of the file.
+        whole = np.concatenate([batch["label"] for batch in problem.examination(part)])
+        np.testing.assert_array_equal(whole[:2000], problem.parts[part].labels)
 
 
 def test_files_of_ones_own(tmp_path):

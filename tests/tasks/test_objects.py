@@ -136,6 +136,15 @@ def test_a_class_without_truth_is_left_out_and_told(problem):
     assert lone.score("test", perfect(lone, "test")) == {"ap50": 1, "ap": 1, "ap50.one": 1}
 
 
+def test_a_few_images_have_a_box_among_them():
+    box, image, label = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8), np.int32([0])
+    full, empty = Scene("a", image, box, label, ""), Scene("b", image, box[:0], label[:0], "")
+    parts = {part: Scenes([empty] * 40 + [full] + [empty] * 40, 0, 0) for part in COUNTS}
+    lone = Objects(parts, ("one",))
+    for limit in (1, 5, 81, None):
+        assert lone.score("valid", perfect(lone, "valid", limit), limit) == {"ap50": 1, "ap": 1, "ap50.one": 1}
+
+
 def test_a_part_without_boxes_is_refused():
     empty = Scenes(
         [scene._replace(boxes=scene.boxes[:0], labels=scene.labels[:0]) for scene in drawn(2, 0).scenes], 3, 0

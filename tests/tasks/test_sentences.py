@@ -127,6 +127,17 @@ def test_losses_and_scores():
     assert "masked_nats" not in made(masked=0).score("test", sure)
 
 
+def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_all():
+    ordered = [TRAIN[0]] * 90 + [TRAIN[-1]] * 90
+    problem = Finetuning({"train": TRAIN, "valid": ordered, "test": ordered}, Words(), masked=10)
+    (few,), (whole,) = problem.examination("valid", 20), problem.examination("valid")
+    assert set(few["label"].tolist()) == {0, 1}
+    assert whole["label"].tolist() == [0] * 90 + [1] * 90
+    key = lambda batch, n: tuple(np.concatenate([batch[name][n].ravel() for name in ("hidden", "places", "label")]))
+    assert {key(few, n) for n in range(20)} <= {key(whole, n) for n in range(180)}
+    assert problem.score("valid", [few | {"nats": np.zeros(20)}], 20)["accuracy"] == 1.0
+
+
 def test_dispatches_end_where_the_phase_does():
     trainer = Trainer(lambda key: None, made(masked=6), Train(steps=16, batch_size=4, seeds=2))
     found = [trainer.batches(step, 16) for step in (0, 6, 14)]
