@@ -83,9 +83,9 @@ def look(model: Any, *inputs: Array) -> dict[str, Any]:
 
 
 def _kept(keeps: list[Array], side: int, count: int) -> Bool[Array, " T"]:
-    """Which of so many positions are no padding: all, where nothing says so; a model's own behind them are none."""
+    """Which of so many positions are no padding: all, where nothing says so; one in front of them is none."""
     kept = keeps[side] if keeps else jnp.ones(count, bool)
-    return jnp.concatenate([kept, jnp.ones(count - kept.shape[0], bool)])
+    return jnp.concatenate([jnp.ones(count - kept.shape[0], bool), kept])
 
 
 @jax.jit

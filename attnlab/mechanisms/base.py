@@ -156,6 +156,10 @@ class Mechanism:
         """The same for sequences of up to `length`: itself, unless it is bound to a length."""
         return self
 
+    def oversees(self, length: int) -> bool:
+        """Whether the first of `length` tokens sees all of them, under a full mask, whatever they hold."""
+        return True
+
     def initial(self, key: Array, K: int, V: int) -> dict[str, Array]:
         """Where the learned arrays start."""
         return {}

@@ -109,6 +109,10 @@ class Watched(Mechanism):
         """As the mechanism."""
         return self.mechanism.stateful
 
+    def oversees(self, length):
+        """As the mechanism."""
+        return self.mechanism.oversees(length)
+
     def initial(self, key, K, V):
         """As the mechanism."""
         return self.mechanism.initial(key, K, V)

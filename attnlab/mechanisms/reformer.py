@@ -44,6 +44,10 @@ class Reformer(Mechanism):
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 
+    def oversees(self, length):
+        """No: it sees its buckets alone."""
+        return False
+
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """[T S]: softmax over the allowed keys met in any round."""
         q, k = _ready(q, k)

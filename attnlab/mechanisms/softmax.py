@@ -59,6 +59,10 @@ class Softmax(Mechanism):
         """Itself, unless its score learns something for every position."""
         return replace(self, length=length) if bound(self.score) else self
 
+    def oversees(self, length):
+        """Where its pattern is known to leave none of them out."""
+        return self.pattern.over(0, 1, 0, length) is True
+
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S], rows summing to one (to zero where nothing is allowed), in float32 at least."""
         self._reach(j)

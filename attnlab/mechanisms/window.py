@@ -78,6 +78,10 @@ class LocalP(Mechanism):
         """Itself, unless its score learns something for every position."""
         return replace(self, length=self.within.sized(length).length)
 
+    def oversees(self, length):
+        """Where the window is as wide as all, wherever its centre."""
+        return self.width >= length
+
     def weights(self, q, k, allowed, *, i, j, bias=None, w_p, v_p, **learned):
         """[T S]: softmax within the window, times the Gaussian."""
         dtype = wide(q.dtype)

@@ -64,6 +64,7 @@ class BertNetwork(ClassifierNetwork):
         A vector of each word times norm(gelu(x w + b)), plus an offset of each.
         """
         x, _ = self.read(source, keep, key)
+        x = x if self.token is None else x[1:]
         words = self.front if self.words is None else self.words
         scores = words.attend(self.norm(gelu(self.inner(x[places]))))
         return scores + self.offset[...].astype(scores.dtype)[None, :]

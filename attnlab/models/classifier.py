@@ -24,11 +24,11 @@ POOLS = ("mean", "token")
 class Classifier(Layers):
     """`layers` encoder blocks, and scores of classes: of the whole sequence, or of each position where a task asks so.
 
-    `pool` says what a whole sequence is scored by: the mean of its vectors, or a learned token behind them (Devlin et
-    al. 2019; Dosovitskiy et al. 2021 put it before them, which attention does not tell apart). `mechanism` is any that
-    sees both sides. The other fields are those of `Layers`.
+    `pool` says what a whole sequence is scored by: the mean of its vectors, or a learned token in front of them, which
+    has no place in it (Devlin et al. 2019; Dosovitskiy et al. 2021). `mechanism` is any that sees both sides, and for a
+    token one by which the first row sees all others at once. The other fields are those of `Layers`.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises ValueError naming the field for what cannot work, when it is made or, where that needs the length, `create`d.
     """
 
     pool: Literal["mean", "token"] = "mean"
@@ -70,8 +70,13 @@ class ClassifierNetwork(nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Classifier, shape: Any, front: nnx.Module, length: int):
         self.config, self.each = config, shape.each
         self.front: Any = front
-        ends = config.pool == "token" and not shape.each
-        self.token = nnx.Param(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if ends else None
+        begins = config.pool == "token" and not shape.each
+        if begins and not config.mechanism.oversees(length + 1):
+            raise ValueError(
+                f"model.pool=token: in front of {length} places the token does not see them all by model.mechanism="
+                f"{config.mechanism}; use model.pool=mean, or a mechanism such as softmax or longformer"
+            )
+        self.token = nnx.Param(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if begins else None
         self.encoder = Encoder(child(key, "encoder"), config, length)
         self.head = Dense(child(key, "head"), config.width, shape.classes)
 
@@ -88,12 +93,12 @@ class ClassifierNetwork(nnx.Module):
         """The scores, and what watched attentions saw: {"encoder": [L H T T] or None}."""
         x, seen = self.read(source, keep, key)
         if not self.each:
-            x = (x[-1] if self.token is not None else _mean(x, keep))[None]
+            x = (x[0] if self.token is not None else _mean(x, keep))[None]
         scores = self.head(x)
         return (scores if self.each else scores[0]).astype(wide(scores.dtype)), seen
 
     def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
-        """The source as the encoder understood it, and looks; behind it the token, where there is one."""
+        """The source as the encoder understood it, and looks; in front of it the token, where there is one."""
         dtype = jnp.dtype(self.config.dtype)
         x = self.front(source, dtype) if isinstance(self.front, Embed) else self.front(source.astype(dtype))
         return self.encoder(x, keep, key, None if self.token is None else self.token[...])

@@ -15,6 +15,7 @@ from attnlab.models.decoder import placed
 from attnlab.modules.block import EncoderLayer, climb, stack
 from attnlab.modules.dense import child
 from attnlab.modules.norm import NORMS
+from attnlab.modules.position import Earlier
 from attnlab.ops.layer import dropout
 
 
@@ -37,21 +38,23 @@ class Encoder(nnx.Module):
         x: Float[Array, "T D"],
         keep: Bool[Array, " T"] | None = None,
         key: PRNGKeyArray | None = None,
-        last: Float[Array, " D"] | None = None,
+        first: Float[Array, " D"] | None = None,
     ) -> tuple[Float[Array, "N D"], dict[str, Any]]:
         """The sequence as it was understood, and looks by layer. `keep` False is padding; None: there is none.
 
-        `last` is one more vector, behind the others, to which no position is added. N = T, or T + 1 with it.
+        `first` is one more vector, in front of the others, to which no position is added, and which stands at −1 where
+        layers are told of positions: the others keep their places, whatever padding is behind them. N = T, or T + 1
+        with it.
         """
         keys = (None, None) if key is None else jax.random.split(key)
         i = np.arange(x.shape[0], dtype=np.int32)
         table = self.position.table(x.shape[0], x.dtype)
         before = self.position.before(i, table)
-        x = self.position.add(x, i, table)
-        if last is not None:
-            x = jnp.concatenate([x, last[None].astype(x.dtype)])
-            keep = None if keep is None else jnp.concatenate([keep, jnp.ones(1, bool)])
-            before = None if before is None else jnp.pad(before, ((0, 0), (0, 1), (0, 0)))
-        step = lambda layer, x, key: layer(x, keep, self.position, key)
+        x, position = self.position.add(x, i, table), self.position
+        if first is not None:
+            x, position = jnp.concatenate([first[None].astype(x.dtype), x]), Earlier(position)
+            keep = None if keep is None else jnp.concatenate([jnp.ones(1, bool), keep])
+            before = None if before is None else jnp.pad(before, ((0, 0), (1, 0), (0, 0)))
+        step = lambda layer, x, key: layer(x, keep, position, key)
         x, seen = climb(self.layers, dropout(x, self.rate, keys[0]), step, keys[1], before, remat=self.remat)
         return (x if self.encoded is None else self.encoded(x)), seen

@@ -8,11 +8,12 @@ from attnlab.analysis.maps import maps
 from attnlab.analysis.scores import Scored, scores, softmax
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax, weights
 from attnlab.mechanisms.window import Local
+from attnlab.models import Classifier
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS
 from attnlab.ops.mask import Causal, Full, Kept
 from attnlab.ops.score import cosine, location
-from attnlab.tasks.base import Pairs
+from attnlab.tasks.base import Classes, Pairs, Tokens
 from tests.analysis.filled import filled
 from tests.mechanisms.contract import inputs
 
@@ -35,6 +36,15 @@ def test_softmax_of_its_scores_is_the_map_of_a_softmax_model():
     assert np.isneginf(scored[:, :, 3:]).all()
     assert np.isneginf(scored[:, :, :, 4:]).all()
     assert np.isfinite(scored[:, :, :3, :4]).all()
+
+
+def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
+    config, shape = Classifier(width=4, heads=1, layers=1, pool="token"), Classes(Tokens(9, 6), 3)
+    inputs = filled(config, shape), shape, SOURCE, SOURCE != 0
+    scored, drawn = (seen(config, *inputs)["encoder"] for seen in (scores, maps))
+    np.testing.assert_allclose(softmax(scored), drawn, atol=1e-6)
+    kept = np.append(True, SOURCE != 0)
+    np.testing.assert_array_equal(np.isfinite(scored[0, 0]), kept[:, None] & kept)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,17 @@ import pytest
 from attnlab.data.files import DataError
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.answering import Answer, Asked, DivergedError
+from attnlab.lab.forced import forced
+from attnlab.lab.inspect import _attentions
 from attnlab.lab.loading import Trained
 from attnlab.lab.look import UNFINISHED, lines, looks, sample, scored
 from attnlab.lab.study import change
 from attnlab.lab.translate import translate
+from attnlab.models import Classifier, ViT
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations
+from attnlab.tasks.images import Figures
+from attnlab.tasks.listops import ListOps
 from tests.lab.parrot import PROBLEM, parrot
 from tests.small import EXPERIMENT
 
@@ -96,6 +101,35 @@ def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
     assert lines(found) == ["1"]
     with pytest.raises(ValueError, match=r"^--best 2: what this task asks is not answered symbol by symbol"):
         sample("run", "0:1 2:3 0?", Asked(best=2))
+
+
+WORDS = ListOps(valid_examples=4, test_examples=4, shortest=5, longest=12)
+FIGURES = Figures(train_examples=20, valid_examples=10, test_examples=10, size=12)
+
+
+@pytest.mark.parametrize("pool", ["mean", "token"])
+@pytest.mark.parametrize(
+    ("task", "model", "text", "names"),
+    [
+        (WORDS, Classifier, "[MAX 1 2 3 ]", ["[MAX", "1", "2", "3", "]"]),
+        (FIGURES, ViT, "test:1", [str(n) for n in range(1, 10)]),
+    ],
+    ids=["words", "patches"],
+)
+def test_the_token_of_a_class_has_its_row_in_front_of_what_is_read(task, model, text, names, pool):
+    problem, config = task.load(), model(width=4, heads=1, layers=1, feedforward=4, pool=pool)
+    drawn = config.create(jax.random.key(0), problem.shape)
+    first = ["[class]"] if pool == "token" else []
+    for example in looks(config, drawn, problem)["examples"]:
+        assert example["source"][: len(first) + 1] == [*first, example["source"][len(first)]]
+        assert "[class]" not in example["source"][len(first) :]
+        # Whole rows: nothing that is read is left out, the last word neither.
+        np.testing.assert_allclose(np.sum(example["layers"], axis=-1), 1, atol=1e-3)
+        assert np.shape(example["layers"])[-1] == len(example["source"])
+    found = Trained(change(EXPERIMENT, model=config), problem, drawn)
+    seen = _attentions(found, forced(found, text))["encoder"]
+    assert seen["rows"] == seen["columns"] == [*first, *names]
+    np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=1e-3)
 
 
 def test_numbers_that_are_not_finite_are_no_answer(trained):

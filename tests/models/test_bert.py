@@ -61,7 +61,20 @@ def test_its_map_has_a_row_for_the_token_of_the_class():
     config = Bert(width=8, heads=2, layers=1)
     seen = maps(config, filled(config, SHAPE), SHAPE, TOKENS, KEEP)["encoder"]
     assert seen.shape == (1, 2, 6, 6)
-    np.testing.assert_allclose(seen[0, :, 5].sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(seen[0, :, 0].sum(axis=1), 1, atol=1e-5)
+    # In front of the four words, and nobody sees the padding behind them.
+    assert seen[..., :5, :5].min() > 0
+    assert not np.any(seen[..., 5])
+
+
+def test_a_place_is_the_same_word_s_with_the_token_and_without():
+    for pool in ("token", "mean"):
+        model = made(pool=pool)
+        # Layers that add nothing: each vector stays what the embedding made of its word.
+        model.encoder.layers = jax.tree.map(jnp.zeros_like, model.encoder.layers)
+        words = jax.jit(lambda model: model.fill(TOKENS, KEEP, jnp.arange(4)))(model)
+        other = jax.jit(lambda model: model.fill(TOKENS.at[2].set(8), KEEP, jnp.arange(4)))(model)
+        np.testing.assert_array_equal(np.abs(words - other).max(axis=1) > 1e-4, np.arange(4) == 2)
 
 
 def test_what_is_no_sentence_is_refused():

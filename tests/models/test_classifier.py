@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,14 +7,20 @@ import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.mechanisms.bigbird import BigBird
+from attnlab.mechanisms.longformer import Longformer
+from attnlab.mechanisms.reformer import Reformer
+from attnlab.mechanisms.strided import Strided
+from attnlab.mechanisms.window import Local, LocalP
 from attnlab.models import MODELS, Classifier
-from attnlab.modules.position import Position
+from attnlab.modules.position import POSITIONS, Position
 from attnlab.tasks.base import Classes, Frames, Image, Tokens
 
 from .kinds import one_of_each
 from .training import filled, overfitted
 
 WORDS = Classes(Tokens(12, 6), 3)
+LONG = Classes(Tokens(12, 40), 3)
 FRAMES = Classes(Frames(5, 6), 3, each=True)
 SMALL = {"width": 8, "heads": 2}
 TOKENS = np.array([4, 7, 5, 9, 0, 0])
@@ -39,6 +47,49 @@ def test_padding_is_not_read(pool):
     np.testing.assert_array_equal(scores(model, TOKENS, KEEP), scores(model, longer, KEEP))
     assert scores(model, TOKENS, KEEP).shape == (3,)
     assert np.abs(scores(model, TOKENS, KEEP) - scores(model, longer, np.ones(6, bool))).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_how_much_padding_there_is_says_nothing(name):
+    model = filled(Classifier(pool="token", position=POSITIONS[name], **SMALL), LONG)
+    narrow, wide = (scores(model, np.pad(TOKENS[:4], (0, width - 4)), np.arange(width) < 4) for width in (8, 40))
+    np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-6)
+
+
+SHORTSIGHTED = [Local(8, 8), Local(99, 40), Strided(8), Longformer(8, 8, 0), BigBird(8, 8, 0), LocalP(40), Reformer()]
+
+
+def small(mechanism):
+    """With windows and blocks that are less than a sequence, where it has any, and known positions for all."""
+    sizes = {"left": 4, "right": 4, "size": 4, "landmarks": 4, "rank": 4, "block": 8}
+    has = {name: size for name, size in sizes.items() if getattr(mechanism, name, None) is not None}
+    return replace(mechanism, **has).sized(41)
+
+
+@pytest.mark.parametrize(
+    "name", one_of_each(lambda mechanism: mechanism.attends and small(mechanism).oversees(41), type)
+)
+def test_a_token_reads_every_word_in_one_layer(name):
+    model = filled(Classifier(pool="token", mechanism=small(MECHANISMS[name]), layers=1, **SMALL), LONG)
+    words, keep = np.full(40, 4), np.arange(40) < 37
+    texts = np.stack([words, *np.where(np.eye(37, 40, dtype=bool), 9, words)])
+    found = np.asarray(jax.jit(jax.vmap(model, (0, None)))(texts, keep))
+    assert np.abs(found[1:] - found[0]).max(axis=1).min() > 0
+
+
+@pytest.mark.parametrize("mechanism", SHORTSIGHTED, ids=str)
+def test_a_token_that_does_not_see_every_word_is_refused(mechanism):
+    config = Classifier(pool="token", mechanism=mechanism, **SMALL)
+    with pytest.raises(ValueError, match=rf"model.pool=token: .* 40 places .*{type(mechanism).__name__}.*pool=mean"):
+        jax.eval_shape(lambda: config.create(jax.random.key(0), LONG))
+    # Of each position, or of the mean, none is asked.
+    for fields, shape in (({"pool": "mean"}, LONG), ({}, FRAMES)):
+        jax.eval_shape(lambda config=replace(config, **fields), shape=shape: config.create(jax.random.key(0), shape))
+
+
+@pytest.mark.parametrize("mechanism", [Local(1, 41), Strided(41), LocalP(41), Longformer(8, 8), BigBird(8, 8)], ids=str)
+def test_a_window_wide_enough_or_a_token_that_is_global_serves(mechanism):
+    jax.eval_shape(lambda: Classifier(pool="token", mechanism=mechanism, **SMALL).create(jax.random.key(0), LONG))
 
 
 def test_nothing_kept_is_a_finite_answer_with_finite_gradient():

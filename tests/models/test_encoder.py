@@ -6,7 +6,7 @@ import pytest
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.classifier import Classifier
 from attnlab.models.encoder import Encoder
-from attnlab.modules.position import Floater, Learned, Position, Rotary, Sinusoidal
+from attnlab.modules.position import POSITIONS, Floater, Learned, Position, Rotary, Sinusoidal
 
 from .training import filled
 
@@ -26,8 +26,8 @@ def made(length=6, **fields):
 
 
 X = np.random.default_rng(3).standard_normal((6, 8)).astype(np.float32)
-LAST = np.linspace(-1, 1, 8, dtype=np.float32)
-read = jax.jit(lambda model, x, keep, last: model(x, keep, None, last)[0])
+FIRST = np.linspace(-1, 1, 8, dtype=np.float32)
+read = jax.jit(lambda model, x, keep, first: model(x, keep, None, first)[0])
 
 
 def test_without_padding_nothing_is_padding():
@@ -39,25 +39,34 @@ def test_without_padding_nothing_is_padding():
 def test_padding_says_nothing(mechanism):
     model, keep = made(mechanism=mechanism), np.arange(6) < 4
     spoilt = np.where(keep[:, None], X, np.float32(9))
-    a, b = (read(model, x, keep, LAST) for x in (X, spoilt))
-    kept = np.append(keep, True)
+    a, b = (read(model, x, keep, FIRST) for x in (X, spoilt))
+    kept = np.append(True, keep)
     np.testing.assert_array_equal(a[kept], b[kept])
 
 
 def test_one_more_vector_has_no_position_and_is_seen():
-    # Where no order is told, the last of seven is one of the seven.
+    # Where no order is told, the first of seven is one of the seven.
     plain = made(7, position=Position())
-    whole = read(plain, np.concatenate([X, LAST[None]]), None, None)
-    np.testing.assert_allclose(read(plain, X, None, LAST), whole, rtol=2e-5, atol=2e-6)
+    whole = read(plain, np.concatenate([FIRST[None], X]), None, None)
+    np.testing.assert_allclose(read(plain, X, None, FIRST), whole, rtol=2e-5, atol=2e-6)
     # Where it is told, the others keep their places, and the new one gets nothing added.
     for position in (Sinusoidal(), Rotary(), Floater()):
         told = made(7, position=position)
-        a, b = read(told, X, None, LAST), read(told, X, None, LAST[::-1])
+        a, b = read(told, X, None, FIRST), read(told, X, None, FIRST[::-1])
         assert a.shape == (7, 8)
-        assert np.abs(a - b)[:6].max() > 1e-4
+        assert np.abs(a - b)[1:].max() > 1e-4
         if not position.turning:
-            last_of = read(told, np.concatenate([X, LAST[None]]), None, None)
-            assert np.abs(a - last_of)[6].max() > 1e-4
+            first_of = read(told, np.concatenate([FIRST[None], X]), None, None)
+            assert np.abs(a - first_of)[0].max() > 1e-4
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_how_much_padding_there_is_says_nothing(name):
+    model = made(40, position=POSITIONS[name])
+    narrow, wide = (
+        read(model, np.pad(X[:5], ((0, width - 5), (0, 0))), np.arange(width) < 5, FIRST) for width in (8, 40)
+    )
+    np.testing.assert_allclose(narrow[:6], wide[:6], rtol=2e-5, atol=2e-6)
 
 
 def test_what_ends_before_the_length_is_refused():

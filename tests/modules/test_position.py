@@ -9,6 +9,7 @@ from attnlab.modules.position import (
     POSITIONS,
     T5,
     ALiBi,
+    Earlier,
     Floater,
     Learned,
     Learned2D,
@@ -269,6 +270,20 @@ def test_each_mechanism_says_which_positions_it_honours():
         assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not mechanism.pairwise
     assert Shaw().refusal(Softmax()) is None
     assert "bias" in Shaw().refusal(Linear())
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_rows_one_place_earlier_are_told_what_the_rows_before_them_were(name):
+    position = made(POSITIONS[name], causal=False)
+    moved, (q, k) = Earlier(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
+    assert (moved.turning, moved.biasing, moved.valued) == (position.turning, position.biasing, position.valued)
+    assert str(moved) == str(position)
+    for one, other in zip(moved.turn(q, k, I, I), position.turn(q[1:], k[1:], I[:-1], I[:-1]), strict=True):
+        np.testing.assert_allclose(one[1:], other, rtol=1e-5, atol=1e-6)
+    if (bias := moved.bias(2)) is None:
+        return
+    of = lambda bias, q, i: jax.vmap(lambda bias: bias(q, i, i))(bias)
+    np.testing.assert_allclose(of(bias, q, I)[:, 1:, 1:], of(position.bias(2), q[1:], I[:-1]), rtol=1e-5, atol=1e-6)
 
 
 def test_xpos_fades_with_the_distance_to_the_past():

@@ -6,6 +6,7 @@ parameters). The network owns it and hands it to its layers, so that they share 
 
 from attnlab.modules.position.absolute import Learned, Sinusoidal
 from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.earlier import Earlier
 from attnlab.modules.position.floater import Floater
 from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
 from attnlab.modules.position.quadratic import Quadratic2D
@@ -32,6 +33,7 @@ __all__ = [
     "POSITIONS",
     "T5",
     "ALiBi",
+    "Earlier",
     "Floater",
     "Hooks",
     "Learned",

@@ -1,0 +1,44 @@
+"""Any position, for a sequence behind one more vector that has no place in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.modules.position.base import Hooks
+from attnlab.ops.tree import pytree
+
+
+class Earlier(Hooks):
+    """What `position` tells layers of rows that stand one place earlier: row 0 at −1, the sequence at 0, 1, ….
+
+    So that what is in front of a sequence moves none of it, in a grid either.
+    """
+
+    def __init__(self, position: Hooks):
+        self.position, self.config = position, getattr(position, "config", position)
+        self.turning, self.biasing, self.valued = position.turning, position.biasing, position.valued
+
+    def turn(self, q, k, i, j):
+        """Both turned, one place earlier."""
+        return self.position.turn(q, k, i - 1, j - 1)
+
+    def bias(self, heads):
+        """That of the position, one place earlier."""
+        return None if (bias := self.position.bias(heads)) is None else EarlierBias(bias)
+
+
+@pytree
+@dataclass(frozen=True)
+class EarlierBias:
+    """A bias of rows that stand one place earlier."""
+
+    bias: Any
+
+    def __call__(self, q, i, j):
+        """The bias there: [T S]."""
+        return self.bias(q, i - 1, j - 1)
+
+    def mix(self, weights, i, j):
+        """What joins the values there: [T V]."""
+        return self.bias.mix(weights, i - 1, j - 1)
