@@ -26,5 +26,6 @@ study = Study(
     ),
     question="Is post-norm simply better, as is often said, and does RMSNorm lose anything?",
     margin=0.01,
+    against={"post-rms": "pre-rms"},
     quick={"task.buckets": 1, "train.steps": 32, "train.warmup": 8, "train.seeds": 2, "train.learning_rate": 3e-3},
 )

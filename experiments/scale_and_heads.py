@@ -27,5 +27,6 @@ study = Study(
     ),
     question="What does the division by √K save, for keys of different widths?",
     margin=0.01,
+    against={f"unscaled-{heads}": f"scaled-{heads}" for heads in (1, 4, 16)},
     quick={"task.buckets": 1, "train.steps": 32, "train.warmup": 8, "train.seeds": 2},
 )

@@ -15,10 +15,10 @@ from attnlab.lab.statistics import Verdict, verdicts
 class Comparison:
     """The verdicts by variant. Of one that has none `refused` says why; `alone` are seeds that only one side has.
 
-    `references` holds for each variant the one it is compared with: the first of those that were asked the same, which
-    for most studies is its first. `margin` is what counts as the same, or None; `planned` whether the folders told
-    which variant is the first; `silent` says in a sentence's end why nothing at all is compared, and is empty where
-    something is.
+    `references` holds for each variant the one it is compared with: the one that the study names for it (`named`: it
+    names some), else the first of those that were asked the same, which for most studies is its first. `margin` is what
+    counts as the same, or None; `planned` whether the folders told which variant is the first; `silent` says in a
+    sentence's end why nothing at all is compared, and is empty where something is.
     """
 
     references: dict[str, Outcome]
@@ -27,25 +27,25 @@ class Comparison:
     verdicts: dict[str, Verdict]
     refused: dict[str, str]
     alone: dict[str, tuple[int, ...]]
+    named: bool = False
     silent: str = ""
 
     @property
     def leaders(self) -> list[Outcome]:
         """The references that others are held against, in the study's order; the study's first at least."""
         leaders = list({id(one): one for one in self.references.values()}.values())
-        held = [one for one in leaders if len(self.members(one)) > 1]
-        return held or leaders[:1]
+        return [one for one in leaders if self.members(one)] or leaders[:1]
 
     def members(self, reference: Outcome) -> list[str]:
-        """The variants that are asked what a reference is asked, itself among them."""
-        return [name for name, one in self.references.items() if one is reference]
+        """The variants that are compared with a reference."""
+        return [name for name, one in self.references.items() if one is reference and name != one.name]
 
     def word(self, outcome: Outcome) -> str:
         """better, worse, same, unclear or reference; empty where nothing is said."""
-        if self.verdicts and any(outcome.name == one.name for one in self.leaders):
-            return "reference"
-        found = self.verdicts.get(outcome.name)
-        return found.verdict if found else ""
+        if (found := self.verdicts.get(outcome.name)) is not None:
+            return found.verdict
+        leads = self.verdicts and any(outcome.name == one.name for one in self.leaders)
+        return "reference" if leads and self.references[outcome.name] is outcome else ""
 
 
 def comparison(found: Sequence[Outcome]) -> Comparison:
@@ -59,14 +59,11 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     first = ordered[0]
     margin = number(first.experiment.get("margin")) or 0.0
     margin = margin if margin > 0 else None
-    leaders: dict[str, Outcome] = {}
-    # What does not tell its task is taken to be of the first.
-    asked = lambda outcome: _asked(outcome) or _asked(first)
-    references = {outcome.name: leaders.setdefault(asked(outcome), outcome) for outcome in ordered}
-    bare = Comparison(references, is_planned(first), margin, {}, {}, {})
+    references, named = _references(ordered)
+    bare = Comparison(references, is_planned(first), margin, {}, {}, {}, named)
     silent = {
-        leader.name: _silent(leader, [outcome for outcome in found if outcome.name in bare.members(leader)])
-        for leader in leaders.values()
+        name: _silent(leader, [leader, *(outcome for outcome in found if outcome.name in bare.members(leader))])
+        for name, leader in {one.name: one for one in references.values()}.items()
     }
     if all(silent[leader.name] for leader in bare.leaders):
         return replace(bare, silent=silent[bare.leaders[0].name])
@@ -87,6 +84,26 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         steps[outcome.name] = outcome.step()
     said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps)
     return replace(bare, verdicts=said, refused=refused, alone=alone)
+
+
+def _references(ordered: Sequence[Outcome]) -> tuple[dict[str, Outcome], bool]:
+    """What each is compared with, and whether the study names any of them."""
+    # What does not tell its task is taken to be of the first.
+    asked = {outcome.name: _asked(outcome) or _asked(ordered[0]) for outcome in ordered}
+    names = {
+        outcome.name: against for outcome in ordered if isinstance(against := outcome.experiment.get("against"), str)
+    }
+    by_name = {outcome.name: outcome for outcome in ordered}
+    leaders: dict[str, Outcome] = {}
+    references = {}
+    for outcome in ordered:
+        name, other = outcome.name, names.get(outcome.name)
+        if other is not None:
+            # What it is to be compared with may be missing, and then nothing else will do.
+            references[name] = by_name[other] if asked.get(other) == asked[name] else outcome
+        else:
+            references[name] = leaders.setdefault(asked[name], outcome)
+    return references, bool(names)
 
 
 def _asked(outcome: Outcome) -> str:

@@ -81,12 +81,10 @@ def describe(plan: Plan, command: str) -> None:
     """Say what the folder is for, before the first step."""
     if plan.folder.read("experiment") is None:
         plan.folder.write("experiment", {
-            "study": plan.study.name, "question": plan.study.question, "variant": plan.variant, "order": plan.order,
+            "study": plan.study.name, "question": plan.study.question, "variant": plan.variant,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
-            "match": plan.study.match, "budget": plan.study.budget, "margin": plan.study.margin,
-            "published": None if plan.quick else plan.study.published.get(plan.variant),
-            "band": None if plan.quick else plan.study.bands.get(plan.variant),
-            "asked": _asked(plan.experiment.task), "experiment": configuration.write(plan.experiment),
+            "match": plan.study.match, "budget": plan.study.budget, "asked": _asked(plan.experiment.task),
+            "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
     # Sealed as that run's.
     for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():

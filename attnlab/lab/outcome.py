@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.lab import studyfile
 from attnlab.lab.estimates import Estimate, Rate, estimate, is_rate, rates
 from attnlab.lab.examples import Example, examples
 from attnlab.lab.folder import FolderError, RunFolder
@@ -18,6 +19,8 @@ from attnlab.lab.quantity import number
 @dataclass(frozen=True)
 class Outcome:
     """One variant's folder. `troubles` says in a line each what could not be read.
+
+    `experiment` is what `experiment.json` holds, and what the study says of the variant (`attnlab.lab.studyfile`).
 
     `result` is None for a run that has not finished; `metrics` are its estimates by name, `rates` those of each
     learning rate where several were trained, `maps` where it looked, `pictures` what it answered.
@@ -120,7 +123,7 @@ class Outcome:
 def outcomes(folder: Path) -> list[Outcome]:
     """Every variant in the folder of a study: finished ones first, the best by its headline metric leading.
 
-    Raises FolderError where there is no run in it.
+    Raises FolderError where there is no run in it, and where what the study says of them cannot be read.
     """
     folder = Path(folder)
     try:
@@ -129,7 +132,8 @@ def outcomes(folder: Path) -> list[Outcome]:
         raise FolderError(f"{folder}: {error.strerror or error}") from error
     if not places:
         raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
-    found = sorted((_outcome(place, folder) for place in places), key=_planned)
+    said = studyfile.said(folder)
+    found = sorted((_outcome(place, folder, said.get(place.name, {})) for place in places), key=_planned)
     return sorted((replace(outcome, order=n) for n, outcome in enumerate(found)), key=_rank)
 
 
@@ -157,7 +161,7 @@ def _rank(outcome: Outcome) -> tuple[int, float, str]:
     return 0, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
 
 
-def _outcome(place: Path, study: Path) -> Outcome:
+def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
     troubles: list[str] = []
 
     def attempt(read, otherwise):
@@ -170,7 +174,7 @@ def _outcome(place: Path, study: Path) -> Outcome:
         return otherwise if found is None else found
 
     run = RunFolder(place)
-    experiment = attempt(lambda: run.read("experiment"), {})
+    experiment = attempt(lambda: run.read("experiment"), {}) | said
     if not run.file("experiment").exists():
         # Nothing says whose the others are.
         return Outcome(place.name, {}, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))

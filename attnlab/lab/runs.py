@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.lab import studyfile
 from attnlab.lab.conduct import clear, conduct
 from attnlab.lab.describe import Ledger
 from attnlab.lab.folder import folder_name
@@ -87,6 +88,8 @@ def run(
         watch.keep()
     for line in [*solved.lines, *(note for problem in problems.values() for note in problem.notes)]:
         progress.note(line)
+    if note := studyfile.keep(home, study, quick):
+        progress.note(note)
     for plan in found:
         if plan.done:
             progress.note(f"{plan.variant}: done before, in {plan.folder.path}")
@@ -112,7 +115,7 @@ def glimpse(study: Study) -> Study:
     if study.vary is not None and (count := len(study.vary.variants)) > GLIMPSED:
         names = list(study.vary.variants)
         kept = [names[n * count // GLIMPSED] for n in range(GLIMPSED)]
-        study = replace(study, vary=Variation({name: study.vary.variants[name] for name in kept}))
+        study = study.keeping(Variation({name: study.vary.variants[name] for name in kept}))
     if study.quick:
         return study
     train = study.base.train

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from attnlab.lab.folder import folder_name
 from attnlab.lab.quantity import is_band
 from attnlab.lab.value import annotations, fits, wanted
-from attnlab.registry import field_names, no_field
+from attnlab.registry import field_names, no_field, unknown
 from attnlab.training.config import RATES, Train
 
 Match = Literal["parameters", "flops", "state"]
@@ -173,6 +173,8 @@ class Study:
     the table says whether the mean over seeds does.
     `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
     unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
+    `against` names the variant that another is compared with, one that stands before it, by that other's name; the rest
+    are compared with the first that was asked the same.
 
     `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
     "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
@@ -181,7 +183,8 @@ class Study:
     says how; `variants()` holds what was asked, not what was solved.
 
     Raises ValueError where a variant names a field that does not exist, or a value that its config refuses; where two
-    variants are one experiment under two names; and for a budget over steps that a variant sets itself.
+    variants are one experiment under two names; for a budget over steps that a variant sets itself; and for a
+    comparison against what is no variant before.
     """
 
     base: Experiment
@@ -194,6 +197,7 @@ class Study:
     match: Match | None = None
     budget: Budget = "steps"
     margin: float | None = None
+    against: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
@@ -209,6 +213,7 @@ class Study:
             )
         self._check_twins()
         self._check_steps()
+        self._check_against()
         # What a glimpse changes may make variants alike: it is thrown away.
         self.variants(quick=True)
 
@@ -217,6 +222,12 @@ class Study:
         changes = self.vary.variants if self.vary else {"base": {}}
         glimpse = self.quick if quick else {}
         return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
+
+    def keeping(self, vary: Variation | None) -> Study:
+        """The study of these of its variants alone."""
+        left = {"base"} if vary is None else set(vary.variants)
+        against = {one: other for one, other in self.against.items() if {one, other} <= left}
+        return replace(self, vary=vary, against=against)
 
     def _check_kinds(self) -> None:
         """Refuse values of another kind before they are used: Python's own words would name no field."""
@@ -228,6 +239,7 @@ class Study:
             ("quick", "fields with their values"),
             ("published", "variants with their numbers"),
             ("bands", "variants with the least and the most"),
+            ("against", "variants with the one that each is compared with"),
         ):
             value = getattr(self, name)
             if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
@@ -246,6 +258,15 @@ class Study:
             if twin := next((other for other, before in seen if before == experiment), None):
                 raise ValueError(f"vary: {twin!r} and {name!r} are the same experiment; give it one name")
             seen.append((name, experiment))
+
+    def _check_against(self) -> None:
+        names = list(self.vary.variants) if self.vary else ["base"]
+        for one, other in self.against.items():
+            for name in (one, other):
+                if name not in names:
+                    raise ValueError(unknown(f"against: no variant {name!r}", str(name), names))
+            if names.index(other) >= names.index(one):
+                raise ValueError(f"against: {one!r} must stand behind {other!r}, which it is compared with")
 
     def _check_steps(self) -> None:
         for name, changes in (self.vary.variants if self.vary and self.budget != "steps" else {}).items():

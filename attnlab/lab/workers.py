@@ -20,7 +20,7 @@ from attnlab.lab.jsonfile import FolderError, dumps
 from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
-STUDY = ("name", "question", "match", "budget", "margin", "published", "bands")  # what a worker is told of the study
+STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
 
 
 class WorkerError(Exception):

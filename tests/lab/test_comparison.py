@@ -130,6 +130,32 @@ def test_only_what_was_asked_the_same_is_compared():
     assert said.word(found[1]) == "better"
 
 
+def test_the_study_may_name_what_each_is_compared_with():
+    better = [x + 0.02 for x in BASE]
+
+    def named(other, *given, **fields):
+        made = outcome(*given, **fields)
+        return replace(made, experiment={**made.experiment, "against": other})
+
+    found = [
+        outcome("scaled-1", BASE, margin=0.01),
+        outcome("scaled-4", better, order=1),
+        named("scaled-4", "bare-4", better, order=2),
+        named("scaled-1", "bare-1", better, order=3),
+        outcome("other", better, order=4),
+        named("gone", "lost", better, order=5),
+    ]
+    said = comparison(found)
+    assert said.named
+    assert [one.name for one in said.leaders] == ["scaled-1", "scaled-4"]
+    assert said.references["other"].name == "scaled-1"
+    assert [said.word(one) for one in found] == ["reference", "better", "same", "better", "better", ""]
+    # Asked another thing, it is no reference.
+    found[1] = asked("lists", "scaled-4", better, order=1)
+    assert comparison(found).word(found[2]) == ""
+    assert not comparison(found[:2]).named
+
+
 def test_variants_that_differ_in_what_is_examined_are_not_compared_though_their_task_is_one():
     found = [
         replace(made, experiment={**made.experiment, "asked": {"name": "pairs", "fields": {"language": language}}})

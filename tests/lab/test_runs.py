@@ -17,9 +17,11 @@ from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
 from attnlab.lab.look import sample
+from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain
 from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, change, over
+from attnlab.lab.studyfile import said
 from attnlab.lab.translate import translate
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Retriever
@@ -57,7 +59,8 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
         # Both moments, the parameters and their gradients, in four bytes each.
         assert result["memory_bytes"] > 4 * 4 * 2 * result["parameters"]
         told = RunFolder(out / "small" / variant).read("experiment")
-        assert told["order"] == order
+        assert outcomes(out / "small")[order].experiment["question"] == "Which?"
+        assert said(out / "small")[variant]["order"] == order
         # How dates are bucketed changes nothing that is asked.
         written = told["experiment"]["task"]["fields"]
         assert told["asked"]["fields"] == {name: value for name, value in written.items() if name != "buckets"}

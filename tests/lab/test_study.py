@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from attnlab.lab.overrides import apply
+from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Experiment, Study, Variation, chain, change, over, product, zipped
 
 
@@ -202,6 +204,23 @@ def test_what_is_matched_is_named_and_steps_are_not_set_twice(toy):
         replace(study, budget="hours")
     with pytest.raises(ValueError, match=r"^budget='flops' solves for train.steps, but 'few' sets train.steps$"):
         replace(study, budget="flops")
+
+
+def test_a_comparison_is_against_a_variant_before(toy):
+    vary = over("train.steps", short=10, middle=20, long=40)
+    study = Study(toy.base, vary, against={"long": "middle"})
+    assert study.keeping(Variation({"long": {"train.steps": 40}})).against == {}
+    assert apply(study, ["train.steps=40"]).against == {}
+    assert glimpse(study).against == {"long": "middle"}
+    for against, words in (
+        ({"long": "midle"}, "against: no variant 'midle'.*middle"),
+        ({"lnog": "middle"}, "against: no variant 'lnog'.*long"),
+        ({"short": "long"}, "against: 'short' must stand behind 'long'"),
+        ({"long": "long"}, "must stand behind"),
+        ({"long": 3}, "against"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Study(toy.base, vary, against=against)
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.01, float("nan"), float("inf")])

@@ -28,7 +28,7 @@ def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
     if said.silent:
         reference = name(said.leaders[0].name)
         return [join("Nothing is compared with ", reference, f", the reference: {said.silent}.")]
-    if len(said.members(said.leaders[0])) == 1:
+    if not said.members(said.leaders[0]):
         return [Markup("Each variant is asked something of its own; none is compared with another.")]
     return [sentence for leader in said.leaders for sentence in _of(leader, found, said)]
 
@@ -56,6 +56,8 @@ def basis(said: Comparison) -> Markup | None:
     with_what = join(name(said.leaders[0].name), f", {first}")
     if len(said.leaders) > 1:
         with_what = Markup("the first of those that were asked the same" + ("" if said.planned else ", by name"))
+    if said.named:
+        with_what = Markup("the one that the study names for it")
     surer = (
         f"The {several} verdicts are corrected for each other (Holm's procedure in Shaffer's form): with 95% "
         "confidence none is a false claim. Their intervals hold together at 95%; a verdict may be surer than its own. "
