@@ -12,9 +12,8 @@ CLEAR = 4.0  # pixels that curves keep off each other
 MARGIN = 1  # pixels at the border that no curve reaches: a dot does
 POINTS = 4  # points by which a dash is drawn
 TRIES = 24  # times that a curve is drawn before its image is given up
-NEAR = 1.0  # pixels between two distances of dots that count as one
-AT_ONCE = 128  # images that are tried together, to be paired
-BARREN = 16  # times that no pair is found among them before all is given up
+AT_ONCE, AGAIN = 128, 4  # pairs of images that are tried together; images with dots apart for each with joined ones
+BARREN = 16  # times that none of them succeeds before all is given up
 
 
 def draw(
@@ -24,18 +23,20 @@ def draw(
 
     Two curves of `dashes` dashes and `distractors` of a third as many, none nearer to another than `CLEAR`; they bend
     at random, by up to `BEND` between two dashes. The dots, 3 × 3 pixels, lie on both ends of one of the two, or on an
-    end of each. What is drawn before is alike for both answers, and to each image with dots that are joined belongs one
-    whose dots, not joined, are as far apart: what tells them apart is the curve. Raises ValueError where the images
-    have no room.
+    end of each. To each image with dots that are joined belongs another one whose dots, not joined, lie at the very
+    same places: where they are tells nothing of the answer. Raises ValueError where the images have no room.
     """
     counts = [dashes, dashes, *[-(-dashes // 3)] * distractors]
     half = -(-size // 2)
     found, count, barren = [], 0, 0
     while count < half and barren < BARREN:
-        curves = _laid(random, AT_ONCE, side, counts)
-        rows, dots = _dotted(random, curves)
-        images = _drawn([curve[rows.ravel()] for curve in curves], dots.reshape(-1, 2, 2), side)
-        found.append(images.reshape(-1, 2, side, side))
+        joined, _ = _laid(random, AT_ONCE, side, counts)
+        ends = np.stack([curve[:, [0, -1]] for curve in joined[:2]])  # [curve N end 2]
+        dots = ends[random.integers(2, size=ends.shape[1]), np.arange(ends.shape[1])]
+        apart, rows = _laid(random, AGAIN * len(dots), side, counts, np.tile(dots, (AGAIN, 1, 1)))
+        rows, first = np.unique(rows % max(1, len(dots)), return_index=True)
+        curves = [curve[first] for curve in apart], [curve[rows] for curve in joined]
+        found.append(np.stack([_drawn(each, dots[rows], side) for each in curves], axis=1))
         count, barren = count + len(rows), 0 if len(rows) else barren + 1
     if count < half:
         raise ValueError(f"images of {side} × {side} pixels have no room for curves of {counts} dashes")
@@ -46,21 +47,28 @@ def draw(
     return images.reshape(-1, side, side)[:size][order], labels.ravel()[:size][order]
 
 
-def _laid(random: np.random.Generator, size: int, side: int, counts: Sequence[int]) -> list[np.ndarray]:
-    """The curves of as many images as could be filled of `size`: of each the points [N dashes·POINTS 2]."""
+def _laid(
+    random: np.random.Generator, size: int, side: int, counts: Sequence[int], starts: np.ndarray | None = None
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The curves of as many images as could be filled of `size`, of each the points [N dashes·POINTS 2]; which images.
+
+    Where `starts` [size 2 2] are given, the first curve of an image begins at the one, the second at the other.
+    """
     laid: list[np.ndarray] = []
-    for count in counts:
-        points = np.zeros((size, count * POINTS, 2), np.float32)
-        before = np.concatenate([np.zeros((size, 0, 2), np.float32), *laid], axis=1)
-        left = np.arange(size)
+    rows = np.arange(size)
+    for n, count in enumerate(counts):
+        points = np.zeros((rows.size, count * POINTS, 2), np.float32)
+        before = np.concatenate([np.zeros((rows.size, 0, 2), np.float32), *laid], axis=1)
+        left = np.arange(rows.size)
         for _ in range(TRIES):
-            drawn = _placed(random, _bent(random, left.size, count), side)
+            start = None if starts is None or n >= 2 else starts[rows[left], n]
+            drawn = _placed(random, _bent(random, left.size, count), side, start)
             good = _clear(drawn, before[left])
             points[left[good]] = drawn[good]
             left = left[~good]
-        kept = np.setdiff1d(np.arange(size), left)
-        laid, size = [curve[kept] for curve in [*laid, points]], kept.size
-    return laid
+        kept = np.setdiff1d(np.arange(rows.size), left)
+        laid, rows = [curve[kept] for curve in [*laid, points]], rows[kept]
+    return laid, rows
 
 
 def _bent(random: np.random.Generator, size: int, count: int) -> np.ndarray:
@@ -76,12 +84,14 @@ def _bent(random: np.random.Generator, size: int, count: int) -> np.ndarray:
     return points.reshape(size, count * POINTS, 2).astype(np.float32)
 
 
-def _placed(random: np.random.Generator, points: np.ndarray, side: int) -> np.ndarray:
-    """The curves moved to where they lie wholly inside, evenly; NaN where there is no such place."""
+def _placed(random: np.random.Generator, points: np.ndarray, side: int, start: np.ndarray | None = None) -> np.ndarray:
+    """The curves moved to `start` [N 2], or evenly to where they lie wholly inside; NaN where they do not."""
     low, high = points.min(axis=1), points.max(axis=1)
-    room = side - 1 - 2 * MARGIN - (high - low)
-    moved = MARGIN - low + random.random(low.shape, np.float32) * room
-    return np.where((room >= 0).all(axis=1)[:, None, None], points + moved[:, None], np.float32(np.nan))
+    if start is None:
+        start = MARGIN - low + random.random(low.shape, np.float32) * (side - 1 - 2 * MARGIN - (high - low))
+    # Every curve begins at zero.
+    inside = (low + start >= MARGIN) & (high + start <= side - 1 - MARGIN)
+    return np.where(inside.all(axis=1)[:, None, None], points + start[:, None], np.float32(np.nan))
 
 
 def _clear(points: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -95,31 +105,6 @@ def _near(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Which points of one are nearer than `CLEAR` to which of the other, [N P Q]."""
     y, x = ((one[:, :, None, n] - other[:, None, :, n]) ** 2 for n in (0, 1))
     return y + x < CLEAR**2
-
-
-def _dotted(random: np.random.Generator, curves: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of images [M 2], the dots of the first apart and those of the second joined; where they are [M 2 2 2].
-
-    Half of the images get joined dots; those of the other half, on that pair of ends, one of each curve, which is as
-    far apart as the joined dots of a partner: in all as near to each other as can be, and no further than `NEAR`.
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    ends = np.stack([curve[:, [0, -1]] for curve in curves[:2]], axis=1)  # [N curve end 2]
-    half = len(ends) // 2
-    apart = np.stack([ends[:half, 0, [0, 0, 1, 1]], ends[:half, 1, [0, 1, 0, 1]]], axis=2)  # [N pair dot 2]
-    joined = ends[half : 2 * half][np.arange(half), random.integers(2, size=half)]  # [N dot 2]
-    off = np.abs(_between(apart)[:, None] - _between(joined)[None, :, None])  # [N N pair]
-    rows, partners = linear_sum_assignment(off.min(axis=2))
-    pair = off[rows, partners].argmin(axis=1)
-    near = off[rows, partners, pair] < NEAR
-    rows, partners, pair = rows[near], partners[near], pair[near]
-    return np.stack([rows, half + partners], axis=1), np.stack([apart[rows, pair], joined[partners]], axis=1)
-
-
-def _between(dots: np.ndarray) -> np.ndarray:
-    """How far apart two dots are."""
-    return np.linalg.norm(dots[..., 0, :] - dots[..., 1, :], axis=-1)
 
 
 def _drawn(curves: list[np.ndarray], dots: np.ndarray, side: int) -> np.ndarray:

@@ -80,6 +80,21 @@ def test_no_simple_measure_tells_the_answer(drawn):
         assert abs(auc(values, labels) - 0.5) < 4 * 0.0167, name
 
 
+def test_where_the_dots_lie_does_not_tell_the_answer():
+    """Each two places are those of joined dots as often as of others, so that to learn places is worthless."""
+    random, examples = np.random.default_rng(1), []
+    w, b = random.standard_normal((4, 300)), random.uniform(0, 2 * np.pi, 300)
+    for seed in (7, 8):
+        images, labels = pathfinder.draw(generator(seed), 1200, 16, 3, 1)
+        at = dots(images).reshape(-1, 4)
+        one, other = (sorted(map(tuple, at[labels == label].tolist())) for label in (0, 1))
+        assert one == other
+        examples.append((np.cos((at - 7.5) / 4 @ w + b), 2.0 * labels - 1))
+    (x, y), (unseen, answers) = examples
+    learned = np.linalg.solve(x.T @ x + np.eye(300), x.T @ y)
+    assert np.mean(np.sign(unseen @ learned) == answers) < 0.55
+
+
 def test_nothing_linear_in_the_pixels_tells_the_answer():
     images, labels = pathfinder.draw(generator(5), 2000, 16, 3, 1)
     x, y = np.concatenate([images.reshape(2000, -1) / 255, np.ones((2000, 1))], axis=1), 2.0 * labels - 1
