@@ -17,7 +17,7 @@ from attnlab.lab.forced import axis, front
 from attnlab.lab.loading import Step, Trained, trained
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
-from attnlab.tasks.base import Batch, Pairs, Problem
+from attnlab.tasks.base import Batch, Pairs, Problem, Tokens
 
 
 def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None) -> dict[str, Any]:
@@ -96,9 +96,9 @@ WIDEST = 128  # positions of a map of one sequence: its numbers are as many as i
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of the first test examples: `maps.json`.
 
-    {"kind": "cross" | "encoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}. Of what
-    reads and does not write, the encoder's, on the first three. None where the model has no such attention, or its maps
-    are too large.
+    {"kind": "cross" | "encoder" | "decoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
+    Of what reads and does not write, the encoder's, on the first three; of what goes on with one sequence, its own, on
+    the beginnings of the first three. None where the model has no such attention, or its maps are too large.
     """
     if not getattr(config, "attentions", None):
         # A model of one's own need not know of any.
@@ -108,6 +108,8 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         rows = range(min(3, len(batch["source"])))
         examples = [one for row in rows if (one := _within(config, model, problem, batch, row)) is not None]
         return {"kind": "encoder", "examples": examples} if examples else None
+    if isinstance(problem.shape, Tokens):
+        return _along(config, model, problem)
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
 
 
@@ -124,6 +126,21 @@ def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -
     count = seen.shape[-1] if keep is None else len(own) + int(keep.sum())
     symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)
     return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
+
+
+def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """A decoder's maps of itself on the first test examples, as far as is drawn: what comes after changes none."""
+    batch, found = problem.examination("test", FIRST)[0], []
+    for row in range(min(3, len(batch["tokens"]))):
+        tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
+        symbols = problem.tokens({**batch, "tokens": tokens, "source": tokens})["source"]
+        count = len(symbols)
+        seen = maps(config, model, problem.shape, jnp.asarray(tokens[0, :count]), jnp.ones(count, bool))["decoder"]
+        if seen is None:
+            return None
+        layers = np.round(np.asarray(seen, np.float64), 4)
+        found.append({"source": symbols, "target": symbols, "layers": layers.tolist()})
+    return {"kind": "decoder", "examples": found}
 
 
 def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:

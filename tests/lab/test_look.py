@@ -4,9 +4,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.analysis.maps import maps
 from attnlab.data.files import DataError
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.answering import Answer, Asked, DivergedError
@@ -16,11 +18,12 @@ from attnlab.lab.loading import Trained
 from attnlab.lab.look import UNFINISHED, lines, looks, sample, scored
 from attnlab.lab.study import change
 from attnlab.lab.translate import translate
-from attnlab.models import Classifier, ViT
+from attnlab.models import Classifier, Language, ViT
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations
 from attnlab.tasks.images import Figures
 from attnlab.tasks.listops import ListOps
+from attnlab.tasks.recall import Recall
 from tests.lab.parrot import PROBLEM, parrot
 from tests.small import EXPERIMENT
 
@@ -130,6 +133,22 @@ def test_the_token_of_a_class_has_its_row_in_front_of_what_is_read(task, model, 
     seen = _attentions(found, forced(found, text))["encoder"]
     assert seen["rows"] == seen["columns"] == [*first, *names]
     np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=1e-3)
+
+
+def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():
+    problem = Recall(vocabulary=64, pairs=4, queries=4, length=200, valid_examples=4, test_examples=4).load()
+    config = Language(width=4, heads=2, layers=1, feedforward=4)
+    model = config.create(jax.random.key(0), problem.shape)
+    found = looks(config, model, problem)
+    assert (found["kind"], len(found["examples"])) == ("decoder", 3)
+    for row, example in enumerate(found["examples"]):
+        tokens = problem.examination("test")[0]["tokens"][row]
+        # Cut where it is too long to be drawn, which changes nothing of what stands before.
+        whole = maps(config, model, problem.shape, jnp.asarray(tokens), jnp.ones(len(tokens), bool))["decoder"]
+        assert example["source"] == example["target"]
+        assert np.shape(example["layers"]) == (1, 2, 128, 128)
+        np.testing.assert_allclose(example["layers"], whole[:, :, :128, :128], atol=1e-4)
+        assert example["source"][:2] == problem.tokens({"tokens": tokens[None]})["source"][:2]
 
 
 def test_numbers_that_are_not_finite_are_no_answer(trained):

@@ -63,7 +63,7 @@ def curves(folder: Path) -> Inline:
 def maps(folder: Path) -> Inline:
     """Where each variant looks, with sliders over layer, head and example."""
     found = looking.maps(outcomes(folder))
-    return _inline(folder, found, "attention maps" if found else "no maps: no model here reads one sequence by another")
+    return _inline(folder, found, "attention maps" if found else "no maps: none was kept of any model here")
 
 
 def _inline(folder: Path, part: Markup | None, text: str) -> Inline:

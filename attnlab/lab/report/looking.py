@@ -23,8 +23,8 @@ def maps(found: Sequence[Outcome]) -> Markup | None:
     longest = max(max(one.layers.shape[2:]) for outcome in found for one in outcome.maps)
     cut = f" Only the first {LONGEST} of {longest} positions are drawn." if longest > LONGEST else ""
     note = (
-        "How much each symbol of the output (a row) drew from each symbol of the input (a column), both in the order "
-        f"in which they are read; the output is the model's own.{cut} Large: the last layer, mean of its heads, until "
+        "How much each symbol (a row) drew from each that it could look at (a column), both in the order in which they "
+        f"are read; what is written is the model's own answer.{cut} Large: the last layer, mean of its heads, until "
         "the sliders are moved; small: each head, on the first example."
     )
     return section("What it looks at", tag("p", note, class_="quiet"), ramp(), shown)
