@@ -29,6 +29,10 @@ class Codec(ABC):
         """
 
     @abstractmethod
+    def unseen(self, text: str) -> tuple[int, int]:
+        """How many symbols of a text were never seen, and how many it has."""
+
+    @abstractmethod
     def decode(self, ids: Iterable) -> str:
         """The text of ids up to the end mark, without padding and begin marks; ValueError beyond the size."""
 
@@ -200,6 +204,11 @@ class ListCodec(Codec):
         symbols = self.units.cut(text)
         return self.vocabulary.encode(self.vocabulary.known(symbols) if known else symbols)
 
+    def unseen(self, text: str) -> tuple[int, int]:
+        """Of the symbols that `text` is cut into."""
+        symbols = self.units.cut(text)
+        return len(symbols) - len(self.vocabulary.known(symbols)), len(symbols)
+
     def decode(self, ids: Iterable) -> str:
         """The symbols of the ids, joined."""
         return self.units.join(self.vocabulary.decode(ids))
@@ -229,6 +238,11 @@ class BpeCodec(Codec):
             text = "".join(seen.known(text))
         ids = self._tokenizer.encode(" " + text, add_special_tokens=False).ids if text else []
         return [RESERVED + n for n in ids]
+
+    def unseen(self, text: str) -> tuple[int, int]:
+        """Of the characters of `text`: all other symbols are made of them."""
+        text = plain(text, self.units.lower)
+        return sum(character not in self._seen for character in text), len(text)
 
     def decode(self, ids: Iterable) -> str:
         """The symbols of the ids side by side."""

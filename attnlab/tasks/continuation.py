@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -27,9 +27,11 @@ class Continuation(Prompting, Problem):
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
     learned from the training part alone. Examinations read their part block after block, each without what came
-    before it; symbols never seen in training are left out of them. Lines end as "\\n", whatever they ended with.
+    before it; symbols never seen in training are left out of them, and `notes` say how many. Lines end as "\\n",
+    whatever they ended with.
 
-    Raises DataError for a part of fewer symbols than a block and the one after it.
+    Raises DataError for a part of fewer symbols than a block and the one after it, or more than half of which training
+    has never seen.
     """
 
     metric, higher = "nats_per_character", False
@@ -46,6 +48,7 @@ class Continuation(Prompting, Problem):
             field, size = taken.get(part, examined)
             if len(ids) <= size:
                 raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.{field}={size} takes more")
+        self.notes = tuple(self._unseen(parts))
         self._blocks = Blocks(self._ids["train"], length)
         self.fingerprint = _fingerprint(parts)
 
@@ -59,6 +62,9 @@ class Continuation(Prompting, Problem):
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given.
+
+        The characters are those of the symbols that are asked for. What was left out costs nothing and has none: where
+        `notes` tell of much of it, as of rare words, the number is not that of the whole text.
 
         Where blocks are longer than those trained on, also "nats_per_character.1-64", ".65-128", …: of the symbols at
         these places of a block, the first as many as trained on, then twice as many each time.
@@ -79,6 +85,15 @@ class Continuation(Prompting, Problem):
                 letters = sum(len(self.codec.decode(row[first:last])) for row in blocks)
                 found[f"nats_per_character.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, letters)
         return found
+
+    def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
+        """A line for each examined part with symbols never seen in training."""
+        for part in PARTS[1:]:
+            lost, count = self.codec.unseen(parts[part])
+            if 2 * lost > count:
+                raise DataError(f"the part {part!r}: {lost:,} of {count:,} symbols were never seen in training")
+            if lost:
+                yield f"{part}: {lost:,} of {count:,} symbols were never seen in training and are left out"
 
     def _examined(self, part: str, limit: int | None) -> Batch:
         """What is examined, block by block."""

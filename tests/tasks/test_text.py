@@ -133,6 +133,25 @@ def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
     assert len(parts["test"].rstrip()) - 4.1 <= characters <= len(parts["test"])
 
 
+@pytest.mark.parametrize(
+    ("units", "lost"), [(Characters(), "9 of 60"), (Words(), "3 of 16"), (Bpe(size=40), "9 of 60"), (Bytes(), "")]
+)
+def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_denominator(units, lost):
+    text = "the cat sat on the mat. "
+    parts = {"train": text * 9, "valid": text * 3, "test": "the cat sat on щщщ " * 3 + "the"}
+    problem = Continuation(parts, units, 8)
+    told = f"test: {lost} symbols were never seen in training and are left out"
+    assert problem.notes == ((told,) if lost else ())
+    even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
+    found = problem.score("test", [problem.answer(even, batch) for batch in problem.examination("test")])
+    asked = np.concatenate([batch["answers"][batch["asked"]] for batch in problem.examination("test")])
+    nats = len(asked) * math.log(problem.shape.vocabulary)
+    assert found["nats_per_character"] == pytest.approx(nats / len(problem.codec.decode(asked)), rel=1e-5)
+    if lost:
+        with pytest.raises(DataError, match=r"the part 'valid': [\d,]+ of [\d,]+ symbols were never seen in training"):
+            Continuation(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
+
+
 def test_a_beginning_is_gone_on_with():
     parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
     problem = Continuation(parts, Characters(), 12)
