@@ -44,8 +44,8 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     within 2% as it is; then for its feed-forward width, any whole number, to come as near as that goes. Then a budget
     in FLOPs (or seconds) gives each variant the steps that make steps × FLOPs a step the base's; warm-up grows in
     proportion, so do the steps between evaluations and between checkpoints (rounded up: there are never more of them
-    than in the base), and the schedule spans them all. What a variant sets itself stays as it is. Without either,
-    nothing is loaded.
+    than in the base), and the schedule spans them all. A width that a variant sets itself stays as it is; a
+    model that it brings as a whole is made to fit. Without either, nothing is loaded.
 
     Raises ValueError, saying how near it came, where a variant stays more than 2% away; naming the model, where it has
     no width to solve for or no decoding state; and for numbers that jax is not set to compute in. Raises DataError
@@ -116,7 +116,8 @@ class _Match:
             model = type(experiment.model).__name__
             raise ValueError(f"match={self.match!r}: the {model} of {name} has neither width nor feedforward")
         before = self.cost(name, experiment)
-        free = [field for field in fields if f"model.{field}" not in own]
+        # Attention alone stays so.
+        free = [field for field in fields if f"model.{field}" not in own and getattr(experiment.model, field) != 0]
         found = experiment
         if "width" in free and not self.near(before):
             found = self._widened(found)
@@ -242,7 +243,7 @@ class _Match:
     def _rise(self) -> float:
         """What one more hidden unit costs for each component of the width: in the base, about so in each variant."""
         start = 4.0  # without a base to learn from, any start will do: the second step knows
-        if not hasattr(self.base.model, "feedforward"):
+        if getattr(self.base.model, "feedforward", 0) == 0:
             return start
         inner = _inner(self.base.model)
         rise = self.cost("the base", change(self.base, **{"model.feedforward": 2 * inner})) - self.target

@@ -41,10 +41,10 @@ def check_shape(config: Any, shape: Any, *needed: str) -> None:
 class Layers:
     """`layers` blocks of `width` with `heads`.
 
-    `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width.
-    `norm_first` is pre-norm. `tied` scores outputs against the embedding. `biases` False leaves linear maps without.
-    `dtype` is what it computes in; parameters are float32. `remat` computes each layer again in the backward pass: for
-    deep stacks and long sequences, which would not fit otherwise.
+    `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width, and 0 is
+    attention alone. `norm_first` is pre-norm. `tied` scores outputs against the embedding. `biases` False leaves linear
+    maps without. `dtype` is what it computes in; parameters are float32. `remat` computes each layer again in the
+    backward pass: for deep stacks and long sequences, which would not fit otherwise.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -68,7 +68,9 @@ class Layers:
 
     def __post_init__(self):
         check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
-        check_sizes(self, "width", "layers", "feedforward")
+        check_sizes(self, "width", "layers")
+        if self.feedforward != 0:
+            check_sizes(self, "feedforward")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
         self._check_names(norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
@@ -85,7 +87,7 @@ class Layers:
         return Sizes(
             width=self.width,
             heads=self.heads,
-            feedforward=self.feedforward or 4 * self.width,
+            feedforward=4 * self.width if self.feedforward is None else self.feedforward,
             activation=self.activation,
             norm=self.norm,
             norm_first=self.norm_first,

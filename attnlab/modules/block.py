@@ -47,9 +47,12 @@ class Sizes:
         """An attention of these sizes."""
         return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense)
 
-    def forward(self, key: PRNGKeyArray) -> FeedForward:
-        """A feed-forward layer of these sizes."""
-        return FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
+    def forward(self, key: PRNGKeyArray) -> tuple[FeedForward, Sublayer] | tuple[None, None]:
+        """A feed-forward layer of these sizes and what stands around it; None and None for a width of 0."""
+        if self.feedforward == 0:
+            return None, None
+        layer = FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
+        return layer, Sublayer(self)
 
 
 class Sublayer(nnx.Module):
@@ -69,12 +72,12 @@ class Sublayer(nnx.Module):
 
 
 class EncoderLayer(nnx.Module):
-    """Self-attention to both sides, then feed-forward."""
+    """Self-attention to both sides, then feed-forward where its width is not 0."""
 
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, mechanism: Mechanism):
         self.attention = sizes.attention(child(key, "attention"), mechanism)
-        self.feedforward = sizes.forward(child(key, "feedforward"))
-        self.around_attention, self.around_feedforward = Sublayer(sizes), Sublayer(sizes)
+        self.feedforward, self.around_feedforward = sizes.forward(child(key, "feedforward"))
+        self.around_attention = Sublayer(sizes)
 
     def __call__(self, x: Float[Array, "T D"], keep, position: Hooks = NOWHERE, key: PRNGKeyArray | None = None):
         """One example; `keep` False is padding, None: there is none. Answers (x, looks)."""
@@ -82,8 +85,7 @@ class EncoderLayer(nnx.Module):
         # Padding asks nothing either: a mechanism may summarise the queries.
         mask = Full() if keep is None else Kept(keep) & Rows(keep)
         x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
-        x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[1]), None), keys[2])
-        return x, {"encoder": seen}
+        return forward(self, x, keys[1:]), {"encoder": seen}
 
 
 @pytree
@@ -96,13 +98,13 @@ class Memory:
 
 
 class DecoderLayer(nnx.Module):
-    """Causal self-attention, then cross-attention to a memory (where `cross` is given), then feed-forward."""
+    """Causal self-attention, then cross-attention to a memory (where `cross` is given), then feed-forward likewise."""
 
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, own: Mechanism, cross: Mechanism | None = None):
         self.attention = sizes.attention(child(key, "attention"), own)
         self.cross = None if cross is None else sizes.attention(child(key, "cross"), cross)
-        self.feedforward = sizes.forward(child(key, "feedforward"))
-        self.around_attention, self.around_feedforward = Sublayer(sizes), Sublayer(sizes)
+        self.feedforward, self.around_feedforward = sizes.forward(child(key, "feedforward"))
+        self.around_attention = Sublayer(sizes)
         self.around_cross = None if cross is None else Sublayer(sizes)
 
     def __call__(
@@ -147,8 +149,14 @@ class DecoderLayer(nnx.Module):
         looks = {"decoder": first}
         if read is not None and self.around_cross is not None:
             x, looks["cross"] = self.around_cross(x, read, keys[1])
-        x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[2]), None), keys[3])
-        return x, looks
+        return forward(self, x, keys[2:]), looks
+
+
+def forward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:
+    """What a layer's feed-forward makes of it; where it has none, what it is."""
+    if layer.feedforward is None:
+        return x
+    return layer.around_feedforward(x, lambda x: (layer.feedforward(x, keys[0]), None), keys[1])[0]
 
 
 def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:

@@ -10,7 +10,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.block import Sizes, Sublayer
+from attnlab.modules.block import Sizes, Sublayer, forward
 from attnlab.modules.dense import Dense, child
 from attnlab.ops.position import frequencies
 
@@ -24,8 +24,8 @@ class QueryLayer(nnx.Module):
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, among: Mechanism, cross: Mechanism):
         self.attention = sizes.attention(child(key, "attention"), among)
         self.cross = sizes.attention(child(key, "cross"), cross)
-        self.feedforward = sizes.forward(child(key, "feedforward"))
-        self.around_attention, self.around_cross, self.around_feedforward = (Sublayer(sizes) for _ in range(3))
+        self.feedforward, self.around_feedforward = sizes.forward(child(key, "feedforward"))
+        self.around_attention, self.around_cross = Sublayer(sizes), Sublayer(sizes)
 
     def __call__(
         self,
@@ -38,8 +38,7 @@ class QueryLayer(nnx.Module):
         keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
         x, among = self.around_attention(x, lambda x: self.attention.attend(x + place), keys[0])
         x, cross = self.around_cross(x, lambda x: self.cross.attend(x + place, memory), keys[1])
-        x, _ = self.around_feedforward(x, lambda x: (self.feedforward(x, keys[2]), None), keys[3])
-        return x, {"among": among, "cross": cross}
+        return forward(self, x, keys[2:]), {"among": among, "cross": cross}
 
 
 class Slots(nnx.Module):

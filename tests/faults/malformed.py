@@ -208,7 +208,7 @@ OVERRIDES = [
     ("model.key_heads=3", "model.key_heads=3 must divide model.heads=2"),
     ("model.layers=0", "model.layers=0 must be at least 1"),
     ("model.layers=1000000", "model.layers=1000000 must be at least 1, and at most"),
-    ("model.feedforward=0", "model.feedforward=0 must be at least 1"),
+    ("model.feedforward=-1", "model.feedforward=-1 must be at least 1"),
     ("model.feedforward=none,none", "model.feedforward='none,none' must be a whole number, or none"),
     ("model.dropout=1", "model.dropout=1.0 must be at least 0 and below 1"),
     ("model.dropout=-0.1", "model.dropout=-0.1 must be at least 0 and below 1"),

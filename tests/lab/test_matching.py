@@ -128,6 +128,14 @@ def test_what_a_variant_sets_itself_stays(ledger):
     assert found["more"].model.width < 32
 
 
+def test_attention_alone_stays_so(ledger):
+    base = change(BASE, **{"model.feedforward": 0, "model.heads": 1, "model.width": 48})
+    found = matched(Study(base, over("model.layers", one=1, two=2), match="parameters"), ledger).experiments["two"]
+    assert found.model.feedforward == 0
+    assert found.model.width < 48
+    assert off(ledger.parameters(found), ledger.parameters(base)) < 0.02
+
+
 def test_a_match_that_cannot_be_met_says_how_near_it_came(ledger):
     study = Study(BASE, over("model.width", wide=128), match="parameters")
     wide = ledger.parameters(change(BASE, **{"model.width": 128, "model.feedforward": 1}))

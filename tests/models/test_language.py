@@ -63,6 +63,11 @@ def test_token_by_token_equals_the_whole_and_padding_changes_nothing(position):
     np.testing.assert_allclose(whole[1, :4], whole[0, :4], atol=1e-5)
 
 
+def test_attention_alone_decodes_as_it_scores():
+    whole, steps = forms(made(feedforward=0))
+    np.testing.assert_allclose(steps[:4], whole[0, :4], atol=1e-5)
+
+
 def test_no_token_reaches_an_earlier_score():
     model = made(mechanism=Linear())
     one, other = scores(model, TOKENS), scores(model, TOKENS.at[3].set(8))

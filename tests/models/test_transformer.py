@@ -232,7 +232,7 @@ class Mixing(Softmax):
         ({"width": 0}, "model.width=0"),
         ({"layers": 0}, "model.layers=0"),
         ({"dropout": 1.0}, "model.dropout=1.0"),
-        ({"feedforward": 0}, "model.feedforward=0"),
+        ({"feedforward": -1}, "model.feedforward=-1"),
         ({"position": Rotary(), "mechanism": Linear()}, "model.position=Rotary.*encoder's Linear.*choose another"),
         ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*adds no bias"),
         ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*adds no bias"),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sub
 from attnlab.modules.dense import INITIALISERS, Dense, child, together
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
+from attnlab.ops.mask import Kept, Rows
 
 SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
 KEEP = jnp.ones(5, bool)
@@ -50,6 +53,20 @@ def test_where_the_norm_stands(first):
     normed = given[0] if first else y
     np.testing.assert_allclose(normed.mean(axis=1), np.zeros(5), atol=1e-5)
     np.testing.assert_array_equal(y if first else given[0], x)
+
+
+def test_without_a_feed_forward_width_a_layer_is_its_attention_alone():
+    x = jax.random.normal(jax.random.key(1), (5, 8))
+    layer = EncoderLayer(jax.random.key(0), replace(SIZES, feedforward=0), Softmax())
+    whole = EncoderLayer(jax.random.key(0), SIZES, Softmax())
+    normed = layer.around_attention.norm(x)
+    expected = x + layer.attention.attend(normed, None, Kept(KEEP) & Rows(KEEP))[0]
+    np.testing.assert_allclose(jax.jit(lambda layer: layer(x, KEEP)[0])(layer), expected, atol=1e-6)
+    # Nothing else of it is another.
+    shared = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(whole)}
+    for path, leaf in jax.tree.leaves_with_path(layer):
+        np.testing.assert_array_equal(leaf, shared[jax.tree_util.keystr(path)])
+    assert not any("feedforward" in jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(layer))
 
 
 def test_a_decoder_layer_reads_a_memory_only_where_it_has_a_cross_attention():
