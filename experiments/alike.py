@@ -58,8 +58,10 @@ def judge(folder: str) -> list[str]:
 
     from attnlab.lab.outcome import outcomes
 
-    (outcome,) = outcomes(Path(folder))
-    values = list(outcome.by_seed(outcome.result["metric"]).values()) if outcome.result else []
+    first, *others = outcomes(Path(folder))
+    if others:
+        return [f"{folder}: holds {1 + len(others)} variants; the study of one alone is asked for"]
+    values = list(first.by_seed(first.result["metric"]).values()) if first.result else []
     lines = [f"{len(values)} seeds of softmax, from {min(values):.1%} to {max(values):.1%}"] if values else []
     for seeds in SEEDS:
         if 2 * seeds <= len(values):
@@ -72,4 +74,6 @@ def judge(folder: str) -> list[str]:
 if __name__ == "__main__":
     import sys
 
+    if len(sys.argv) != 2:
+        sys.exit("usage: python experiments/alike.py runs/alike")
     print("\n".join(judge(sys.argv[1])))

@@ -143,4 +143,6 @@ def figure(folder: str) -> str:
 if __name__ == "__main__":
     import sys
 
+    if len(sys.argv) != 2:
+        sys.exit("usage: python experiments/capacity.py runs/capacity")
     print(figure(sys.argv[1]))

@@ -72,4 +72,6 @@ def figure(folder: str) -> str:
 if __name__ == "__main__":
     import sys
 
+    if len(sys.argv) != 2:
+        sys.exit("usage: python experiments/convolution.py runs/convolution")
     print(figure(sys.argv[1]))

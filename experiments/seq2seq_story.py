@@ -92,4 +92,6 @@ def figure(folder: str) -> str:
 if __name__ == "__main__":
     import sys
 
+    if len(sys.argv) != 2:
+        sys.exit("usage: python experiments/seq2seq_story.py runs/seq2seq_story")
     print(figure(sys.argv[1]))
