@@ -87,11 +87,11 @@ def _bent(random: np.random.Generator, size: int, count: int) -> np.ndarray:
 def _placed(random: np.random.Generator, points: np.ndarray, side: int, start: np.ndarray | None = None) -> np.ndarray:
     """The curves moved to `start` [N 2], or evenly to where they lie wholly inside; NaN where they do not."""
     low, high = points.min(axis=1), points.max(axis=1)
-    if start is None:
-        start = MARGIN - low + random.random(low.shape, np.float32) * (side - 1 - 2 * MARGIN - (high - low))
+    room = side - 1 - 2 * MARGIN - (high - low)
     # Every curve begins at zero.
-    inside = (low + start >= MARGIN) & (high + start <= side - 1 - MARGIN)
-    return np.where(inside.all(axis=1)[:, None, None], points + start[:, None], np.float32(np.nan))
+    moved = MARGIN - low + random.random(low.shape, np.float32) * room if start is None else start
+    inside = (low + moved >= MARGIN) & (high + moved <= side - 1 - MARGIN)
+    return np.where(inside.all(axis=1)[:, None, None], points + moved[:, None], np.float32(np.nan))
 
 
 def _clear(points: np.ndarray, before: np.ndarray) -> np.ndarray:
