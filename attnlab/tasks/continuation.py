@@ -44,11 +44,11 @@ class Continuation(Prompting, Problem):
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
+        self.notes = tuple(self._unseen(parts))
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)
             if len(ids) <= size:
                 raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.{field}={size} takes more")
-        self.notes = tuple(self._unseen(parts))
         self._blocks = Blocks(self._ids["train"], length)
         self.fingerprint = _fingerprint(parts)
 
