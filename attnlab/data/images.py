@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.data import arrays, files
+from attnlab.data import arrays, files, photos
 from attnlab.data.files import DataError, Source
 
 PARTS = ("train", "valid", "test")
@@ -57,20 +57,27 @@ def own(name: str, part: str) -> Labelled:
     test-images… (or t10k-…). The labels lie beside it, under its name with "labels" for "images" and "idx1" for
     "idx3". Raises DataError naming the file for what is missing, damaged, or no images with labels.
     """
-    path = files.own(name)
-    path = _within(path, part) if path.is_dir() else path
+    path = chosen(name, part)
     images, labels = arrays.idx(path), _labels(path)
     return _labelled([images, arrays.idx(labels)], [path, labels])
+
+
+def chosen(name: str, part: str) -> Path:
+    """The file of a part's images: what is named, or the one that a folder holds for it, as `own` says."""
+    path = files.own(name)
+    return _within(path, part) if path.is_dir() else path
 
 
 def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
     """How many classes there are: one more than the highest label of the training part.
 
-    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, or
-    labels that the training part ends before.
+    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, all that
+    are trained on are of one class, or there are labels that the training part ends before.
     """
     train = parts["train"]
     size, classes = train.images.shape[1:], int(train.labels.max()) + 1
+    if (train.labels == train.labels[0]).all():
+        raise DataError(f"{names['train']}: all images are of class {train.labels[0]}: there is nothing to tell apart")
     for part, (images, labels) in parts.items():
         if images.shape[1:] != size:
             raise DataError(
@@ -142,20 +149,14 @@ def moved(images: np.ndarray, random: np.random.Generator, shift: int, flip: boo
 def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
     """A picture in a file as an image [H W C] uint8 of that shape: one channel is grey, three are red, green, blue.
 
-    Raises DataError where it is no picture, or one of another size: it is not resized.
+    Raises DataError as `photos.opened`, and for one of another size: it is not resized.
     """
-    from PIL import Image
-
     path = files.own(name)
     height, width, channels = like
-    try:
-        with Image.open(path) as picture:
-            if picture.size != (width, height):
-                raise DataError(f"{path} has {picture.height} × {picture.width} pixels: {height} × {width} are read")
-            found = np.asarray(picture.convert("L" if channels == 1 else "RGB"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path} cannot be read as a picture: {error}") from error
-    return found.reshape(like)
+    picture = photos.opened(files.contents(path, unpack=False), path)
+    if picture.size != (width, height):
+        raise DataError(f"{path} has {picture.height} × {picture.width} pixels: {height} × {width} are read")
+    return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)
 
 
 def measures(images: np.ndarray) -> str:

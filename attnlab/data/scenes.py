@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
 
+from attnlab.data import photos
 from attnlab.data.archives import members
 from attnlab.data.files import DataError, given, own, text
 
@@ -19,9 +18,6 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
 SIZE = ("width", "height")  # columns that a table may have besides
 SUFFIXES = (".jpg", ".jpeg", ".png")
-FORMATS = ("JPEG", "PNG")
-MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # of eight bits a channel, or fewer
-PIXELS = 1 << 26  # of a picture: looked at before it is unpacked
 
 Files = Mapping[str, bytes | Path]
 
@@ -109,28 +105,15 @@ def scenes(
 def picture(file: bytes | Path, path: str | Path, size: tuple[int, int]) -> tuple[np.ndarray, tuple[int, int], str]:
     """A picture as [rows columns 3] uint8 of that size, the (width, height) that it had, and the sha256 of its file.
 
-    Raises DataError where it is damaged, no JPEG or PNG of eight bits a channel, or larger than `PIXELS`.
+    Raises DataError as `photos.opened`.
     """
     from PIL import Image
 
     content, path = given(file, path)
     rows, columns = size
-    try:
-        with warnings.catch_warnings():
-            # Pillow warns of what is refused below, before a pixel is unpacked.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            opened = Image.open(io.BytesIO(content), formats=FORMATS)
-        if math.prod(opened.size) > PIXELS or opened.mode not in MODES:
-            about = f"{opened.width} × {opened.height} pixels of kind {opened.mode}"
-            raise DataError(f"{path} has {about}: up to {PIXELS:,}, of eight bits a channel, are read")
-        whole = opened.convert("RGB")
-        fitted = whole if whole.size == (columns, rows) else whole.resize((columns, rows), Image.Resampling.BILINEAR)
-        return np.asarray(fitted), whole.size, hashlib.sha256(content).hexdigest()
-    except DataError:
-        raise
-    # Whatever Pillow's readers meet in bytes that make no sense.
-    except Exception as error:
-        raise DataError(f"{path} is damaged or no picture: {' '.join(str(error).split())}") from error
+    whole = photos.opened(content, path).convert("RGB")
+    fitted = whole if whole.size == (columns, rows) else whole.resize((columns, rows), Image.Resampling.BILINEAR)
+    return np.asarray(fitted), whole.size, hashlib.sha256(content).hexdigest()
 
 
 def pictures(files: Files, path: str) -> dict[str, str]:

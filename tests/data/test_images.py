@@ -114,7 +114,7 @@ def test_parts_must_agree_in_size_and_classes():
     names = {"train": "a", "test": "b"}
     assert images.agreed({"train": labelled([0, 2]), "test": labelled([1])}, names) == 3
     with pytest.raises(DataError, match="b holds images of 4 × 6 × 1, and a of 4 × 5 × 1: all must be of one size"):
-        images.agreed({"train": labelled([0]), "test": labelled([0], (4, 6, 1))}, names)
+        images.agreed({"train": labelled([0, 1]), "test": labelled([0], (4, 6, 1))}, names)
     with pytest.raises(DataError, match="b, image 2: its label 3 is out of range, a has classes 0 … 2"):
         images.agreed({"train": labelled([0, 2]), "test": labelled([1, 3])}, names)
 
@@ -163,6 +163,12 @@ def test_moving_and_turning():
     assert {each.tobytes() for each in turned} == {image.tobytes(), image[:, ::-1].tobytes()}
 
 
+def test_images_of_one_class_are_refused():
+    parts = {part: Labelled(drawn()[0][..., None], np.full(6, 3, np.int32)) for part in images.PARTS}
+    with pytest.raises(DataError, match="mine: all images are of class 3: there is nothing to tell apart"):
+        images.agreed(parts, dict.fromkeys(parts, "mine"))
+
+
 def test_a_picture_in_a_file(tmp_path):
     pixels = drawn(1, (4, 5, 3))[0][0]
     Image.fromarray(pixels).save(tmp_path / "a.png")
@@ -171,8 +177,8 @@ def test_a_picture_in_a_file(tmp_path):
     with pytest.raises(DataError, match=r"a.png has 4 × 5 pixels: 5 × 4 are read"):
         images.read(str(tmp_path / "a.png"), (5, 4, 1))
     (tmp_path / "b.png").write_bytes(b"no picture")
-    for name in ("b.png", "gone.png", ""):
-        with pytest.raises(DataError, match="cannot be read as a picture"):
+    for name, words in {"b.png": "is damaged or no picture", "gone.png": "No such file", "": "Is a directory"}.items():
+        with pytest.raises(DataError, match=words):
             images.read(str(tmp_path / name), (4, 5, 1))
 
 

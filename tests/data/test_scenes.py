@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from attnlab.data import scenes
+from attnlab.data import photos, scenes
 from attnlab.data.files import DataError
 from attnlab.data.scenes import Row, Scenes, listed, notes, picture, pictures, table, within
 
@@ -100,7 +100,7 @@ def test_a_damaged_image_is_one_clear_line(content):
 def test_pictures_too_large_or_too_fine_are_refused_before_they_are_unpacked(monkeypatch):
     with pytest.raises(DataError, match=r"a.png has 60 × 40 pixels of kind I;16: .* eight bits"):
         picture(jpeg(kind="PNG", mode="I;16", colour=9), "a.png", SIZE)
-    monkeypatch.setattr(scenes, "PIXELS", 60 * 40 - 1)
+    monkeypatch.setattr(photos, "PIXELS", 60 * 40 - 1)
     with pytest.raises(DataError, match=r"a.jpg has 60 × 40 pixels of kind RGB: up to 2,399"):
         picture(jpeg(), "a.jpg", SIZE)
 
