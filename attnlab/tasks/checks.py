@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from attnlab.data import repeats
 from attnlab.data.units import Units
 
 
@@ -38,10 +39,12 @@ def units(task: Any) -> None:
 
 
 def files(task: Any) -> None:
-    """Each part must have a file."""
-    for part in ("train", "valid", "test"):
-        if not getattr(task, part):
-            raise ValueError(f"task.{part}={getattr(task, part)!r} must name a file: attnlab cannot know yours")
+    """Each part must have a file, and one of its own: DataError where two name one."""
+    names = {part: getattr(task, part) for part in ("train", "valid", "test")}
+    for part, name in names.items():
+        if not name:
+            raise ValueError(f"task.{part}={name!r} must name a file: attnlab cannot know yours")
+    repeats.distinct(names)
 
 
 def smoothing(task: Any) -> None:

@@ -13,6 +13,7 @@ from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError
 from attnlab.data.masking import Masking
+from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units, Words
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base import Batch
@@ -68,6 +69,7 @@ class Finetuning(Labelling, Classification):
         self._filled = Buckets([len(row) for row in [*ids["train"], *more]], buckets)
         self._examined = {part: pad(ids[part], width) for part in ("valid", "test")}
         self.fingerprint = _fingerprint(parts, unlabelled)
+        self.notes = repeated(texts)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Of the first phase {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.data import cmudict, names, sigmorphon
+from attnlab.data import cmudict, names, repeats, sigmorphon
 from attnlab.data.example import Parts
 from attnlab.data.units import Characters, Words
 from attnlab.data.words import own
@@ -79,6 +79,7 @@ class Sigmorphon(PairTask):
 
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable) -> Transduction:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
+    repeats.distinct(given)
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}
     parts = parts | {part: own(path, rows) for part, path in given.items()}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data import figures, files, images
+from attnlab.data import figures, files, images, repeats
 from attnlab.data.images import PARTS, Labelled
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
@@ -71,6 +71,7 @@ class Images(Task):
         for part in ("train", "test"):
             if not names[part]:
                 raise ValueError(f"task.{part}={names[part]!r} must name a file or folder: attnlab cannot know yours")
+        repeats.distinct({part: images.chosen(name, part) for part, name in names.items() if name})
         parts = {part: images.own(name, part) for part, name in names.items() if name}
         called = {part: f"{name} ({part})" for part, name in names.items()}
         classes = tuple(map(str, range(images.agreed(parts, called))))

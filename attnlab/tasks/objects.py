@@ -12,6 +12,7 @@ import numpy as np
 from attnlab.data import scenes
 from attnlab.data.batches import Buckets
 from attnlab.data.files import DataError, own
+from attnlab.data.repeats import repeated
 from attnlab.data.scenes import Scene, Scenes
 from attnlab.tasks.average_precision import Marks, average_precision
 from attnlab.tasks.base import Batch, Image, Problem
@@ -64,7 +65,8 @@ class Objects(Problem):
         self._deviation = np.maximum(images.std(axis=(0, 1, 2), dtype=np.float64), 1).astype(np.float32)
         self._order = Buckets(np.zeros(len(images)), count=1)
         self.fingerprint = _fingerprint(self._scenes, height, width)
-        self.notes = tuple(scenes.notes(parts, self.classes))
+        alike = {part: [scene.digest for scene in found] for part, found in self._scenes.items()}
+        self.notes = (*scenes.notes(parts, self.classes), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Images with their boxes, turned round at random."""

@@ -12,6 +12,7 @@ import numpy as np
 from attnlab.data import images
 from attnlab.data.batches import Buckets
 from attnlab.data.images import PARTS, Labelled
+from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Image
 from attnlab.tasks.classification import Classification, examined
 from attnlab.tasks.numbered import numbered
@@ -32,7 +33,8 @@ class Pictures(Classification):
 
     Training batches hold the bytes themselves, {"source": [B H W C] uint8, "label": [B] int32}, for many steps of many
     lanes wait on the device at once; examinations hold what the model is given, in float32. Each seed trains on a
-    `share` of its own of the training part, as much of every class. `notes` tell of classes of which a part has none.
+    `share` of its own of the training part, as much of every class. `notes` tell of classes of which a part has none,
+    and of images that are trained on, too.
     """
 
     def __init__(
@@ -50,7 +52,8 @@ class Pictures(Classification):
         self._rows = lru_cache(maxsize=64)(lambda seed: images.portion(train.labels, share, seed))
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
-        self.notes = images.absent(parts, self.classes)
+        alike = {part: [hash(image.tobytes()) for image in held.images] for part, held in parts.items()}
+        self.notes = (*images.absent(parts, self.classes), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"source": [B H W C] uint8, "label": [B] int32}."""

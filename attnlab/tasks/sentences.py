@@ -55,7 +55,7 @@ class Sorting(Task):
             parts, self.units, masked=self.masked, unlabelled=more, share=self.share, least=self.least,
             buckets=self.buckets, read=self.read,
         )  # fmt: skip
-        found.notes = (*notes, *told)
+        found.notes = (*notes, *told, *found.notes)
         return found
 
 

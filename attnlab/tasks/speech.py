@@ -13,6 +13,7 @@ from attnlab.data.files import DataError, own
 from attnlab.data.frames import FLOOR, LogMel
 from attnlab.data.joined import NONE, Strings, noisy, varied
 from attnlab.data.recordings import Parts, absent, heard, known
+from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Frames
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.drawn import fingerprint
@@ -41,7 +42,8 @@ class Speech(Classification):
         self.task, self.mel = task, LogMel(task.rate, task.bands)
         self.words = known(parts)
         super().__init__((*self.words, GAP) if task.gap else self.words)
-        self.notes = (*notes, *absent(self.words, parts))
+        alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
+        self.notes = (*notes, *absent(self.words, parts), *repeated(alike))
         index = {word: n for n, word in enumerate(self.words)}
         self._strings = {}
         for n, part in enumerate(PARTS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.data import names, recordings, spoken, tones
+from attnlab.data import names, recordings, repeats, spoken, tones
 from attnlab.data.frames import LogMel
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
@@ -89,10 +89,12 @@ class Sounds(Heard):
 
     def load(self) -> Speech:
         """Read one's folders."""
-        for part in PARTS:
-            if not getattr(self, part):
-                raise ValueError(f"task.{part}={getattr(self, part)!r} must name a folder of wav files: one of yours")
-        found = {part: recordings.folder(getattr(self, part), self.rate, LogMel(self.rate).size) for part in PARTS}
+        names = {part: getattr(self, part) for part in PARTS}
+        for part, name in names.items():
+            if not name:
+                raise ValueError(f"task.{part}={name!r} must name a folder of wav files: one of yours")
+        repeats.distinct(names)
+        found = {part: recordings.folder(name, self.rate, LogMel(self.rate).size) for part, name in names.items()}
         notes = tuple(note for _, said in found.values() for note in said)
         return Speech(self, {part: heard for part, (heard, _) in found.items()}, notes)
 

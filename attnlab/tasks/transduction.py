@@ -11,6 +11,7 @@ import numpy as np
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Example, Parts, Symbols
 from attnlab.data.files import DataError
+from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units
 from attnlab.data.vocabulary import END
 from attnlab.tasks.base import Batch, Problem
@@ -18,6 +19,7 @@ from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.pairing import Pairing
 from attnlab.tasks.sampled import sampled
 
+PARTS = ("train", "valid", "test")
 EXAMINED = 256  # examples of an examination's batch
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
@@ -34,9 +36,10 @@ class Transduction(Pairing, Problem):
     `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
     `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
     learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped; `notes`
-    say of how many. `measure(answers, references)` gives the metrics of texts; where examples have groups, the headline
-    is given for each group too, as "metric.group". With `likelihood`, examinations also ask how likely the first
-    references are: {"perplexity"}, a symbol's. That and the rest of `how` are as `Pairing` takes them.
+    say of how many, and how many sources are trained on, too. `measure(answers, references)` gives the metrics of
+    texts; where examples have groups, the headline is given for each group too, as "metric.group". With `likelihood`,
+    examinations also ask how likely the first references are: {"perplexity"}, a symbol's. That and the rest of `how`
+    are as `Pairing` takes them.
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """
@@ -65,7 +68,7 @@ class Transduction(Pairing, Problem):
             f"{part}: {count} of {len(parts[part])} examples have symbols never seen in training, and are read without"
             for part, (_, _, count) in encoded.items()
             if count
-        )
+        ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
         references = [
             [*codecs[1].encode(written(target), known=True), END]
             for part in ("valid", "test")

@@ -42,7 +42,10 @@ def test_a_folder_of_ones_own(tmp_path):
     dog, cat = ("a", 60, 40, "dog", 6, 4, 12, 8), ("b.jpg", 60, 40, "cat", 0, 0, 30, 20)
     train = written(tmp_path / "train", dog, cat, ("a", 60, 40, "dog", 5, 5, 5, 9))
     other = written(tmp_path / "other", cat, images=("b", "c"))
-    problem = Boxes(train, other, other, rows=16, columns=24).load()
+    valid = written(tmp_path / "valid", dog)
+    problem = Boxes(train, valid, other, rows=16, columns=24).load()
+    with pytest.raises(DataError, match=r"other is both task\.valid and task\.test: each part needs data of its own"):
+        Boxes(train, other, other).load()
     assert problem.classes == ("cat", "dog")
     assert problem.shape == Detections(Image(16, 24, 3), 2, 1)
     assert problem.notes[0] == "train: 1 box without area dropped"
@@ -56,7 +59,7 @@ def test_a_label_that_is_not_taught_is_named(tmp_path):
     train = written(tmp_path / "train", ("a", 60, 40, "dog", 6, 4, 12, 8))
     test = written(tmp_path / "test", ("a", 60, 40, "bird", 6, 4, 12, 8))
     with pytest.raises(DataError, match=r"test, line 2: the label 'bird' is none of dog"):
-        Boxes(train, train, test).load()
+        Boxes(train, written(tmp_path / "valid", ("b", 60, 40, "dog", 6, 4, 12, 8)), test).load()
     none = written(tmp_path / "none")
     with pytest.raises(DataError, match=r"none has no boxes"):
         Boxes(train, none, test).load()

@@ -102,6 +102,21 @@ def test_ones_own_lines_and_too_few_of_them(tmp_path):
         Documents(text="own").load()
 
 
+def test_no_sentence_is_in_two_parts(tmp_path):
+    for part in ("train", "valid", "test"):
+        rows = [f"{label} {part} sentence {n} of {label}" for n in range(9) for label in ("good", "bad")]
+        (tmp_path / part).write_text(
+            "\n".join([*rows, "bad in all parts", f"good {'in two' if part != 'test' else 'so'}"])
+        )
+    files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
+    pools = Documents(text="own", **files, **SMALL).load()._pools
+    held = {part: {one for each in pool.values() for one in each} for part, pool in pools.items()}
+    assert [len(held[part]) for part in ("train", "valid", "test")] == [18, 19, 20]
+    assert not held["train"] & held["valid"] | held["train"] & held["test"] | held["valid"] & held["test"]
+    with pytest.raises(DataError, match=r"train is both task\.train and task\.valid"):
+        Documents(text="own", **files | {"valid": files["train"]}, **SMALL).load()
+
+
 def test_published_sentences_are_read(published):
     published("text_classification")
     problem = Documents(text="sst2", shortest=300, longest=400, valid_examples=5, test_examples=20).load()

@@ -94,17 +94,34 @@ def test_ones_own_part_of_a_published_language(published, tmp_path):
     assert len(problem.examination("valid")) == 2
 
 
+def copies(path):
+    """The file and two copies, as the fields of a task."""
+    names = {part: path.with_name(part) for part in ("train", "valid", "test")}
+    for name in names.values():
+        name.write_bytes(path.read_bytes())
+    return {part: str(name) for part, name in names.items()}
+
+
+def test_one_file_as_two_parts_is_refused(tmp_path):
+    written = tmp_path / "mine.tsv"
+    written.write_text("fa\tf ɒ\n", encoding="utf-8")
+    names = copies(written)
+    with pytest.raises(DataError, match=r"mine\.tsv is both task\.train and task\.test: each part needs"):
+        Sigmorphon(**names | {"train": str(written), "test": f"{tmp_path}/./mine.tsv"}).load()
+
+
 def test_a_row_without_a_tab_is_named_with_its_line(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("fa\tf ɒ\nház h aː z\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"mine\.tsv, line 2: 'ház h aː z' is not a word, a tab and its phones"):
-        Sigmorphon(train=str(path), valid=str(path), test=str(path)).load()
+    with pytest.raises(DataError, match=r"train, line 2: 'ház h aː z' is not a word, a tab and its phones"):
+        Sigmorphon(**copies(path)).load()
 
 
 def test_words_are_asked_in_nfc(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("h\u00e1z\th aː z\n", encoding="utf-8")
-    problem = Sigmorphon(train=str(path), valid=str(path), test=str(path)).load()
+    problem = Sigmorphon(**copies(path)).load()
+    assert problem.notes[-1] == "test: 1 of 1 examples stand in train, too"
     assert (problem.ask("ha\u0301z")["source"] == problem.ask("h\u00e1z")["source"]).all()
 
 

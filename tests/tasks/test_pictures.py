@@ -89,7 +89,7 @@ def test_examples_are_asked_for_by_number_or_file(tmp_path):
     for number in (0, 21):
         with pytest.raises(DataError, match=f"test:{number}: the test part has the images 1 … 20"):
             problem.ask(f"test:{number}")
-    with pytest.raises(DataError, match="hello cannot be read as a picture"):
+    with pytest.raises(DataError, match="hello cannot be read: No such file"):
         problem.ask("hello")
     assert problem.tokens(problem.ask("test:1"))["source"] == [str(n) for n in range(1, 13)]
 
@@ -106,8 +106,12 @@ def test_pictures_show_what_was_answered():
 
 
 def test_absent_classes_are_noted():
-    parts = {"train": part(30), "valid": part(2), "test": part(20)}
+    parts = {"train": part(30), "valid": part(2, 1), "test": part(20, 2)}
     assert Pictures(parts, CLASSES).notes == ("valid: no image of 1 of 3 classes: bright",)
+    twice = {name: Labelled(*map(np.flip, (held.images, held.labels), (0, 0))) for name, held in parts.items()}
+    assert Pictures(parts | {"test": twice["train"]}, CLASSES).notes[1:] == (
+        "test: 30 of 30 examples stand in train, too",
+    )
 
 
 def test_the_names_of_the_classes_are_kept():

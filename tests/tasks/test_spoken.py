@@ -14,13 +14,17 @@ def test_one_brings_folders_of_recordings(tmp_path):
     folders = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
     problem = Sounds(**folders, bands=8).load()
     assert problem.classes == ("high", "low")
-    assert len(problem.notes) == 3
+    assert len(problem.notes) == 5
+    # What has another name and the same sound, here made anew.
+    assert problem.notes[3:] == tuple(f"{part}: 2 of 4 examples stand in train, too" for part in ("valid", "test"))
     assert problem.notes[0] == f"{tmp_path}/train: 2 recordings resampled to 8,000 samples a second (2 of 16,000)"
     assert problem.batch(0, 0, 2)["source"].shape[::2] == (2, 8)
     assert Sounds(**folders, bands=4).load().vocabulary == problem.vocabulary
     for take in range(2):
         (tmp_path / "valid" / f"high_{take}.wav").unlink()
-    assert Sounds(**folders, bands=8).load().notes[-1] == "valid has no recording of high"
+    assert "valid has no recording of high" in Sounds(**folders, bands=8).load().notes
+    with pytest.raises(DataError, match=r"train is both task\.train and task\.test"):
+        Sounds(**folders | {"test": folders["train"]}).load()
     put(tmp_path / "test" / "other_1.wav", tone(2000, 8000, 0.1))
     with pytest.raises(DataError, match=r"other_1\.wav of test is labelled 'other'"):
         Sounds(**folders).load()

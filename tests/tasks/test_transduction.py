@@ -262,8 +262,11 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
     assert skipping.notes == (f"valid: {told}", f"test: {told}")
 
 
-def test_where_all_symbols_are_known_nothing_is_said(copying):
-    assert copying.notes == ()
+def test_where_all_symbols_are_known_only_what_is_trained_on_is_told(copying):
+    assert copying.notes == tuple(
+        f"{part}: {n} of {n} examples stand in train, too" for part, n in {"valid": 300, "test": 400}.items()
+    )
+    assert problem({"train": copies("ab", "ba"), "valid": copies("aab"), "test": copies("bb")}).notes == ()
 
 
 def test_several_references_count_as_right():

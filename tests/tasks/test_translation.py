@@ -1,4 +1,5 @@
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,7 +45,10 @@ def test_ones_own_files_in_any_units(own, units, joint):
     tokens = np.sum(batch["target"] != 0)
     assert with_nats["perplexity"] == pytest.approx(2 ** (4 / tokens))
     assert problem.tell({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
-    assert problem.notes == tuple(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test"))
+    assert problem.notes == (
+        *(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test")),
+        *(f"{part}: 3 of 3 examples stand in train, too" for part in ("valid", "test")),
+    )
 
 
 def test_two_files_that_answer_each_other(own, tmp_path):
@@ -67,8 +71,9 @@ def test_each_side_in_units_of_its_own(own):
 
 def test_scores_are_told_for_each_group(own, tmp_path):
     rows = [f"{pair}\t{group}" for pair, group in zip(PAIRS, ("Bayern", "Baden", "", "Bayern"), strict=True)]
-    (tmp_path / "groups.tsv").write_text("\n".join(rows), encoding="utf-8")
-    grouped = dict.fromkeys(("train", "valid", "test"), str(tmp_path / "groups.tsv"))
+    grouped = {part: str(tmp_path / f"{part}-groups.tsv") for part in ("train", "valid", "test")}
+    for name in grouped.values():
+        Path(name).write_text("\n".join(rows), encoding="utf-8")
     problem = Parallel(**grouped, grouped=True, metric="exact_match").load()
     (batch,) = problem.examination("test")
     tokens = np.array(batch["target"])
@@ -83,7 +88,7 @@ def test_scores_are_told_for_each_group(own, tmp_path):
     with pytest.raises(DataError, match=r"groups are the third column of one file, and these are two"):
         Parallel(**grouped | {"valid": f"{own['valid']},{own['test']}"}, grouped=True).load()
     rows[1] = rows[1].removesuffix("Baden")
-    (tmp_path / "groups.tsv").write_text("\n".join(rows), encoding="utf-8")
+    Path(grouped["train"]).write_text("\n".join(rows), encoding="utf-8")
     with pytest.raises(DataError, match=r"groups.tsv, line 2: its group, the third column, is empty"):
         Parallel(**grouped, grouped=True).load()
 

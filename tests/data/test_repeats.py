@@ -1,0 +1,22 @@
+import pytest
+
+from attnlab.data.files import DataError
+from attnlab.data.repeats import distinct, repeated
+
+
+def test_examples_that_are_trained_on_are_counted_and_others_are_not():
+    parts = {"train": ["a", "b", "b"], "valid": ["c", "c"], "test": ["b", "b", "c"]}
+    assert repeated(parts) == ("test: 2 of 3 examples stand in train, too",)
+
+
+def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):
+    one, link = tmp_path / "one", tmp_path / "link"
+    one.write_text("text")
+    link.symlink_to(one)
+    other = tmp_path / "other"
+    distinct({"train": str(one), "valid": str(other), "test": f"{one},{other}"})
+    for name in (str(link), f"{tmp_path}/./one", one):
+        with pytest.raises(DataError, match=r"is both task\.train and task\.test: "):
+            distinct({"train": str(one), "valid": str(other), "test": name})
+    with pytest.raises(DataError, match=r"is both task\.valid and task\.test: "):
+        distinct({"train": "a", "valid": f"{one},{other}", "test": f"{link},{other}"})
