@@ -20,19 +20,19 @@ Pool = dict[str, list[bytes]]  # sentences by class
 def pools(parts: Parts) -> dict[str, Pool]:
     """The sentences of each part by class; all parts list the classes of "train", sorted, and no others.
 
-    What stands in "test" is left out of the others, and what stands in "valid" of "train". Raises DataError for a class
-    that "train" lacks.
+    What stands in a part is left out of those before it: what is examined is not trained on. Raises DataError for a
+    class that "train" lacks.
     """
     classes = sorted({str(example.targets[0]) for example in parts["train"]})
     found: dict[str, Pool] = {part: {name: [] for name in classes} for part in parts}
     later: set[str] = set()
-    for part in reversed(("train", "valid", "test")):
-        for example in parts[part]:
+    for part, examples in reversed(parts.items()):
+        for example in examples:
             if (label := str(example.targets[0])) not in found[part]:
                 raise DataError(f"the {part} part has a sentence of the class {label!r}, which train has none of")
             if (sentence := str(example.source)) not in later:
                 found[part][label].append(sentence.encode())
-        later |= {str(example.source) for example in parts[part]}
+        later |= {str(example.source) for example in examples}
     return found
 
 

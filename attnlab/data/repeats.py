@@ -26,7 +26,7 @@ def distinct(names: Mapping[str, str | Path]) -> None:
     for part, name in names.items():
         try:
             place = tuple(own(each).resolve() for each in str(name).split(","))
-        except (OSError, ValueError):
-            continue  # a name that the system cannot have: who reads it says so
+        except (OSError, ValueError, RuntimeError):
+            continue  # a name that the system cannot have, or a loop of links: who reads it says so
         if (other := found.setdefault(place, part)) != part:
             raise DataError(f"{name} is both task.{other} and task.{part}: each part needs data of its own")

@@ -15,6 +15,8 @@ def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):
     link.symlink_to(one)
     other = tmp_path / "other"
     distinct({"train": str(one), "valid": str(other), "test": f"{one},{other}"})
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    distinct({"train": str(tmp_path / "loop"), "test": "a\0b"})
     for name in (str(link), f"{tmp_path}/./one", one):
         with pytest.raises(DataError, match=r"is both task\.train and task\.test: "):
             distinct({"train": str(one), "valid": str(other), "test": name})
