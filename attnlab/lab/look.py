@@ -89,16 +89,16 @@ def scored(decoder: Decoder) -> str:
     return f"log-probability in nats{divided}"
 
 
-FIRST = 8  # test examples, among which those of `looks` are
+FIRST = 8  # test examples, among which those of `looks` are; always the same
 WIDEST = 128  # positions of a map of one sequence: its numbers are as many as its square, for every head
 
 
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
-    """Where a trained model looks on the longest, a middling and the shortest of the first test examples: `maps.json`.
+    """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
 
     {"kind": "cross" | "encoder" | "decoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
-    Of what reads and does not write, the encoder's, on the first three; of what goes on with one sequence, its own, on
-    the beginnings of the first three. None where the model has no such attention, or its maps are too large.
+    Of what reads and does not write, the encoder's, on three; of what goes on with one sequence, its own, on
+    the beginnings of three. None where the model has no such attention, or its maps are too large.
     """
     if not getattr(config, "attentions", None):
         # A model of one's own need not know of any.
@@ -129,7 +129,7 @@ def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -
 
 
 def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
-    """A decoder's maps of itself on the first test examples, as far as is drawn: what comes after changes none."""
+    """A decoder's maps of itself on a few test examples, as far as is drawn: what comes after changes none."""
     batch, found = problem.examination("test", FIRST)[0], []
     for row in range(min(3, len(batch["tokens"]))):
         tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
@@ -144,7 +144,7 @@ def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
 
 
 def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
-    """The cross-attention on the longest, a middling and the shortest of the first test examples."""
+    """The cross-attention on the longest, a middling and the shortest of a few test examples."""
     batch = problem.examination("test", FIRST)[0]
     order = np.argsort(np.sum(np.asarray(batch["source"])[:FIRST] != PAD, axis=1), kind="stable")
     answers, found = jax.jit(problem.answer), []

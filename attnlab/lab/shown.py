@@ -14,7 +14,7 @@ FIRST = 16  # test examples that are shown
 
 
 def shown(model: Any, problem: Problem) -> dict[str, Any] | None:
-    """What a trained model answers to the first test examples, drawn: `pictures.json`. None where nothing is drawn.
+    """What a trained model answers to a few test examples, drawn: `pictures.json`. None where nothing is drawn.
 
     {"pictures": [{"caption", "png" (base64)}]}.
     """
