@@ -112,7 +112,7 @@ MALFORMED = [
     (["run", FILE, "train.steps=3000000000"], 2, "train.steps=3000000000 must be at most"),
     (["run", FILE, "train.learning_rate=1e39"], 2, "train.learning_rate=1e+39 must lie in 1.2e-38"),
     (["run", FILE, "--out", "n" * 300], 4, f"{'n' * 300}: File name too long"),
-    (["run", FILE, "--out", "/proc/nowhere"], 4, "/proc/nowhere/small/softmax: "),
+    (["run", FILE, "--out", "/proc/nowhere"], 4, "/proc/nowhere/small/study.json: "),
     (["run", FILE, "train.seeds=1,1"], 2, "train.seeds=(1, 1) must name different seeds"),
     (["run", FILE, "train.schedule=cosin"], 2, "train.schedule='cosin' must be one of constant, cosine"),
     (["run", FILE, "model.widht=8"], 2, "model.widht: Transformer has no field 'widht'; nearest: 'width'"),

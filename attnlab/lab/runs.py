@@ -86,10 +86,9 @@ def run(
     free(found, progress.note)
     if watch is not None:
         watch.keep()
-    for line in [*solved.lines, *(note for problem in problems.values() for note in problem.notes)]:
+    changed = studyfile.keep(home, study, quick)
+    for line in [*changed, *solved.lines, *(note for problem in problems.values() for note in problem.notes)]:
         progress.note(line)
-    if note := studyfile.keep(home, study, quick):
-        progress.note(note)
     for plan in found:
         if plan.done:
             progress.note(f"{plan.variant}: done before, in {plan.folder.path}")

@@ -12,8 +12,8 @@ from attnlab.lab.study import Study
 FIELDS: Fields = {"question": str, "variants": list, "published": dict, "bands": dict, "against": dict}
 
 
-def keep(home: Path, study: Study, quick: bool = False) -> str:
-    """Write down what the study says now; the answer is what a person should know of it, or empty.
+def keep(home: Path, study: Study, quick: bool = False) -> list[str]:
+    """Write down what the study says now; the answer is what a person should know of it, a line each.
 
     A run of some of its variants leaves all in their places; variants that it no longer has stand behind the others.
     Of a glimpse nothing that was published is kept. Raises FolderError for a file that cannot be read or written.
@@ -35,8 +35,8 @@ def keep(home: Path, study: Study, quick: bool = False) -> str:
     if told != before:
         jsonfile.write_whole(home / "study.json", jsonfile.sealed(told, indent=1))
     if before and before["margin"] != study.margin:
-        return f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one"
-    return ""
+        return [f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one"]
+    return []
 
 
 def said(home: Path) -> dict[str, dict[str, Any]]:

@@ -128,7 +128,8 @@ class Transduction(Pairing, Problem):
         """The rows of what is examined."""
         if part not in ("valid", "test") or (limit is not None and limit < 1):
             raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
-        return sampled(len(self._parts[part]), limit)
+        groups = [example.group for example in self._parts[part]]
+        return sampled(len(groups), limit, groups)
 
 
 def _encoded(codecs: tuple[Codec, Codec], examples: Iterable[Example]) -> tuple[list[list[int]], list[list[int]], int]:

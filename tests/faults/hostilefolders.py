@@ -114,7 +114,8 @@ def paths(place: Place) -> None:
         ("a\x00b", "null|cannot be read"),
     ):
         run = run_in(place)
-        task = {"registry": "TASKS", "name": "text", "fields": dict.fromkeys(("train", "valid", "test"), file)}
+        fields = {"train": file, "valid": f"{place.root}/valid", "test": f"{place.root}/test"}
+        task = {"registry": "TASKS", "name": "text", "fields": fields}
         written = {**configuration.write(Experiment(Text(), EXPERIMENT.model)), "task": task}
         run.write("experiment", {**(run.read("experiment") or {}), "experiment": written})
         refused(because, trained, run.path)

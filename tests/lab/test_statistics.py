@@ -139,6 +139,7 @@ def test_without_spread_values_are_as_sure_as_their_grain(shift):
 
     base = np.array([0.998, 0.999, 0.998, 1.0])
     found = compare(base - shift, base, 0.01)
+    assert found.spread == 0
     # As if their differences had a standard deviation of .001, the least distance of two values.
     t = stats.t(df=3, scale=0.001 / 2)
     assert (found.low, found.high) == pytest.approx((-shift + t.ppf(0.025), -shift + t.ppf(0.975)))

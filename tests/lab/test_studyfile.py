@@ -31,7 +31,7 @@ def order(home):
 
 def test_what_a_study_says_is_read_by_variant(tmp_path):
     assert said(tmp_path) == {}
-    assert keep(tmp_path, replace(STUDY, against={"delta": "softmax"})) == ""
+    assert keep(tmp_path, replace(STUDY, against={"delta": "softmax"})) == []
     assert said(tmp_path)["delta"] == {
         "order": 2, "margin": 0.02, "question": "Which?", "published": None, "band": [0.5, None], "against": "softmax",
     }  # fmt: skip
@@ -56,8 +56,8 @@ def test_a_run_of_some_variants_leaves_every_one_in_its_place(tmp_path):
 
 def test_another_margin_is_told_and_taken(tmp_path):
     keep(tmp_path, STUDY)
-    assert keep(tmp_path, STUDY) == ""
-    assert "margin was 0.02 and is 0.5 now" in keep(tmp_path, replace(STUDY, margin=0.5))
+    assert keep(tmp_path, STUDY) == []
+    assert "margin was 0.02 and is 0.5 now" in keep(tmp_path, replace(STUDY, margin=0.5))[0]
     assert said(tmp_path)["softmax"]["margin"] == 0.5
 
 

@@ -21,9 +21,8 @@ class Verdict:
     """What `compare(a, b, margin)` concluded of a against b.
 
     `difference` is mean(a − b) in the units of the values, whichever direction is good, and `spread` the standard
-    deviation of a − b over `seeds`, or what is taken for it where these show none (`compare`). `p` belongs to the test
-    that the true difference is 0, `p_same` to the test that it is `margin` or more either way. `low` and `high` bound
-    it at `level`.
+    deviation of a − b over `seeds`. `p` belongs to the test that the true difference is 0, `p_same` to the test that
+    it is `margin` or more either way. `low` and `high` bound it at `level`.
 
     As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
@@ -143,9 +142,14 @@ class Case:
 
     @cached_property
     def spread(self) -> float:
-        """Their standard deviation; the grain where they show none but what rounding makes."""
+        """Their standard deviation; 0 where rounding alone makes one."""
         seen = spread(self.pairs)
-        return seen if seen > 1e-6 * self.grain else self.grain
+        return seen if seen > 1e-6 * self.grain else 0.0
+
+    @property
+    def error(self) -> float:
+        """The standard error of their mean, by the grain where they show no spread."""
+        return (self.spread or self.grain) / math.sqrt(self.pairs.size)
 
     @property
     def luck(self) -> tuple[int, int]:
@@ -158,8 +162,7 @@ def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
     """Of the test that the mean of the pairs is 0, and, of a margin, of the two that it is that or more either way."""
     from scipy.special import stdtr
 
-    seeds, centre, (raised, lowered) = case.pairs.size, case.centre, case.luck
-    error = case.spread / math.sqrt(seeds)
+    seeds, centre, error, (raised, lowered) = case.pairs.size, case.centre, case.error, case.luck
     if error == 0:
         return (float(centre == 0),) if margin is None else (float(centre == 0), float(abs(centre) >= margin))
     tail = lambda distance: float(stdtr(seeds - 1, distance / error))
@@ -175,7 +178,7 @@ def conclude(
 ) -> Verdict:
     """The verdict that these p-values allow, one of so many."""
     seeds, centre = case.pairs.size, case.centre
-    low, high = around(seeds, centre, case.spread, share(level, comparisons), *case.luck)
+    low, high = around(seeds, centre, case.error * math.sqrt(seeds), share(level, comparisons), *case.luck)
     word: Word = "unclear"
     if p_same <= 1 - level:
         word = "same"
