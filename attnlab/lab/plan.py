@@ -25,7 +25,7 @@ class Plan:
     """A variant that was checked and may run, or the result that it has."""
 
     study: Study
-    order: int  # of the variant in the study; the first is what others are compared with
+    order: int  # of the variant among those that are run
     variant: str
     experiment: Experiment
     problem: Problem

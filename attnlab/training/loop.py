@@ -64,7 +64,7 @@ def fit(
             for line in _lost(train, state, lost, names, saved):
                 progress.note(line)
             state = include(train, state, step)
-            rows, merit = _rows(train, step, watch.elapsed()["seconds"], metrics), None
+            rows, merit = _rows(train, step, watch.seconds, metrics), None
             progress.advanced(step, float(np.mean(metrics["loss"][:, _shown(state)])))
             if step % train.evaluate_every == 0 or step == train.steps:
                 scores = _evaluate(trainer, state, limit, rows)
@@ -100,6 +100,11 @@ class _Watch:
         compiling = self.trainer.compile_seconds - compiled
         self.paces.append((time.perf_counter() - ready - compiling) / count)
 
+    @property
+    def seconds(self) -> float:
+        """Those so far."""
+        return self.before["seconds"] + time.perf_counter() - self.began
+
     def elapsed(self) -> dict[str, Any]:
         """The seconds so far, all and those of compilation; of a step its seconds and bytes.
 
@@ -108,7 +113,7 @@ class _Watch:
         # The median, so that a noisy machine does not count.
         pace = round(float(np.median(self.paces)), 5) if self.paces else self.before.get("seconds_per_step")
         return {
-            "seconds": self.before["seconds"] + time.perf_counter() - self.began,
+            "seconds": self.seconds,
             "compile_seconds": self.before["compile_seconds"] + self.trainer.compile_seconds,
             "seconds_per_step": pace,
             "memory_bytes": self.trainer.memory_bytes if self.paces else self.before.get("memory_bytes"),
@@ -185,13 +190,14 @@ def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict])
 def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tuple[Any, float | None]:
     """The state, lanes that are done by these scores stopped; the merit of the rate that stands best: more is better.
 
-    A rate's merit is the mean over its lanes that did not diverge; None where no lane lives.
+    A rate's merit is the mean over its lanes that did not diverge; None where no rate has a finite one.
     """
     problem, train, alive = trainer.problem, trainer.train, np.asarray(state.alive)
     values = np.array([score[problem.metric] for score in scores])
     rates = np.array([rate for _, rate in train.lanes])
     means = [np.mean(values[alive & (rates == rate)]) for rate in set(rates[alive].tolist())]
-    merit = max((float(mean) * (1 if problem.higher else -1) for mean in means), default=None)
+    signed = [float(mean) * (1 if problem.higher else -1) for mean in means if np.isfinite(mean)]
+    merit = max(signed, default=None)
     if train.patience or train.target is not None:
         state = judge(train, state, values, problem.higher)
     return state, merit

@@ -164,3 +164,11 @@ def test_the_merit_is_that_of_the_best_rate():
     lost = [rate != 1e-3 or seed == 1 for seed, rate in config.lanes]
     assert merit(*lost) == pytest.approx(-0.6)
     assert merit(False, False, False, False) is None
+    # A rate that is no number is passed over, wherever it stands.
+    for rate, best in ((1e-3, -9.05), (1.0, -0.55)):
+        kept = scores[:]
+        scores[:] = [
+            {"loss": np.nan} if at == rate else score for score, (_, at) in zip(kept, config.lanes, strict=True)
+        ]
+        assert merit(True, True, True, True) == pytest.approx(best)
+        scores[:] = kept
