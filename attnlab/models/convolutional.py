@@ -13,11 +13,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.given import select
 from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.models.scorer import Scorer
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
 from attnlab.modules.norm import LayerNorm
 from attnlab.ops.layer import dropout
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class CausalConvolution(nnx.Module):
         return x + dropout(y, self.rate, key), line[x.shape[0] :]
 
 
-class ConvolutionalLanguageNetwork(nnx.Module):
+class ConvolutionalLanguageNetwork(Scorer):
     """The network of a `ConvolutionalLanguage`; one example."""
 
     def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, vocabulary: int):
@@ -112,11 +112,11 @@ class ConvolutionalLanguageNetwork(nnx.Module):
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
         """Scores of every next token, in float32 at least; `keep` False is padding."""
-        return self._extend(self.start(len(tokens)), tokens, keep, key)[0]
+        return self.look(tokens, keep, key)[0]
 
-    def look(self, tokens, keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """The scores, and nothing seen: there is no attention."""
-        return self(tokens, keep, key), {}
+    def seen(self, tokens, keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+        """What the scores are made of; there is no attention to be seen."""
+        return self._extend(self.start(len(tokens)), tokens, keep, key)[0], {}
 
     def start(self, length: int) -> Any:
         """The state before the first token, for any `length`: what each layer's windows reach back to."""
@@ -124,8 +124,8 @@ class ConvolutionalLanguageNetwork(nnx.Module):
 
     def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
         """Scores of the token after `token`, and the state with it."""
-        scores, state = self._extend(state, token[None], jnp.ones(1, bool), None)
-        return scores[0], state
+        x, state = self._extend(state, token[None], jnp.ones(1, bool), None)
+        return self.score(x)[0], state
 
     @property
     def dtype(self) -> Any:
@@ -133,11 +133,10 @@ class ConvolutionalLanguageNetwork(nnx.Module):
         return jnp.dtype(self.config.dtype)
 
     def _extend(self, state, tokens, keep, key):
-        """Scores after each of some new tokens, and the state with them."""
+        """What each of some new tokens is followed by, as vectors, and the state with them."""
         keys = [None] * (len(self.layers) + 1) if key is None else jax.random.split(key, len(self.layers) + 1)
         x, new = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0]), []
         for layer, past, own in zip(self.layers, state, keys[1:], strict=True):
             x, past = layer.extend(x, past, keep, own)
             new.append(past)
-        scores = self.output(self.norm(x))
-        return scores.astype(wide(scores.dtype)), tuple(new)
+        return self.norm(x), tuple(new)

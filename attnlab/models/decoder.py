@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.config import Layers
+from attnlab.models.scorer import Scorer
 from attnlab.modules.block import DecoderLayer, Memory, climb, stack
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed
@@ -19,7 +19,6 @@ from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
-from attnlab.ops.precision import wide
 from attnlab.ops.tree import pytree
 
 
@@ -38,7 +37,7 @@ class Decoding:
     length: int = field(metadata={"static": True})
 
 
-class Decoder(nnx.Module):
+class Decoder(Scorer):
     """The half of a network that writes; one example. Reads a memory where the config has a cross-attention.
 
     Raises ValueError where the positions end before `length`, the longest sequence there will be.
@@ -64,14 +63,14 @@ class Decoder(nnx.Module):
         keep: Bool[Array, " T"],
         memory: Memory | None,
         keys: Any,
-    ) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """Scores of every next symbol, given all before it, and looks by layer; two keys for dropout, or Nones."""
+    ) -> tuple[Float[Array, "T D"], dict]:
+        """What next symbols are scored by, given those before, and looks by layer; two keys for dropout, or Nones."""
         position, i = self.target_position, np.arange(tokens.shape[0], dtype=np.int32)
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, keep, position, memory, key)
         x, looks = climb(self.decoder, x, step, keys[1], position.before(i, table), remat=self.config.remat)
-        return self._score(x), looks
+        return self._normed(x), looks
 
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:
         """The state before the first symbol, with room for `length` of them."""
@@ -86,7 +85,7 @@ class Decoder(nnx.Module):
         x = self.embed(self.target, token[None], position, i, state.table, None)
         step = lambda layer, x, key, known: layer.extend(x, known, i, position, state.keep)
         x, layers = climb(self.decoder, x, step, None, position.before(i, state.table), state.layers)
-        return self._score(x)[0], replace(state, layers=layers, i=state.i + 1)
+        return self.score(self._normed(x))[0], replace(state, layers=layers, i=state.i + 1)
 
     @property
     def dtype(self) -> Any:
@@ -97,10 +96,8 @@ class Decoder(nnx.Module):
         """Symbols as vectors that know where they stand."""
         return dropout(position.add(embed(ids, self.dtype), i, table), self.config.dropout, key)
 
-    def _score(self, x):
-        x = x if self.decoded is None else self.decoded(x)
-        scores = self.target.attend(x) if self.output is None else self.output(x)
-        return scores.astype(wide(scores.dtype))
+    def _normed(self, x):
+        return x if self.decoded is None else self.decoded(x)
 
 
 def placed(key: PRNGKeyArray, config: Layers, name: str, length: int, causal: bool) -> Any:

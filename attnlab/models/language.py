@@ -41,8 +41,8 @@ class LanguageNetwork(Decoder):
         """Scores of every next token, in float32 at least; `keep` False is padding."""
         return self.look(tokens, keep, key)[0]
 
-    def look(self, tokens, keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """The scores, and what watched attentions saw: {"decoder": [L H T T] or None}."""
+    def seen(self, tokens, keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+        """What the scores are made of, and what watched attentions saw: {"decoder": [L H T T] or None}."""
         return self.forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
 
     def start(self, length: int) -> Decoding:

@@ -7,17 +7,16 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.models.scorer import Scorer
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import Recurrent
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
-from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class RecurrentLanguage:
         return RecurrentLanguageNetwork(key, self, shape.vocabulary)
 
 
-class RecurrentLanguageNetwork(nnx.Module):
+class RecurrentLanguageNetwork(Scorer):
     """The network of a `RecurrentLanguage`; one example. Its state does not grow with the sequence."""
 
     def __init__(self, key: PRNGKeyArray, config: RecurrentLanguage, vocabulary: int):
@@ -73,14 +72,14 @@ class RecurrentLanguageNetwork(nnx.Module):
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
         """Scores of every next token, in float32 at least; `keep` False is padding."""
+        return self.look(tokens, keep, key)[0]
+
+    def seen(self, tokens, keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+        """What the scores are made of; there is no attention to be seen."""
         keys = (None, None, None) if key is None else jax.random.split(key, 3)
         x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])
         y, _ = self.layers(x, keep, keys[1])
-        return self._score(dropout(y, self.config.dropout, keys[2]))
-
-    def look(self, tokens, keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """The scores, and nothing seen: there is no attention."""
-        return self(tokens, keep, key), {}
+        return dropout(y, self.config.dropout, keys[2]), {}
 
     def start(self, length: int) -> Any:
         """The state before the first token, for any `length`."""
@@ -90,13 +89,9 @@ class RecurrentLanguageNetwork(nnx.Module):
         """Scores of the token after `token`, and the state with it."""
         gates = self.layers.gates(self.embed(token[None], self.dtype), jnp.ones(1, bool))[0][0]
         y, state = self.layers.step(gates, state)
-        return self._score(y[None])[0], state
+        return self.score(y[None])[0], state
 
     @property
     def dtype(self) -> Any:
         """What it computes in."""
         return jnp.dtype(self.config.dtype)
-
-    def _score(self, y):
-        scores = self.output(y)
-        return scores.astype(wide(scores.dtype))

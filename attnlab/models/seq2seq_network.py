@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from attnlab.models.scorer import Scorer
 from attnlab.modules.block import Memory
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
@@ -17,7 +18,6 @@ from attnlab.modules.recurrent import Reader, Recurrent
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Kept, Rows
-from attnlab.ops.precision import wide
 from attnlab.ops.tree import pytree
 
 
@@ -36,7 +36,7 @@ class Decoding:
     length: int = field(metadata={"static": True})
 
 
-class Seq2SeqNetwork(nnx.Module):
+class Seq2SeqNetwork(Scorer):
     """The network of a `Seq2Seq` (`attnlab.models.seq2seq`); one example.
 
     Calling it teacher-forces a target; `start` and `step` decode symbol after symbol. Sources may be padded anywhere:
@@ -72,8 +72,8 @@ class Seq2SeqNetwork(nnx.Module):
         """Scores of every next target symbol, in float32 at least."""
         return self.look(source, target, source_keep, target_keep, key)[0]
 
-    def look(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """The scores, and what a watched attention saw: {"cross": [1 H T S] or None}."""
+    def seen(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+        """What the scores are made of, and what a watched attention saw: {"cross": [1 H T S] or None}."""
         keys = [None] * 5 if key is None else jax.random.split(key, 5)
         layers, memory = self._encode(*front(source, source_keep), keys[:2])
         e = self._embed(self.target, target, keys[2])
@@ -82,7 +82,7 @@ class Seq2SeqNetwork(nnx.Module):
         if seen is not None:
             # Each weight in the column where its symbol was given.
             seen = jnp.where(source_keep[None, None, :], seen[..., _places(source_keep)], 0)[None]
-        return self._score(dropout(x, self.config.dropout, keys[4])), {"cross": seen}
+        return dropout(x, self.config.dropout, keys[4]), {"cross": seen}
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """The state before the first target symbol, with room for `length` of them."""
@@ -95,7 +95,7 @@ class Seq2SeqNetwork(nnx.Module):
         gates = self.decoder.gates(e, jnp.ones(1, bool))[0][0]
         (layers, fed), made = self._advance((state.layers, state.fed), state.memory, gates, state.i)
         h, c, fed_back, _ = jax.tree.map(lambda x: x[None], made)
-        scores = self._score(self._join(h, e, c) if fed_back is None else fed_back)
+        scores = self.score(self._join(h, e, c) if fed_back is None else fed_back)
         return scores[0], replace(state, layers=layers, fed=fed, i=state.i + 1)
 
     def _bridge(self, key: PRNGKeyArray) -> nnx.Module:
@@ -203,10 +203,6 @@ class Seq2SeqNetwork(nnx.Module):
             return jnp.tanh(self.joint(jnp.concatenate([c, h], axis=1)))
         # Maxout (Goodfellow et al. 2013), as in the deep output of Bahdanau et al. 2015, appendix A.2.2.
         return self.joint(jnp.concatenate([h, e, c], axis=1)).reshape(h.shape[0], -1, 2).max(axis=2)
-
-    def _score(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
-        scores = self.target.attend(x) if self.output is None else self.output(x)
-        return scores.astype(wide(scores.dtype))
 
 
 def front(ids: Int[Array, " S"], keep: Bool[Array, " S"]) -> tuple[Int[Array, " S"], Bool[Array, " S"]]:

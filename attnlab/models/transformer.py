@@ -76,12 +76,12 @@ class TransformerNetwork(Decoder):
         """Scores of every next target symbol, in float32 at least."""
         return self.look(source, target, source_keep, target_keep, key)[0]
 
-    def look(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """The scores, and what watched attentions saw: {"encoder" | "decoder" | "cross": [L H T S] or None}."""
+    def seen(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+        """Vectors to score, and what watched attentions saw: {"encoder" | "decoder" | "cross": [L H T S] or None}."""
         keys = [None] * 4 if key is None else jax.random.split(key, 4)
         memory, seen = self.encode(source, source_keep, keys[:2])
-        scores, looks = self.forced(target, target_keep, Memory(memory, source_keep), keys[2:])
-        return scores, seen | looks
+        x, looks = self.forced(target, target_keep, Memory(memory, source_keep), keys[2:])
+        return x, seen | looks
 
     def encode(self, source, source_keep, keys=(None, None)) -> tuple[Float[Array, "S D"], dict]:
         """The memory that the decoder attends to, and looks at the encoder's attention."""

@@ -12,6 +12,7 @@ from attnlab.data.files import DataError
 from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Batch, Interpreter, Pairs, Task
+from attnlab.tasks.foretelling import foretold
 
 Line = Callable[[str], str]
 
@@ -62,23 +63,8 @@ class Pairing(Interpreter):
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
         """Cross-entropy in nats, smoothed, the mean over the targets' tokens; and {"token_accuracy"}."""
-        import jax
-        import jax.numpy as jnp
-
-        logits, losses, target = _forced(model, batch, key)
-        keep = target != PAD
-        if self.smoothing:
-            # The cross-entropy of a uniform target is the mean over symbols of that of each.
-            uniform = jax.nn.logsumexp(logits, axis=-1) - logits.mean(axis=-1)
-            losses = (1 - self.smoothing) * losses + self.smoothing * uniform
-        # No symbol above the target, and not all alike: the greatest score is known from the loss, and to ask whose it
-        # is would cost a fifth more.
-        picked = jnp.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
-        right = (picked >= logits.max(axis=-1)) & (picked > logits.min(axis=-1))
-        right = right.astype(losses.dtype)
-        count = jnp.maximum(keep.sum(), 1).astype(losses.dtype)
-        loss, accuracy = (jnp.where(keep, values, 0).sum() / count for values in (losses, right))
-        return loss, {"token_accuracy": accuracy}
+        loss, _, right, keep = _forced(model, batch, key, self.smoothing)
+        return loss, {"token_accuracy": (right * keep).sum() / keep.sum().clip(1)}
 
     def answer(self, model: Any, batch: Batch, decoder: Any = None) -> Batch:
         """{"tokens": [B T]} int32: the best answer of a decoder of `attnlab.decoding`; greedily where None.
@@ -87,8 +73,8 @@ class Pairing(Interpreter):
         """
         found = {"tokens": self.answers(model, batch, decoder)["tokens"][:, 0]}
         if self.likelihood:
-            _, losses, target = _forced(model, batch, None)
-            found["nats"] = (losses * (target != PAD)).sum(axis=1)
+            _, nats, _, keep = _forced(model, batch, None)
+            found["nats"] = (nats * keep).sum(axis=1)
         return found
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
@@ -148,20 +134,19 @@ def _numbers(value: object) -> list[int]:
     return value if isinstance(value, list) and all(isinstance(n, int) and n > 0 for n in value) else []
 
 
-def _forced(model: Any, batch: Batch, key: Any) -> tuple[Any, Any, Any]:
-    """Of every target symbol, given those before it: all scores [B T V], its cross-entropy in nats; and the targets."""
+def _forced(model: Any, batch: Batch, key: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any, Any]:
+    """Of the target symbols, each given those before it, what `foretold` says; and which are no padding."""
     import jax
     import jax.numpy as jnp
-    import optax
 
     source, target = jnp.asarray(batch["source"]), jnp.asarray(batch["target"])
     given = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BEGIN)
     keys = None if key is None else jax.random.split(key, len(source))
 
-    def one(source, given, keep, key):
-        return model(source, given, source_keep=source != PAD, target_keep=keep, key=key)
+    keep = target != PAD
 
-    logits = jax.vmap(one)(source, given, target != PAD, keys)
-    # Sums of half-precision exponentials lose the tail.
-    logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-    return logits, optax.softmax_cross_entropy_with_integer_labels(logits, target), target
+    def each(call):
+        one = lambda source, given, keep, key: call(source, given, source != PAD, keep, key=key)
+        return jax.vmap(one)(source, given, keep, keys)
+
+    return *foretold(model, each, target, keep, smoothing), keep

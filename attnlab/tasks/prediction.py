@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attnlab.tasks.base import Batch, Interpreter
+from attnlab.tasks.foretelling import foretold
 
 
 class Prediction(Interpreter):
@@ -17,27 +18,19 @@ class Prediction(Interpreter):
         """Cross-entropy in nats, the mean over the places that ask; and {"accuracy"} there."""
         import jax.numpy as jnp
 
-        nats, right = self._foretold(model, batch, key)
         asked = jnp.asarray(batch["asked"])
-        count = jnp.maximum(asked.sum(), 1).astype(nats.dtype)
-        loss, accuracy = (jnp.where(asked, values, 0).sum() / count for values in (nats, right))
-        return loss, {"accuracy": accuracy}
+        loss, _, right = self._foretold(model, batch, key)
+        return loss, {"accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
-    def _foretold(self, model: Any, batch: Batch, key: Any) -> tuple[Any, Any]:
-        """At every place the cross-entropy of the answer [B T], and whether it is the likeliest [B T], 0 or 1."""
+    def _foretold(self, model: Any, batch: Batch, key: Any) -> tuple[Any, Any, Any]:
+        """As `foretold` says: the loss, and at every place [B T] what the answer costs, and whether it is right."""
         import jax
         import jax.numpy as jnp
-        import optax
 
-        tokens, answers = (jnp.asarray(batch[name]) for name in ("tokens", "answers"))
+        tokens, answers, asked = (jnp.asarray(batch[name]) for name in ("tokens", "answers", "asked"))
         keys = None if key is None else jax.random.split(key, len(tokens))
-        logits = jax.vmap(lambda tokens, key: self._scores(model, tokens, key))(tokens, keys)
-        nats = optax.softmax_cross_entropy_with_integer_labels(logits, answers)
-        return nats, (jnp.argmax(logits, axis=-1) == answers).astype(nats.dtype)
 
-    def _scores(self, model: Any, tokens: Any, key: Any) -> Any:
-        import jax.numpy as jnp
+        def each(call):
+            return jax.vmap(lambda tokens, key: call(tokens, jnp.ones(tokens.shape, bool), key=key))(tokens, keys)
 
-        scores = model(tokens, jnp.ones(tokens.shape, bool), key=key)
-        # Sums of half-precision exponentials lose the tail.
-        return scores.astype(jnp.promote_types(scores.dtype, jnp.float32))
+        return foretold(model, each, answers, asked)

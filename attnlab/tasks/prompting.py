@@ -46,7 +46,7 @@ class Prompting(Prediction):
         """{"nats", "right": [B T]}: what each symbol asked for costs, and whether it was the likeliest; 0 elsewhere."""
         import jax.numpy as jnp
 
-        nats, right = self._foretold(model, batch, None)
+        _, nats, right = self._foretold(model, batch, None)
         asked = jnp.asarray(batch["asked"])
         return {"nats": jnp.where(asked, nats, 0), "right": jnp.where(asked, right, 0)}
 

@@ -1,0 +1,97 @@
+"""Cross-entropy of the scores that a linear map gives, never all of them at once."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from attnlab.ops.precision import product, wide
+
+AT_ONCE = 2**20  # scores that are held at a time, 4 MB of them: few enough for a cache
+
+
+class Entropy(NamedTuple):
+    """The loss, and of every row what it costs in nats and whether its target has the greatest score of all."""
+
+    loss: Float[Array, ""]
+    nats: Float[Array, " N"]
+    right: Bool[Array, " N"]
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(5,))
+def cross_entropy(
+    x: Float[Array, "N D"],
+    w: Float[Array, "D vocabulary"],
+    b: Float[Array, " vocabulary"] | None,
+    target: Int[Array, " N"],
+    share: Float[Array, " N"],
+    smoothing: float = 0.0,
+) -> Entropy:
+    """Σ_n share_n nats_n of the scores s = x w + b, where nats_n = log Σ exp s_n − s_n[target_n], in float32 at least.
+
+    With `smoothing` that share of the target is spread over all symbols alike (Szegedy et al. 2016, section 7). Rows
+    are taken some at a time, and each one's gradient with its loss, so that time goes into products and not into moving
+    scores: what is remembered for the backward pass is as large as the gradients. Only the loss, and only x, w and b
+    have a gradient; there is no forward mode. A row with a share of 0 is taken for zeros, finite or not. Targets are
+    below the size of the vocabulary. A target whose score all other symbols have, too, is not right.
+    """
+    return _sweep(x, w, b, target, share, smoothing, slopes=False)[0]
+
+
+def _forward(x, w, b, target, share, smoothing):
+    return _sweep(x, w, b, target, share, smoothing, slopes=True)
+
+
+def _backward(smoothing, slopes, given):
+    return *jax.tree.map(lambda slope: slope * given.loss.astype(slope.dtype), slopes), None, None
+
+
+cross_entropy.defvjp(_forward, _backward)
+
+
+def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, Any]:
+    """The entropy and, if asked for, the slopes of its loss by x, w and b."""
+    (N, D), V, dtype = x.shape, w.shape[1], wide(x.dtype)
+    blocks = max(1, min(N, -(-N * V // AT_ONCE)))
+    rows = -(-N // blocks)
+    # Row n goes into block n modulo their number: each has some of all examples, wherever these are computed.
+    each = lambda a: jnp.pad(a, [(0, rows * blocks - N), *[(0, 0)] * (a.ndim - 1)]).reshape(rows, blocks, *a.shape[1:])
+    together = lambda a: jnp.moveaxis(a, 0, 1).reshape(rows * blocks, *a.shape[2:])[:N]
+    share = share.astype(dtype)
+    x = jnp.where((share == 0)[:, None], jnp.zeros_like(x), x)
+    apart = jax.tree.map(lambda a: jnp.moveaxis(each(a), 1, 0), (x, target, share))
+    matrix = w.astype(x.dtype)
+    back = matrix.T if slopes else None
+
+    def block(sums, here):
+        x, target, share = here
+        s = product(x, matrix) if b is None else product(x, matrix) + b.astype(dtype)[None, :]
+        picked = jnp.take_along_axis(s, target[:, None], axis=1)[:, 0]
+        top = s.max(axis=1)
+        powers = jnp.exp(s - top[:, None])
+        total = powers.sum(axis=1)
+        level = jnp.log(total) + top
+        nats = level - picked
+        if smoothing:
+            nats = (1 - smoothing) * nats + smoothing * (level - s.mean(axis=1))
+        # Where all symbols score alike, every power is 1.
+        found = Entropy((share * nats).sum(), nats, (picked >= top) & (total < V))
+        if back is None:
+            return sums, (found, None)
+        own = jnp.arange(V, dtype=target.dtype)[None, :] == target[:, None]
+        aim = jnp.where(own, 1 - smoothing + smoothing / V, smoothing / V).astype(dtype)
+        slope = (powers * (share / total)[:, None] - aim * share[:, None]).astype(x.dtype)
+        # x before the slope: the first of two factors is the one that is turned, and x is the smaller.
+        dw = jax.lax.dot_general(x, slope, (((0,), (0,)), ((), ())), preferred_element_type=dtype)
+        new = dw if b is None else (dw, slope.sum(axis=0, dtype=dtype))
+        return jax.tree.map(jnp.add, sums, new), (found, product(slope, back).astype(x.dtype))
+
+    start = jnp.zeros((D, V), dtype) if b is None else (jnp.zeros((D, V), dtype), jnp.zeros(V, dtype))
+    sums, (found, dx) = jax.lax.scan(block, start if slopes else None, apart, unroll=blocks == 1)
+    entropy = Entropy(found.loss.sum(), together(found.nats), together(found.right))
+    if not slopes:
+        return entropy, None
+    dw, db = (sums, None) if b is None else (sums[0], sums[1].astype(b.dtype))
+    return entropy, (together(dx), dw.astype(w.dtype), db)
