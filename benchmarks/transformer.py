@@ -17,14 +17,14 @@ and .99 (.95 to 1.02) at the larger, 1,110 against 1,167 ms; before the scores o
 rows, 1.03 and .93 in the run just before. On two cores of an EPYC one, without these blocks, 1.11 and 1.35 in two runs
 at the tiny size and 1.12 and 1.07 at the larger: the machines are shared. What bounds it, by the profiler: at the
 larger size, of a step of 1,052 ms on the EPYC, products take an estimated 660, near the 140 GFLOP/s that either library
-reaches in products of 2,048 × 256 × 256; the rest are passes over activations. At the tiny size it is the vocabulary:
-half of the step was passes over 1,536 × 8,000 scores, and the three products with them are still a quarter of it.
+reaches in products of 2,048 × 256 × 256; the rest are passes over activations. At the tiny size, with other
+work on the machine, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the three products with them.
 
 Gained on the way: layers stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger
 nothing, 7% with jax 0.12), no argmax of the scores for a training metric (17% at the tiny size), scores by blocks (16%
 at the tiny size, 6% at the larger, by the ratios above). One product for queries, keys and values changes it by less
 than the runs differ; a single lane without its batch axis gains nothing; nor do products whose gradients turn their
-factors beforehand, so that no product has to (of attention alone −18 to 30% in four shapes, both ways).
+factors beforehand, so that no product has to: attention took between 31% less and 18% more of the time in four shapes.
 """
 
 from dataclasses import dataclass
