@@ -18,6 +18,7 @@ from attnlab.data.units import Codec, Units, Words
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base import Batch
 from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.foretelling import foretold
 from attnlab.tasks.labelling import Labelling, asked, encoded
 from attnlab.tasks.sampled import sampled
 
@@ -86,15 +87,12 @@ class Finetuning(Labelling, Classification):
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
         """Cross-entropy in nats, the mean over what is asked: words with {"word_accuracy"}, or classes."""
         import jax
-        import jax.numpy as jnp
 
         if "label" in batch:
             return super().loss(model, batch, key)
         keys = None if key is None else jax.random.split(key, len(batch["answers"]))
-        nats, right, asked = self._words(model, batch, keys)
-        count = jnp.maximum(asked.sum(), 1).astype(nats.dtype)
-        loss, accuracy = (jnp.where(asked, values, 0).sum() / count for values in (nats, right))
-        return loss, {"word_accuracy": accuracy}
+        loss, _, right, asked = self._words(model, batch, keys)
+        return loss, {"word_accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
         """{"label", "probability": [B]} as `Classification`; of what has hidden words, {"nats": [B]} that they cost."""
@@ -102,7 +100,7 @@ class Finetuning(Labelling, Classification):
 
         found = super().answer(model, batch)
         if "hidden" in batch:
-            nats, _, asked = self._words(model, batch, None)
+            _, nats, _, asked = self._words(model, batch, None)
             found["nats"] = jnp.where(asked, nats, 0).sum(axis=1)
         return found
 
@@ -132,19 +130,17 @@ class Finetuning(Labelling, Classification):
     def _classes(self, examples: Any) -> np.ndarray:
         return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED
 
-    def _words(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any, Any]:
-        """Of every place the cross-entropy of its word, whether it is the likeliest, and whether it is asked: [B P]."""
+    def _words(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any, Any, Any]:
+        """Of the hidden words what `foretold` says, and which places [B P] are asked."""
         import jax
         import jax.numpy as jnp
-        import optax
 
         if not hasattr(model, "fill"):
             raise ValueError(f"task.masked={self.masked} needs a model that fills words in: model=bert does")
         source, keep, places, answers = (jnp.asarray(batch[name]) for name in ("hidden", "keep", "places", "answers"))
-        scores = jax.vmap(model.fill)(source, keep, places, keys)
-        scores = scores.astype(jnp.promote_types(scores.dtype, jnp.float32))
-        nats = optax.softmax_cross_entropy_with_integer_labels(scores, answers)
-        return nats, (jnp.argmax(scores, axis=-1) == answers).astype(nats.dtype), answers != PAD
+        each = lambda call: jax.vmap(call)(source, keep, places, keys)
+        asked = answers != PAD
+        return *foretold(model.fill, each, answers, asked), asked
 
 
 def _fitted(units: Units, texts: list[str], least: int) -> Codec:
