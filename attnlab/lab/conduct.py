@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from attnlab.lab.jsonfile import named, sweep
 from attnlab.lab.loading import saved
 from attnlab.lab.lock import locked
 from attnlab.lab.look import looks
-from attnlab.lab.plan import Plan
+from attnlab.lab.plan import Plan, ahead
 from attnlab.lab.result import result
 from attnlab.lab.shown import shown
 from attnlab.tasks.base import Task
@@ -27,8 +28,10 @@ from attnlab.training.trainer import Trainer
 QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
 
 
-def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
-    """Train one of `count` variants to its result, from where it stands; what is done already is not done again.
+def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:
+    """Train one of a study's variants to its result, from where it stands; what is done already is not done again.
+
+    `plans` are those of all variants, and `workers` how many processes share them: so long is the way from here.
 
     Raises LockedError where another process trains in its folder, Interrupted on a signal, after saving.
     """
@@ -49,7 +52,8 @@ def conduct(plan: Plan, count: int, command: str, progress: Any) -> dict:
             progress.note(f"{plan.variant}: {trainer.spread}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
         checkpoints = saved(folder, plan.experiment, plan.problem.fingerprint, keep=keep, note=progress.note)
-        progress.variant(plan.variant, plan.order, count, train.steps, max(checkpoints.steps(), default=0))
+        before, later = max(checkpoints.steps(), default=0), ahead(plans, plan) // workers
+        progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
         fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
         limit = QUICK if plan.quick else None

@@ -11,14 +11,13 @@ class Course:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock = clock
-        self.name, self.index, self.count, self.total = "", 0, 1, 0
-        self.step = 0
+        self.name, self.total, self.step, self.later = "", 0, 0, 0
         self._since: tuple[float, int] | None = None
         self._speed: float | None = None
 
-    def variant(self, name: str, index: int, count: int, total: int, done: int) -> None:
-        """The next variant; the speed of the one before is kept until its own is known."""
-        self.name, self.index, self.count, self.total, self.step = name, index, count, total, done
+    def variant(self, name: str, total: int, done: int = 0, later: int = 0) -> None:
+        """The next variant, of `total` steps, `later` ones after it; till its speed is known the last one's serves."""
+        self.name, self.total, self.step, self.later = name, total, done, later
         self._since = None
 
     def advance(self, step: int, speed: float | None) -> None:
@@ -39,8 +38,7 @@ class Course:
     @property
     def left(self) -> float | None:
         """Seconds left in the whole study, or None while unknown."""
-        steps = self.total - self.step + (self.count - self.index - 1) * self.total
-        return steps / self._speed if self._speed else None
+        return (self.total - self.step + self.later) / self._speed if self._speed else None
 
 
 def pace(course: Course) -> list[str]:

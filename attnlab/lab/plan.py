@@ -73,6 +73,12 @@ def plans(
     return found
 
 
+def ahead(found: Iterable[Plan], plan: Plan) -> int:
+    """The training steps of the variants behind one that have no result by now."""
+    behind = (each for each in found if each.order > plan.order and not each.folder.file("result").exists())
+    return sum(each.experiment.train.steps for each in behind)
+
+
 def free(found: Iterable[Plan], note: Callable[[str], None]) -> None:
     """Raise LockedError where another process trains in a folder that is yet to be trained in.
 

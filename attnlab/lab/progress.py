@@ -16,8 +16,10 @@ from attnlab.lab.terminal import plain
 class Progress(Protocol):
     """What a run tells as it goes. Steps count from 0 for each variant; times are in seconds."""
 
-    def variant(self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0) -> None:
-        """Variant `index` (from 0) of `count` begins, or goes on after `done_steps`."""
+    def variant(
+        self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0, later_steps: int = 0
+    ) -> None:
+        """Variant `index` (from 0) of `count` begins, or goes on after `done_steps`; others take `later_steps`."""
         ...
 
     def compiling(self, what: str) -> None:
@@ -57,7 +59,7 @@ def choose(stream: TextIO | None = None) -> "Progress":
 class Silent:
     """Says nothing: for notebooks and tests."""
 
-    def variant(self, name, index, count, total_steps, done_steps=0):
+    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Nothing."""
 
     def compiling(self, what):
@@ -90,9 +92,9 @@ class Plain:
         self._course = Course(clock)
         self._last, self._loss = clock(), "loss unknown"
 
-    def variant(self, name, index, count, total_steps, done_steps=0):
+    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Its name, its place and its steps."""
-        self._course.variant(name, index, count, total_steps, done_steps)
+        self._course.variant(name, total_steps, done_steps, later_steps)
         resumed = f", resumed at step {done_steps}" if done_steps else ""
         self._line(f"variant {index + 1} of {count}, {total_steps} steps{resumed}")
 
@@ -149,9 +151,9 @@ class Terminal:
         self._live = Live(name, BarColumn(), MofNCompleteColumn(), *texts, console=self._console, refresh_per_second=4)
         self._course, self._task = Course(clock), None
 
-    def variant(self, name, index, count, total_steps, done_steps=0):
+    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """A new bar; those of the variants before stay."""
-        self._course.variant(name, index, count, total_steps, done_steps)
+        self._course.variant(name, total_steps, done_steps, later_steps)
         self._live.start()
         self._task = self._live.add_task(
             plain(name), total=total_steps, completed=done_steps, loss="", metric="", left="starting"

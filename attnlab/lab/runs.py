@@ -101,7 +101,7 @@ def run(
     if min(workers, len(waiting)) > 1:
         results = share(found, min(workers, len(waiting)), home, command, progress)
     else:
-        results = [conduct(plan, len(found), command, progress) for plan in waiting]
+        results = [conduct(plan, found, command, progress) for plan in waiting]
     diverged = sum(len(result["diverged"]) for result in [*results, *(plan.done for plan in found if plan.done)])
     return Results(home, report(home), 5 if diverged else 0)
 

@@ -27,7 +27,7 @@ def work(told: dict[str, Any], progress: Any) -> None:
     for plan in found:
         if plan.done is None:
             with suppress(LockedError):
-                conduct(plan, len(found), told["command"], progress)
+                conduct(plan, found, told["command"], progress, told["workers"])
 
 
 def main() -> int:

@@ -43,7 +43,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
-    told = dumps(_told(plans, home, command))
+    told = dumps(_told(plans, workers, home, command))
     running = [_Worker(told, cores, lines) for cores in _shares(workers)]
     with _signals(running):
         ended = 0
@@ -60,12 +60,12 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     return [_result(plan) for plan in waiting]
 
 
-def _told(plans: Sequence[Plan], home: Path, command: str) -> dict[str, Any]:
+def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
     first, platforms = plans[0], jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
     return {
         "platforms": platforms,
         "study": {name: getattr(first.study, name) for name in STUDY},
-        "home": str(home), "command": command, "quick": first.quick,
+        "home": str(home), "command": command, "workers": workers, "quick": first.quick,
         "experiments": {plan.variant: configuration.write(plan.experiment) for plan in plans},
     }  # fmt: skip
 
