@@ -9,8 +9,8 @@ Expected: BLEU of words on test2016, one seed: last state 13.7, Bahdanau 34.6, L
 with scaled dots, Transformer 23.8, linear Transformer 20.2. Of sources of up to 10 words, of 11 to 15, of 16 to 20 and
 of more: last state 16.8, 13.5, 11.6, 6.4, Bahdanau 36.7, 36.3, 32.1, 22.3. The gap is 21 BLEU; in points it does not
 grow with the length (20, 23, 21, 16), in proportion it does: the longest keep 38% of what the shortest reach without
-attention, 61% with it. With Luong's general score instead (model.mechanism=none), 21.6: it has not found what to look
-at after 1,200 steps. The second command draws runs/seq2seq_story/lengths.png.
+attention, 61% with it. With Luong's general score instead (no mechanism=, here below) 21.6: after 1,200 steps it
+has not found what to look at. The second command draws runs/seq2seq_story/lengths.png.
 
 Published, validation: without attention 15.1, with Bahdanau's 31.6; on the test a GRU with Bahdanau's 28.22, a
 Transformer of 3 + 3 layers 35.73 (with their own set-ups).
