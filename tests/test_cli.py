@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import attnlab
-from attnlab.cli import VERBS, explain, main
+from attnlab.cli import VERBS, main
 from tests.lab.looked import FOUND
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -569,37 +569,6 @@ def test_exit_codes(monkeypatch, capsys, error, leaves, line):
     monkeypatch.setitem(VERBS, "list", SimpleNamespace(run=lambda *_: raising(error)(None)))
     assert main(["list"]) == leaves
     assert capsys.readouterr().err == line + "\n"
-
-
-def test_a_signal_s_code_is_no_error():
-    error = Coded("stopped by SIGTERM at step 3, saved")
-    error.exit_code = 143
-    assert explain(error) == ("attnlab: stopped by SIGTERM at step 3, saved", 143)
-
-
-def test_a_refusal_of_ours_is_the_user_s_to_mend():
-    from attnlab.training.config import Train
-
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011
-        Train(steps=0)
-    assert explain(refusal.value)[1] == 2
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011
-        int("x")
-    assert explain(refusal.value)[1] == 1
-
-
-def test_what_is_not_to_be_had_is_no_internal_error():
-    assert explain(MemoryError()) == (
-        "attnlab: error: out of memory (MemoryError): ask for less at a time, or for shorter or fewer examples", 2
-    )  # fmt: skip
-    assert explain(FileNotFoundError(2, "No such file", "runs/x"))[0] == "attnlab: error: runs/x: No such file"
-    assert explain(ConnectionResetError("gone"))[1] == 1
-
-
-def test_a_refusal_is_one_line_that_steers_no_terminal():
-    line, code = explain(Coded("a\x1b[2J\nb" + "c" * 10_000 + " must be"))
-    assert (code, line[:20], line[-8:]) == (3, "attnlab: error: a␛[2", " must be")
-    assert len(line) < 5000
 
 
 @pytest.mark.parametrize("switch", [["--debug"], []])

@@ -34,8 +34,8 @@ def main() -> int:
     """Work; what cannot be done is one line on stderr, and the exit code says of which kind."""
     if cores := {int(core) for core in sys.argv[1:]}:
         os.sched_setaffinity(0, cores)
-    from attnlab.cli import explain
     from attnlab.lab.progress import Plain
+    from attnlab.lab.refusal import explain
     from attnlab.training.signals import Interrupted
 
     try:

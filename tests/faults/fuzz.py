@@ -23,11 +23,11 @@ import hypothesis
 from hypothesis import Phase
 from hypothesis import strategies as st
 
-from attnlab.cli import explain
 from attnlab.lab import configuration
 from attnlab.lab.folder import FILES
 from attnlab.lab.jsonfile import FolderError, loads
 from attnlab.lab.matching import Matched
+from attnlab.lab.refusal import explain
 from attnlab.lab.terminal import plain
 from tests.faults import grammar
 from tests.faults.called import called, inside, tree

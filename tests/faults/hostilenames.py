@@ -11,7 +11,7 @@ from typing import Any
 import attnlab.lab
 from attnlab import cli
 from attnlab.decoding import Beam
-from attnlab.lab import translate
+from attnlab.lab import refusal, translate
 from attnlab.lab.answering import Answer
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.inspecttable import tables
@@ -163,7 +163,7 @@ def terminals(place: Place) -> None:
         progress.evaluated(1, {HOSTILE: 0.5})
         progress.note(HOSTILE)
         progress.close()
-    print(cli.explain(ValueError(HOSTILE))[0])
+    print(refusal.explain(ValueError(HOSTILE))[0])
     with (place.root / "in").open("w+b") as source, (place.root / "out").open("w+b") as sink:
         source.write(b"one\ntwo\n")
         source.seek(0)
