@@ -52,7 +52,7 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
             progress.note(f"{plan.variant}: {trainer.spread}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
         checkpoints = saved(folder, plan.experiment, plan.problem.fingerprint, keep=keep, note=progress.note)
-        before, later = max(checkpoints.steps(), default=0), ahead(plans, plan) // workers
+        before, later = max(checkpoints.steps(), default=0), ahead(plans, plan, workers)
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
         fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None

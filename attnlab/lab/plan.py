@@ -73,10 +73,10 @@ def plans(
     return found
 
 
-def ahead(found: Iterable[Plan], plan: Plan) -> int:
-    """The training steps of the variants behind one that have no result by now."""
+def ahead(found: Iterable[Plan], plan: Plan, workers: int = 1) -> int:
+    """The training steps of the variants behind one that have no result by now, as so many processes share them."""
     behind = (each for each in found if each.order > plan.order and not each.folder.file("result").exists())
-    return sum(each.experiment.train.steps for each in behind)
+    return sum(each.experiment.train.steps for each in behind) // workers
 
 
 def free(found: Iterable[Plan], note: Callable[[str], None]) -> None:

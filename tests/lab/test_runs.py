@@ -18,7 +18,6 @@ from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
 from attnlab.lab.look import sample
 from attnlab.lab.outcome import outcomes
-from attnlab.lab.plan import ahead, plans
 from attnlab.lab.progress import Plain
 from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, change, over
@@ -280,14 +279,6 @@ def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
     run(STUDY, copied, progress=Plain(sys.stderr))
     lines = [line for line in capsys.readouterr().err.splitlines() if "done before" in line]
     assert lines == [f"linear: done before, in {copied}/small/linear"]
-
-
-def test_what_lies_ahead_is_what_has_no_result_by_now(copied):
-    first, second = found = plans(STUDY, STUDY.variants(), copied / "small", {})
-    assert ahead(found, first) == 0
-    (copied / "small" / "linear" / "result.json").unlink()
-    assert ahead(found, first) == EXPERIMENT.train.steps
-    assert ahead(found, second) == 0
 
 
 def test_a_glimpse_keeps_a_count_of_seeds_a_count():

@@ -134,12 +134,17 @@ def _numbers(metric: str, found: Verdict) -> Markup:
         # No two shares are further apart.
         low, high = max(low, -1.0), min(high, 1.0)
     ends = f"{measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}"
-    effect = "" if found.effect is None else f"; effect {found.effect:+.2g}".replace("-", "−")
+    effect = "" if found.effect is None else f"; effect {_two(found.effect)}"
     level = "95% interval" if found.comparisons == 1 else "joint interval"
     return join(
         tag("b", measure(metric, found.difference, sign=True) + unit, class_="number"),
         f" ({level} {ends}, {found.seeds} pairs{effect}).",
     )
+
+
+def _two(effect: float) -> str:
+    # Two digits alone would write 110 as 1.1e+02.
+    return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
 
 
 def _reach(metric: str, found: Verdict, said: Comparison) -> str:

@@ -34,9 +34,11 @@ def test_a_clear_difference():
 
 def test_less_of_an_error_is_better():
     a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False, order=1)
-    over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.221], "word_error_rate", False))
+    over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.2204], "word_error_rate", False))
     assert over == ["a is better than b."]
     assert own.startswith("Better than b: −10.0 points (95% interval ")
+    # .5642 · .100133 / (.0004/√3), and not 2.4e+02.
+    assert own.endswith("3 pairs; effect −245).")
 
 
 def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_the_same():
