@@ -1,10 +1,10 @@
 """Heads and width: Vaswani's Table 3 at our size: how many heads, how wide a key, which positions, how much dropout?
 
-Claim: width and depth change most; sixteen heads, with keys of width 4, are worse than four; in so few steps dropout
-only costs. What was predicted besides, after the published table, did not come out: that one head is worse than four,
-that learned and sinusoidal positions are the same, that no dropout is worse. (Published, dev BLEU: heads 1/4/8/16/32:
-24.9 25.5 25.8 25.8 25.4; key width 16: 25.1, 32: 25.4; learned 25.7 against sinusoidal 25.8; dropout 0: 24.6 against
-.1: 25.8. Vaswani et al. 2017, Table 3: 100,000 steps of a base model.)
+Claim: width and dropout change most, and in so few steps dropout only costs; one layer is worse than two, and sixteen
+heads, with keys of width 4, are worse than four. What was predicted besides, after the published table, did not come
+out: that one head is worse than four, that learned and sinusoidal positions are the same, that no dropout is worse.
+(Published, dev BLEU: heads 1/4/8/16/32: 24.9 25.5 25.8 25.8 25.4; key width 16: 25.1, 32: 25.4; learned 25.7 against
+sinusoidal 25.8; dropout 0: 24.6 against .1: 25.8. Vaswani et al. 2017, Table 3: 100,000 steps of a base model.)
 Command: ATTNLAB_DATA=... attnlab run experiments/heads_and_width.py --workers 2
 Minutes on two cores: 76, a few of them beside other work.
 Expected: word error on the Hungarian test words of `sigmorphon`, 5 seeds: base 20.4% (19.6-21.2). Better: width 128
