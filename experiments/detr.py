@@ -5,9 +5,8 @@ million parameters, where published detectors are a hundred times larger and sta
 million images.
 Command: ATTNLAB_DATA=... attnlab run experiments/detr.py
 Minutes on two cores: not yet measured.
-Expected: not yet measured in full. With train.steps=1600 and one seed, softmax: an average precision at .5 of .278
-(white cells .746, red ones .085, platelets .002), and of .091 over .5 to .95. No published number stands beside it: on
-COCO, 118,000 photographs and 80 classes, DETR has .420, and .624 at .5, with 41 million parameters.
+Expected: average precision at an IoU of .5, and over .5 to .95; not yet measured. No published number stands beside
+it: on COCO, 118,000 photographs and 80 classes, DETR has .420, and .624 at .5, with 41 million parameters.
 
 The published split has a close pair: BloodImage_00038 to train with is next to BloodImage_00037 of the test (a root
 mean square difference of 7.4 of 255 at 96 × 128).

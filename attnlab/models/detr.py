@@ -35,8 +35,8 @@ class Detr(Layers):
     each further one twice as many. `mechanism` serves the attention of the features among themselves, of the queries
     among themselves, and of queries to features, unless `encoder`, `among` or `cross` names another for its own.
     A position of rows and columns gets the features' own numbers of these, whatever its fields say; what it adds is
-    added before the encoder, and again to what the queries read, keys and values alike; what it turns or biases, it
-    does in the encoder alone. The other fields are those of `Layers`.
+    added before the encoder, and again to the keys that the queries ask; what it turns or biases, it does in the
+    encoder alone. The other fields are those of `Layers`.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -136,9 +136,9 @@ class DetrNetwork(nnx.Module):
     def look(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
         """The same, and what watched attentions saw: {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}."""
         keys = (None, None) if key is None else jax.random.split(key)
-        memory, seen = self.read(image, keys[0])
+        memory, where, seen = self.read(image, keys[0])
         place, points = (each.astype(memory.dtype) for each in self.queries(*self.grid))
-        step = lambda layer, x, key: _twice(*layer(x, place, memory, key))
+        step = lambda layer, x, key: _twice(*layer(x, place, memory, where, key))
         _, (x, looks) = climb(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
         L, Q, D = x.shape
         x = x.reshape(L * Q, D)
@@ -146,16 +146,15 @@ class DetrNetwork(nnx.Module):
         scores, boxes = self.classes(x).reshape(L, Q, -1), self._boxes(x, points).reshape(L, Q, 4)
         return (scores.astype(wide(scores.dtype)), boxes.astype(wide(boxes.dtype))), seen | looks
 
-    def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], dict]:
-        """The features as the encoder understood them, row by row, and looks.
-
-        Where they stand is told again, for the decoder to find them by.
+    def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], Float[Array, "T D"], dict]:
+        """The features as the encoder understood them, row by row; the same with where they stand, for the decoder to
+        find them by; and looks.
         """
         x = self.features(image.astype(jnp.dtype(self.config.dtype)))
         x, seen = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
         i = np.arange(x.shape[0], dtype=np.int32)
         position = self.encoder.position
-        return position.add(x, i, position.table(x.shape[0], x.dtype)), seen
+        return x, position.add(x, i, position.table(x.shape[0], x.dtype)), seen
 
     def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
         """The boxes of queries after each layer, one layer behind the other, reckoned from their points."""

@@ -77,10 +77,14 @@ class Attention(nnx.Module):
             return self.read(x, self.remember(memory), mask, position, **places)
         return self._reading(*self._both(x), mask, position, **places)
 
-    def remember(self, memory: Float[Array, "S D"]) -> dict[str, Array]:
-        """Keys, values and extras of a memory, by key heads [S G ...]: computed once for many readings."""
+    def remember(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
+        """Keys, values and extras of a memory, by key heads [S G ...]: computed once for many readings.
+
+        `values`: what the values are made of, where that is not the memory itself.
+        """
         self._fits("memory", memory)
-        return self._remembered({name: each(memory) for name, each in self._maps().items()})
+        told = lambda name: values if name == "v" and values is not None else memory
+        return self._remembered({name: each(told(name)) for name, each in self._maps().items()})
 
     def _maps(self) -> dict[str, Dense]:
         return {"k": self.k, "v": self.v, **self.tokens}

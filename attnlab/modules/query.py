@@ -18,7 +18,8 @@ from attnlab.ops.position import frequencies
 class QueryLayer(nnx.Module):
     """Attention among the queries, to all of them; to a memory; then feed-forward (Carion et al. 2020, appendix A.3).
 
-    A set has no order: what tells queries apart is a vector of each, `place`, added wherever one asks or is asked.
+    A set has no order: what tells queries apart is a vector of each, `place`, added wherever one asks or is asked, and
+    not to what is answered. A memory is asked by `where`, vectors that know where they stand.
     """
 
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, among: Mechanism, cross: Mechanism):
@@ -32,12 +33,15 @@ class QueryLayer(nnx.Module):
         x: Float[Array, "Q D"],
         place: Float[Array, "Q D"],
         memory: Float[Array, "S D"],
+        where: Float[Array, "S D"],
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "Q D"], dict[str, Any]]:
         """One example. Answers (x, looks {"among": [H Q Q], "cross": [H Q S]})."""
         keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
-        x, among = self.around_attention(x, lambda x: self.attention.attend(x + place), keys[0])
-        x, cross = self.around_cross(x, lambda x: self.cross.attend(x + place, memory), keys[1])
+        own = lambda x: self.attention.read(x + place, self.attention.remember(x + place, x))
+        x, among = self.around_attention(x, own, keys[0])
+        known = self.cross.remember(where, memory)
+        x, cross = self.around_cross(x, lambda x: self.cross.read(x + place, known), keys[1])
         return forward(self, x, keys[2:]), {"among": among, "cross": cross}
 
 

@@ -19,20 +19,23 @@ def layer(wrap=lambda mechanism: mechanism):
     return jax.jit(lambda: QueryLayer(jax.random.key(0), SIZES, wrap(Softmax()), wrap(Softmax())))()
 
 
+WHERE = normal(S, 8, seed=3)
 ask = jax.jit(lambda layer, *given: layer(*given))
 
 
 def test_queries_are_a_set_and_so_are_the_places_of_the_memory():
     x, place, memory = normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2)
-    y, looks = ask(layer(), x, place, memory)
+    y, looks = ask(layer(), x, place, memory, WHERE)
     assert looks == {"among": None, "cross": None}
     order, other = [2, 0, 1], [3, 1, 4, 0, 2]
-    np.testing.assert_allclose(ask(layer(), x[order], place[order], memory[other])[0], y[jnp.array(order)], atol=1e-5)
+    np.testing.assert_allclose(
+        ask(layer(), x[order], place[order], memory[other], WHERE[other])[0], y[jnp.array(order)], atol=1e-5
+    )
 
 
 def test_a_query_sees_every_other_and_all_of_the_memory():
-    model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2))
-    first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2)))(*given)
+    model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)
+    first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2, 3)))(*given)
     assert all((np.abs(each).sum(axis=1) > 1e-6).all() for each in first)
     _, looks = ask(layer(Watched), *given)
     assert {name: look.shape for name, look in looks.items()} == {"among": (2, Q, Q), "cross": (2, Q, S)}
@@ -43,14 +46,33 @@ def test_a_query_sees_every_other_and_all_of_the_memory():
 def test_alike_queries_without_a_place_stay_alike():
     """What tells them apart is the place alone."""
     x, memory = np.tile(normal(1, 8), (Q, 1)), normal(S, 8, seed=2)
-    same, _ = ask(layer(), x, np.zeros_like(x), memory)
+    same, _ = ask(layer(), x, np.zeros_like(x), memory, WHERE)
     np.testing.assert_allclose(same[0], same[1], atol=1e-6)
-    apart, _ = ask(layer(), x, normal(Q, 8, seed=1), memory)
+    apart, _ = ask(layer(), x, normal(Q, 8, seed=1), memory, WHERE)
     assert np.abs(apart[0] - apart[1]).max() > 1e-2
 
 
+def test_values_do_not_tell_where_they_stand():
+    """Carion et al. 2020, appendix A.3: places are added to queries and keys alone."""
+    model, given = (
+        layer(),
+        [jnp.asarray(each) for each in (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)],
+    )
+    x, place, memory, where = given
+    norm = lambda around, x: around.norm(x)
+    own, cross = model.attention, model.cross
+    lay = norm(model.around_attention, x)
+    told = own.remember(lay + place)
+    x = x + own.read(lay + place, told | {"v": own.remember(lay)["v"]})[0]
+    lay = norm(model.around_cross, x)
+    told = cross.remember(where) | {"v": cross.remember(memory)["v"]}
+    x = x + cross.read(lay + place, told)[0]
+    y = x + model.feedforward(norm(model.around_feedforward, x), None)
+    np.testing.assert_allclose(ask(model, *given)[0], y, atol=1e-5)
+
+
 def test_dropout_needs_a_key_and_differs_by_it():
-    model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2))
+    model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)
     np.testing.assert_array_equal(ask(model, *given)[0], ask(model, *given)[0])
     one, other = (ask(model, *given, jax.random.key(n))[0] for n in (1, 2))
     assert np.abs(one - other).max() > 0.01
