@@ -7,6 +7,7 @@ from typing import Any
 
 NONE = "–"
 _POINTS = {"bleu", "chrf", "ap", "ap50"}  # rates that papers write without a per cent sign
+_EDITS = ("edit_rate", "phoneme_error_rate", "digit_error_rate")  # rates of edits: answers that run on exceed 1
 _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -34,12 +35,28 @@ def is_band(value: Any) -> bool:
 
 
 def is_rate(metric: str) -> bool:
-    """Whether the metric lies in 0 … 1 and reads best times a hundred.
+    """Whether the metric reads best times a hundred; it lies where `within` says.
 
     >>> is_rate("valid.exact_match"), is_rate("word_error_rate.de"), is_rate("bleu"), is_rate("loss")
     (True, True, True, False)
     """
     return any(part.endswith(("_rate", "match", "accuracy")) for part in metric.split(".")) or not percent(metric)
+
+
+def within(metric: str, low: float, high: float) -> tuple[float, float]:
+    """The part of an interval where the truth can be: a rate lies in 0 … 1, one of edits above 0.
+
+    >>> within("exact_match", -0.1, 1.1), within("word_edit_rate.de", -0.1, 1.1), within("loss", -0.1, 1.1)
+    ((0.0, 1.0), (0.0, 1.1), (-0.1, 1.1))
+    """
+    if not is_rate(metric):
+        return low, high
+    return max(low, 0.0), high if is_open(metric) else min(high, 1.0)
+
+
+def is_open(metric: str) -> bool:
+    """Whether it may be any number above 1, or is no rate at all."""
+    return not is_rate(metric) or any(part.endswith(_EDITS) for part in metric.split("."))
 
 
 def percent(metric: str) -> str:
@@ -76,14 +93,14 @@ def measure(metric: str, value: Any, sign: bool = False) -> str:
 
 
 def span(metric: str, low: float, high: float) -> str:
-    """An interval of a metric; of a rate, only what lies in 0 … 1, where the truth must be.
+    """An interval of a metric, only what lies where the truth must be.
 
     >>> span("exact_match", 0.981, 1.002), span("loss", 0.1, 0.25)
     ('98.1–100%', '0.1–0.25')
     """
     if is_rate(metric):
-        low, high = max(low, 0.0), min(high, 1.0)
-        digits = 2 if low > 0.99 or high < 0.01 else 1
+        low, high = within(metric, low, high)
+        digits = 2 if 0.99 < low < 1 or high < 0.01 else 1
         return f"{_trim(100 * low, digits)}–{_trim(100 * high, digits)}{percent(metric)}"
     return f"{low:.3g}–{high:.3g}".replace("-", "−")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnlab.lab.quantity import is_rate
+from attnlab.lab.quantity import within
 
 ROOM = 0.04  # of its length, that an axis leaves empty at either end
 
@@ -31,13 +31,12 @@ class Axis:
 
 
 def axis(numbers: Iterable[float], metric: str = "", marks: int = 4) -> Axis:
-    """An axis that shows all numbers, with about so many marks; a rate's has none beyond 0 and 100%."""
+    """An axis that shows all numbers, with about so many marks, none where the metric cannot be."""
     found = list(numbers) or [0.0, 1.0]
     low, high = within(metric, min(found), max(found))
     room = ROOM * (high - low) or 0.01 * (abs(high) or 1)
-    ticks = _even(low - room, high + room, marks)
-    if is_rate(metric):
-        ticks = [tick for tick in ticks if -1e-9 <= tick <= 1 + 1e-9]
+    first, last = within(metric, low - room, high + room)
+    ticks = [tick for tick in _even(low - room, high + room, marks) if first - 1e-9 <= tick <= last + 1e-9]
     return Axis(low - room, high + room, tuple(ticks))
 
 
@@ -59,11 +58,6 @@ def log_axis(numbers: Iterable[float], marks: int = 5) -> Axis:
     for finer in (3, 5, 9):
         ticks = ticks if len(ticks) > 1 else _even(low, high, finer)
     return Axis(low, high, tuple(ticks), log=True)
-
-
-def within(metric: str, low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where the truth can be: a rate's lies in 0 … 1."""
-    return (max(low, 0.0), min(high, 1.0)) if is_rate(metric) else (low, high)
 
 
 def _even(low: float, high: float, marks: int) -> list[float]:

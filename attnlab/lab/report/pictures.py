@@ -7,9 +7,8 @@ from io import BytesIO
 from typing import Any
 
 from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import is_rate, percent, title
+from attnlab.lab.quantity import is_rate, percent, title, within
 from attnlab.lab.report.appearance import LIGHT
-from attnlab.lab.report.axis import within
 from attnlab.lab.report.curves import Curve
 from attnlab.lab.report.figures import Paint, canvas, panel, plain, undressed
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from attnlab.lab.estimates import Estimate
-from attnlab.lab.quantity import measure
-from attnlab.lab.report.axis import Axis, axis, log_axis, within
+from attnlab.lab.quantity import measure, within
+from attnlab.lab.report.axis import Axis, axis, log_axis
 from attnlab.lab.report.labels import place, short
 from attnlab.lab.report.markup import Markup, tag
 from attnlab.lab.report.strips import tick

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.lab.estimates import Estimate
-from attnlab.lab.quantity import is_rate, measure, percent
-from attnlab.lab.report.axis import Axis, axis, within
+from attnlab.lab.quantity import is_rate, measure, percent, within
+from attnlab.lab.report.axis import Axis, axis
 from attnlab.lab.report.markup import Markup, tag
 
 

@@ -31,3 +31,11 @@ def test_every_range_has_two_marks_or_more_and_not_too_many(ends):
 def test_a_rate_has_no_marks_where_it_cannot_be():
     assert axis([0.99, 1.01], "exact_match").ticks[-1] == pytest.approx(1)
     assert max(axis([0.99, 1.01], "loss").ticks) > 1
+
+
+def test_answers_that_run_on_have_rates_of_edits_above_one():
+    for numbers in ([1.29, 1.30, 1.31], [1.29], [0.2, 1.35]):
+        found = axis(numbers, "word_edit_rate")
+        assert found.low < min(numbers) <= max(numbers) < found.high
+        assert found.ticks
+    assert max(axis([0.2, 1.0], "word_error_rate").ticks) == 1
