@@ -58,7 +58,7 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
         limit = QUICK if plan.quick else None
         test = trainer.evaluate(fitted.model, "test", limit, plan.experiment.decoder)
-        examples = sum(len(next(iter(batch.values()))) for batch in plan.problem.examination("test", limit))
+        examples = plan.problem.counted("test", limit)
         cost = costs(plan.experiment, plan.problem)
         found = result(plan.experiment, plan.problem, fitted, valid, test, examples, cost)
         if found["metrics"]:

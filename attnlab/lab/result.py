@@ -23,15 +23,16 @@ def result(
     fitted: Fitted,
     valid: Scores | None,
     test: Scores,
-    examples: int,
+    examples: int | None,
     costs: dict,
 ) -> dict[str, Any]:
-    """The metrics on test, of so many examples, over the seeds of the chosen learning rate, and what they cost.
+    """The metrics on test over the seeds of the chosen learning rate, and what they cost.
 
-    Of several rates `statistics.choose` takes one, by the headline metric on validation of all seeds. That it was
-    the best of its `contenders` is inside the intervals of that metric and of its parts ("exact_match.de"); in which
-    direction other metrics are good is not known, and theirs are those of a rate that was given. Lanes that diverged
-    are listed and never averaged. A metric that is not finite for some seed has its values and no mean.
+    The headline is a share of so many `examples`; None: it is no share. Of several rates `statistics.choose` takes one,
+    by the headline metric on validation of all seeds. That it was the best of its `contenders` is inside the intervals
+    of that metric and of its parts ("exact_match.de"); in which direction other metrics are good is not known, and
+    theirs are those of a rate that was given. Lanes that diverged are listed and never averaged. A metric that is not
+    finite for some seed has its values and no mean.
     """
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)

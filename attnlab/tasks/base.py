@@ -157,6 +157,10 @@ class Problem(Interpreter):
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """The metrics by name, rates in 0 … 1; answers in the order of `examination(part, limit)`."""
 
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Of how many the headline metric of `score` is the share that is right; None where it is no such share."""
+        return None
+
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """What was answered to an examination's batch, as PNG by caption; of a batch that is shorter, of fewer rows."""
         return {}

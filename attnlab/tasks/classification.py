@@ -87,6 +87,10 @@ class Classification(Classifying, Problem):
             asked += int((label >= 0).sum())
         return {"accuracy": right / max(1, asked)}
 
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """What is asked."""
+        return sum(int((np.asarray(batch["label"]) >= 0).sum()) for batch in self.examination(part, limit))
+
 
 def examined(whole: Batch, most: int) -> list[Batch]:
     """Examples [N …] in batches of up to `most` and one size, the last one filled up with such as ask nothing."""

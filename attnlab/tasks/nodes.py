@@ -132,6 +132,10 @@ class NodeClassification(Problem):
         }
         return {metric: float(value.mean()) for metric, value in values.items()}
 
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Nodes."""
+        return len(self._examined(part, limit))
+
     def ask(self, text: str) -> Batch:
         """One node by its name. Raises DataError where the graph has none of it."""
         if (name := text.strip()) not in self._at:

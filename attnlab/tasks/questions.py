@@ -27,6 +27,10 @@ class Questions(Prediction, Problem):
         said = jax.vmap(lambda tokens: jnp.argmax(model(tokens, jnp.ones(tokens.shape, bool), key=None), axis=-1))
         return {"tokens": said(jnp.asarray(batch["tokens"]))}
 
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Questions."""
+        return sum(int(batch["asked"].sum()) for batch in self.examination(part, limit))
+
     def ask(self, text: str) -> Batch:
         """One sequence, "k1 v5 k2 v0 k1", whose last token asks. Raises DataError for symbols there are not."""
         words = text.split()

@@ -113,6 +113,10 @@ class Transduction(Pairing, Problem):
         by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Examples."""
+        return len(self._examined(part, limit))
+
     def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
         if not all("nats" in answer for answer in answers):
             return {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.lab.statistics.seeds import mean, spread
+from attnlab.lab.statistics.seeds import grain, mean, seen
 
 CERTAIN = 0.99  # of a rate's being worse, before it counts as one that could not have been chosen
 
@@ -34,7 +34,8 @@ def choose(scores: Sequence[Sequence[float | None]], higher: bool = True) -> Cho
     is left as it is, and is a little too good. What is covered is the true mean at the rate that was chosen.
 
     m counts the contenders: rates at which no more seeds diverged, and whose paired t interval of the difference from
-    the best does not leave out 0 at 99%. One that is far behind never had a chance, and costs nothing.
+    the best does not leave out 0 at 99% (differences that show no spread have the scores' `grain`, as in `compare`).
+    One that is far behind never had a chance, and costs nothing.
 
     To choose each seed's rate by the other seeds instead has no bias. But seeds that tune for each other are not
     independent: where rates are alike, an interval over such values covers far less than it says.
@@ -60,9 +61,10 @@ def _near(pair: np.ndarray) -> bool:
     """Whether the second of two rates [seeds, 2] may be as good as the first."""
     from scipy.special import stdtrit
 
-    behind = pair[:, 0] - pair[:, 1]
-    behind = behind[~np.isnan(behind)]
+    first, second = pair[~np.isnan(pair).any(1)].T
+    behind = first - second
     if behind.size < 2:
         return True
-    reach = stdtrit(behind.size - 1, (1 + CERTAIN) / 2) * spread(behind) / math.sqrt(behind.size)
-    return mean(behind) <= reach
+    fine = grain(first, second)
+    reach = stdtrit(behind.size - 1, (1 + CERTAIN) / 2) * (seen(behind, fine) or fine)
+    return mean(behind) <= reach / math.sqrt(behind.size)

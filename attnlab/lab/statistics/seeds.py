@@ -76,6 +76,12 @@ def spread(array: np.ndarray) -> float:
     return scale * math.sqrt(math.fsum((away / scale) ** 2) / (array.size - 1)) if scale else 0.0
 
 
+def seen(differences: np.ndarray, grain: float) -> float:
+    """The spread of differences of values of that grain; 0 where rounding alone makes one."""
+    found = spread(differences)
+    return found if found > 1e-6 * grain else 0.0
+
+
 def check_level(level: float) -> None:
     """Raise ValueError for a level outside (0, 1)."""
     if not 0 < level < 1:

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import needed, smallest
-from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, spread
+from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, seen
 
 Word = Literal["better", "worse", "same", "unclear"]
 
@@ -143,8 +143,7 @@ class Case:
     @cached_property
     def spread(self) -> float:
         """Their standard deviation; 0 where rounding alone makes one."""
-        seen = spread(self.pairs)
-        return seen if seen > 1e-6 * self.grain else 0.0
+        return seen(self.pairs, self.grain)
 
     @property
     def error(self) -> float:
@@ -184,8 +183,8 @@ def conclude(
         word = "same"
     elif p <= 1 - level:
         word = "better" if (centre > 0) == case.higher else "worse"
-    seen = case.spread, seeds
-    return Verdict(word, centre, low, high, margin, level, *seen, p, p_same, comparisons, case.tried)
+    found = case.spread, seeds
+    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried)
 
 
 def share(level: float, comparisons: int) -> float:
