@@ -3,8 +3,8 @@
 Claim: a window around each frame is enough. Alone, a frame of 25 ms does not tell digits apart; errors fall as the
 window widens, and a fraction of a second is as good as all of the string, at a cost that grows with T·w and not T².
 Command: ATTNLAB_DATA=... attnlab run experiments/speech_window.py
-         attnlab run experiments/speech_window.py task=tones --out runs/tones
-         attnlab run experiments/speech_window.py task=sounds task.train=DIR task.valid=DIR task.test=DIR --out DIR
+         attnlab run experiments/speech_window.py task=tones task.digits=4 task.gap=.1 --out runs/tones
+         attnlab run experiments/speech_window.py task=sounds task.digits=4 task.gap=.1 task.train=DIR … --out DIR
 Minutes on two cores: not yet measured.
 Expected: accuracy (digits right, where they stand being told) below .8 for w = 1, and from w = 33 the same as for all;
 not yet measured. No number is published on this set-up.

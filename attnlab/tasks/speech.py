@@ -27,6 +27,7 @@ SILENCE = float(np.log(FLOOR))
 GAP = "·"  # the class of the silence between words, where there is any
 CAPTION = "Log-mel frames over time: above them what was spoken, below what was answered"
 SHORTEST = 5  # frames in a row of one class that are taken for a word, where nobody says where words stand
+PAUSE = 3  # and of silence, for what is told two words of one kind apart
 
 
 class Speech(Classification):
@@ -100,7 +101,9 @@ class Speech(Classification):
         """{"accuracy", "frame_accuracy", "exact_match", "digit_error_rate"}.
 
         The share of words right, of frames, of strings all of whose words are right, and, with nothing told of where
-        words stand, Σ d(answer, string) / Σ |string| in words, the answer being the `collapse` of its frames.
+        words stand, Σ d(answer, string) / Σ |string| in words, the answer being the `collapse` of its frames. Where no
+        silence is between words it tells no word from two of the same, however good the frames are: of strings of 4
+        digits, a quarter of which have such a pair, .07 are lost.
         """
         right, frames, errors = [], [], []
         for (rows, batch), answer in zip(self._examined(part, limit), answers, strict=True):
@@ -118,6 +121,10 @@ class Speech(Classification):
             "exact_match": float(whole.all(axis=1).mean()),
             "digit_error_rate": sum(errors) / whole.size,
         }
+
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Words."""
+        return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
 
     def ask(self, text: str) -> Batch:
         """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""
@@ -155,7 +162,7 @@ class Speech(Classification):
         return {CAPTION: spectrograms(self.classes, self.mel.step, batch, answer)}
 
     def _collapsed(self, label: np.ndarray) -> list[str]:
-        return [self.words[n] for n in collapse(label.tolist()) if 0 <= n < len(self.words)]
+        return [self.words[n] for n in collapse(label.tolist(), len(self.words)) if 0 <= n < len(self.words)]
 
     def _named(self, words: np.ndarray) -> list[str]:
         return [self.words[n] for n in words]
@@ -199,11 +206,14 @@ class Speech(Classification):
         return {"source": source, "keep": keep, "label": label.astype(np.int32), "piece": piece}
 
 
-def collapse(label: list[int], shortest: int = SHORTEST) -> list[int]:
-    """The classes of the runs of equal frames, runs of fewer than `shortest` passed over and equal neighbours one.
+def collapse(label: list[int], gap: int | None = None) -> list[int]:
+    """The classes of the runs of equal frames, those of fewer than 5 passed over and equal neighbours one.
 
-    >>> collapse([7] * 9 + [3] * 2 + [7] * 8 + [1] * 6)
-    [7, 1]
+    Between neighbours are fewer than 3 frames of the `gap`, which is no class.
+
+    >>> collapse([7] * 9 + [3] * 2 + [7] * 8 + [1] * 6), collapse([7] * 9 + [0] * 3 + [7] * 8, gap=0)
+    ([7, 1], [7, 7])
     """
     runs = [(name, len(list(run))) for name, run in groupby(label)]
-    return [name for name, _ in groupby(name for name, count in runs if count >= shortest)]
+    kept = [name for name, count in runs if count >= (PAUSE if name == gap else SHORTEST)]
+    return [name for name, _ in groupby(kept) if name != gap]

@@ -167,6 +167,8 @@ def test_runs_of_frames_become_words():
     assert collapse([0] * 5 + [2] * 3 + [0] * 5) == [0]
     assert collapse([0] * 5 + [2] * 5 + [0] * 5) == [0, 2, 0]
     assert collapse([0, 1] * 9) == []
+    # Silence is for a while, and none of the words.
+    assert collapse([2] * 5 + [9] * 3 + [2] * 5 + [9] * 2 + [2] * 5 + [9] * 7, gap=9) == [2, 2]
 
 
 def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
