@@ -164,12 +164,21 @@ def measures(images: np.ndarray) -> str:
     return " × ".join(map(str, images.shape[1:]))
 
 
-def _within(folder: Path, part: str) -> Path:
-    """The file of a part's images in a folder; of a packed copy and a plain one, the plain one."""
+def holds(folder: str, part: str) -> bool:
+    """Whether a folder of one's own has a file, or several, of that part's images."""
+    return any(name.startswith(NAMES[part]) for name in _images(files.own(folder)))
+
+
+def _images(folder: Path) -> list[str]:
     try:
-        names = sorted(path.name for path in folder.iterdir() if path.is_file() and "images" in path.name)
+        return sorted(path.name for path in folder.iterdir() if path.is_file() and "images" in path.name)
     except OSError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+def _within(folder: Path, part: str) -> Path:
+    """The file of a part's images in a folder; of a packed copy and a plain one, the plain one."""
+    names = _images(folder)
     found = [name for name in names if name.startswith(NAMES[part])]
     found = [name for name in found if name.removesuffix(".gz") == name or name.removesuffix(".gz") not in found]
     wanted = " or ".join(f"{start}-images…" for start in NAMES[part])

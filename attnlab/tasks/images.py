@@ -46,8 +46,8 @@ class Images(Task):
 
     `train`, `valid` and `test` name a file of images each, with its labels beside it under the same name but "labels"
     for "images" (and "idx1" for "idx3"), or a folder that holds such files, train-images…, test-images… (or t10k-…).
-    A folder as `train` serves the test too where `test` names nothing. Where `valid` names nothing, `held` of the
-    training images are validated with. The rest as in `fashion-mnist`.
+    A folder as `train` serves the test too where `test` names nothing, and `valid` where it has such a file; without
+    one `held` of the training images are validated with. The rest as in `fashion-mnist`.
     """
 
     teaching = ("shift", "flip")
@@ -66,8 +66,10 @@ class Images(Task):
     def load(self) -> Pictures:
         """Read one's files."""
         names = {part: getattr(self, part) for part in PARTS}
-        if names["train"] and not names["test"] and files.own(names["train"]).is_dir():
-            names["test"] = names["train"]
+        if names["train"] and files.own(names["train"]).is_dir():
+            names["test"] = names["test"] or names["train"]
+            if images.holds(names["train"], "valid"):
+                names["valid"] = names["valid"] or names["train"]
         for part in ("train", "test"):
             if not names[part]:
                 raise ValueError(f"task.{part}={names[part]!r} must name a file or folder: attnlab cannot know yours")

@@ -30,6 +30,13 @@ def test_a_folder_of_ones_own(tmp_path):
     np.testing.assert_array_equal(test["label"], drawn(6)[1])
 
 
+def test_a_folder_with_images_to_validate_with_is_validated_with_them(tmp_path):
+    for seed, (part, count) in enumerate({"train": 30, "val": 7, "test": 6}.items()):
+        written(tmp_path, part, count=count, seed=seed)
+    problem = Images(train=str(tmp_path)).load()
+    assert {part: len(labels) for part, (_, labels) in problem.parts.items()} == {"train": 30, "valid": 7, "test": 6}
+
+
 def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp_path):
     pixels, _ = drawn(2000)
     for part in ("train", "valid", "test"):
