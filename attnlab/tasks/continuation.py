@@ -81,8 +81,10 @@ class Continuation(Prompting, Problem):
         length, longest = self._blocks.length, self.shape.length
         edges = [0, *_doubled(length, longest)]
         if longest > length:
-            for first, last in pairwise(edges):
-                letters = sum(len(self.codec.decode(row[first:last])) for row in blocks)
+            # Behind a symbol, so that the space before a word counts as it does in the whole text.
+            up_to = [sum(len(self.codec.decode([told[0], *row[:end]])) for row in blocks) for end in edges]
+            for n, (first, last) in enumerate(pairwise(edges)):
+                letters = up_to[n + 1] - up_to[n]
                 found[f"nats_per_character.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, letters)
         return found
 

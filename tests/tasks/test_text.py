@@ -114,6 +114,21 @@ def test_longer_blocks_than_were_trained_on_are_scored_by_place():
     )
     assert found["nats_per_character.9-12"] == 10.5
     assert found["nats_per_character"] == pytest.approx((cost.sum() + cost[:rest].sum()) / asked)
+
+
+@pytest.mark.parametrize("units", [Characters(), Bytes(), Words(), Bpe(size=40)], ids=str)
+def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
+    parts = {
+        part: "the naïve cat sat, the fat cat sat on the hat " * n for part, n in zip(PARTS, (9, 5, 4), strict=True)
+    }
+    problem = Continuation(parts, units, 4, 16)
+    answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in problem.examination("test")]
+    found = problem.score("test", answers)
+    asked = np.concatenate([batch["asked"] for batch in problem.examination("test")])
+    edges = {"1-4": (0, 4), "5-8": (4, 8), "9-16": (8, 16)}
+    letters = [asked[:, a:b].sum() / found[f"nats_per_character.{name}"] for name, (a, b) in edges.items()]
+    # The space in front of the very first word is not of the text.
+    assert sum(letters) == pytest.approx(asked.sum() / found["nats_per_character"], abs=1.01)
     with pytest.raises(ValueError, match=r"task.longest=8 must be at least task.length=64, or 0"):
         Shakespeare(longest=8)
     with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task.longest=20 takes more"):
