@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnlab.lab.comparison import Comparison
 from attnlab.lab.estimates import Estimate
 from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import count, is_rate, measure, span, title
+from attnlab.lab.quantity import count, is_open, is_rate, measure, span, title
 from attnlab.lab.report.markup import Markup, join, name, tag
 from attnlab.lab.statistics import POWER, Verdict
 
@@ -75,8 +75,7 @@ def basis(said: Comparison) -> Markup | None:
         surer if several > 1 else "The verdict and its interval are at 95%. ",
         same,
         luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
-        "The effect is Hedges' g of the paired differences; what could be found is told for a power of "
-        f"{POWER:.0%}, by the spread that was seen.",
+        "The effect is Hedges' g of the paired differences; what could be found goes by the spread that was seen.",
     )
 
 
@@ -130,7 +129,7 @@ def _numbers(metric: str, found: Verdict) -> Markup:
     """Difference, interval, pairs and effect."""
     unit = " points" if is_rate(metric) else ""
     low, high = found.low, found.high
-    if is_rate(metric):
+    if not is_open(metric):
         # No two shares are further apart.
         low, high = max(low, -1.0), min(high, 1.0)
     ends = f"{measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}"
@@ -153,8 +152,10 @@ def _reach(metric: str, found: Verdict, said: Comparison) -> str:
         return ""
     if found.spread == 0:
         return " These seeds show no spread, which says nothing of what others would."
-    could = f" A true difference of {_amount(metric, found.smallest)} or more would have been found"
-    if is_rate(metric) and found.smallest > 1:
+    could = (
+        f" A true difference of {_amount(metric, found.smallest)} or more would be found by {POWER:.0%} of such studies"
+    )
+    if not is_open(metric) and found.smallest > 1:
         could = " So few seeds could not be sure to find any difference"
     if said.margin is None:
         seeds, of = found.seeds_for_difference, "the difference seen"

@@ -83,7 +83,9 @@ def numbers(found: list[Outcome]) -> Markup:
     head = tag("tr", tag("th", "variant", scope="col"), [tag("th", text, scope="col") for text in heads])
     body = [_row(outcome, heads, cells) for outcome, cells in zip(found, rows, strict=True)]
     table = tag("table", tag("thead", head), tag("tbody", body), class_="results")
-    return section("The numbers", scroll(table, "Results"), tag("p", NOTES, class_="quiet"))
+    chosen = sorted({outcome.result["metric"] for outcome in found if outcome.result and outcome.tried() > 1})
+    notes = NOTES + (CHOSEN.format(title(chosen[0])) if chosen else "")
+    return section("The numbers", scroll(table, "Results"), tag("p", notes, class_="quiet"))
 
 
 NOTES = (
@@ -92,6 +94,7 @@ NOTES = (
     "one. Peak memory is what the compiler estimates for one call of several training steps, over the most "
     "that the process ever held. The decoding state is what one example takes. Point at a number for all its digits."
 )
+CHOSEN = " Where a learning rate was chosen among several as good, the interval of {} alone allows for that choice."
 
 
 def learning(found: list[Outcome]) -> Markup | None:

@@ -38,20 +38,24 @@ def trade(found: Sequence[Outcome]) -> Markup | None:
 def _cost(
     finished: Sequence[Outcome], words: str, of: Callable[[Outcome], float | None], write: Callable[[float], str]
 ) -> Markup | None:
-    """The metric on test against a cost; variants that have none are named below."""
+    """The metric on test against a cost; finished variants that have one or the other not are named below."""
     sound = [outcome for outcome in finished if outcome.headline is not None and outcome.headline.sound]
     costs = {outcome.name: of(outcome) or 0.0 for outcome in sound}
     shown = [outcome for outcome in sound if costs[outcome.name] > 0]
     if len(shown) < 2:
         return None
     metric, higher = _headline(shown)
-    series = [Series(o.name, o.order, (Point(costs[o.name], o.headline),)) for o in shown if o.headline]
-    absent = [outcome.name for outcome in sound if outcome not in shown]
+    points = {o.name: Point(costs[o.name], o.headline, len(o.lost())) for o in shown if o.headline}
+    series = [Series(o.name, o.order, (points[o.name],)) for o in shown]
+    absent = [outcome.name for outcome in finished if outcome not in shown]
+    crosses = (
+        tag("span", "; × where seeds diverged", class_="quiet") if any(p.failed for p in points.values()) else None
+    )
     return tag(
         "figure",
-        tag("figcaption", tag("b", title(metric), " against ", words)),
+        tag("figcaption", tag("b", title(metric), " against ", words), crosses),
         scatter(frame(metric, higher, series), series, write, _label(metric, words, series)),
-        tag("p", "Not drawn, as it has none: ", listed(absent), class_="quiet") if absent else None,
+        tag("p", "Not drawn, for want of a number: ", listed(absent), class_="quiet") if absent else None,
     )
 
 

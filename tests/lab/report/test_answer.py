@@ -46,7 +46,7 @@ def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_t
     assert over == ["a cannot be told from b by these seeds."]
     assert own.startswith("Unclear against b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
     could, seeds = smallest(0.02 / 3**0.5, 3), needed(0.01 / 3, 0.02 / 3**0.5)
-    assert f"A true difference of {100 * could:.2g} points or more would have been found; " in own
+    assert f"A true difference of {100 * could:.2g} points or more would be found by 80% of such studies; " in own
     assert own.endswith(f"to find the difference seen takes {seeds} seeds.")
     assert "same" not in own
 

@@ -225,6 +225,20 @@ def test_a_metrics_line_cut_in_the_middle_is_no_trouble(study):
     assert "Could not be read" not in read(study).text
 
 
+def test_a_run_that_was_cut_off_among_the_lanes_of_a_step_is_unfinished(study):
+    run = RunFolder(study / "linear")
+    run.file("result").unlink()
+    rows = run.metrics()
+    lanes = sum(row["step"] == rows[0]["step"] for row in rows)
+    assert lanes > 1
+    run.append_metrics([rows[-1] | {"step": rows[-1]["step"] + 10}])
+    with run.file("metrics").open("a") as file:
+        file.write('{"step": 510, "se')
+    found = {outcome.name: outcome for outcome in outcomes(study)}["linear"]
+    assert found.troubles == ()
+    assert found.last_step() == rows[-1]["step"]
+
+
 def test_a_folder_without_runs_is_refused(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(FolderError, match=re.escape(str(folder))):

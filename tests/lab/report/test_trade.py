@@ -28,7 +28,7 @@ def test_a_figure_for_each_cost():
 def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
     found = [variant("a", 0), variant("b", 1), variant("c", 2, state_bytes=None)]
     markup = trade(found)
-    assert re.sub("<[^>]*>", "", markup).count("Not drawn, as it has none: c") == 1
+    assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 1
     assert captions(trade([variant("a", 0, seconds=None), variant("b", 1)])) == [
         "exact match against decoding state",
         "exact match against training FLOPs, one lane",
@@ -38,6 +38,15 @@ def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
 def test_what_failed_is_not_drawn():
     found = [variant("a", 0), variant("b", 1), replace(variant("c", 2), metrics=outcome("c", [0.9, None]).metrics)]
     assert "c" not in re.findall(r'aria-label="exact match against decoding state, of ([^"]*)"', trade(found))[0]
+
+
+def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
+    lost = [{"seed": 2, "learning_rate": 0.1, "step": 3}]
+    found = [variant("a", 0), variant("b", 1, diverged=lost), replace(variant("c", 2), metrics={})]
+    markup = trade(found)
+    assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 3
+    assert captions(markup)[0] == "exact match against decoding state; × where seeds diverged"
+    assert markup.count('class="cross"') == 3
 
 
 def test_time_is_in_the_unit_that_fits():
