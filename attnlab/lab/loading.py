@@ -141,14 +141,18 @@ def _interpreter(folder: RunFolder, experiment: Experiment) -> Interpreter | Non
 
 
 def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:
-    """The lane that stands for a run: of its rate, the first seed that did not diverge. CheckpointError: none.
+    """The lane that stands for a run: of its rate, the first seed that did not diverge, up to now or, where there is a
+    result, to the end. CheckpointError: none.
 
     FolderError where the result names no rate that was trained with.
     """
+    lanes = experiment.train.lanes
     rate = result.get("learning_rate") if result else experiment.train.rates[0]
     if rate not in experiment.train.rates:
         raise FolderError(f"result.json: learning_rate={rate!r} is none of those that were trained with")
-    lanes = [n for n, (_, at) in enumerate(experiment.train.lanes) if at == rate and alive[n]]
-    if not lanes:
+    seeds = result.get("seeds") if result else None
+    sound = [alive[n] and (not isinstance(seeds, list) or seed in seeds) for n, (seed, _) in enumerate(lanes)]
+    found = [n for n, (_, at) in enumerate(lanes) if at == rate and sound[n]]
+    if not found:
         raise CheckpointError(f"every lane at learning rate {rate} diverged: there is no model to load")
-    return lanes[0]
+    return found[0]

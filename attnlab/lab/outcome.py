@@ -76,7 +76,7 @@ class Outcome:
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
     def step(self) -> float | None:
-        """What one example of the test more changes of a rate; None where nothing tells how many there were."""
+        """What one example of the test more changes of the headline; None where it is no share of examples."""
         examples = number((self.result or {}).get("examples"))
         return 1 / examples if examples and examples >= 1 else None
 
@@ -190,7 +190,11 @@ def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]
     last = rows[-1]["step"] if rows else 0
     if steps is not None and last != steps:
         raise FolderError(f"{run.file('metrics')}: rows are lost: the last is of step {last}, the result of {steps:g}")
-    if rows and len(rows) % sum(row["step"] == rows[0]["step"] for row in rows):
+    lanes = sum(row["step"] == rows[0]["step"] for row in rows) if rows else 1
+    if steps is None:
+        # It was cut off while it wrote those of a step, and goes on from its checkpoint.
+        return rows[: len(rows) - len(rows) % lanes]
+    if len(rows) % lanes:
         raise FolderError(f"{run.file('metrics')}: rows are lost: step {last} has fewer than there are lanes")
     return rows
 
