@@ -10,6 +10,7 @@ from attnlab.lab.describe import Ledger
 from attnlab.lab.quantity import count, duration, large, off
 from attnlab.lab.study import Experiment, change
 
+TRIES = 8  # numbers of steps that are priced
 TOLERANCE = 0.02  # how far a variant's cost may be from the base's
 # What is told in steps: a budget scales them together.
 STEPS = {"warmup": "warm-up", "evaluate_every": "evaluation every", "save_every": "saving every"}
@@ -25,26 +26,32 @@ class Budget:
 
     def spend(self, name: str, experiment: Experiment, own: frozenset[str], coarse: bool) -> Experiment:
         """With the steps that spend it; `coarse`: however many steps are nearest. What it sets itself stays."""
-        each, train = self.price(experiment), experiment.train
-        steps = max(1, round(self.total / each))
-        if not coarse and abs(steps * each - self.total) > TOLERANCE * self.total:
+        spent, each = experiment, self.price(experiment)
+        for _ in range(TRIES):
+            before, cost = spent.train.steps, self.cost(spent)
+            steps = max(1, round(before + (self.total - cost) / each))
+            if steps == before:
+                break
+            spent = _scaled(experiment, steps, own)
+            # Where the first steps are of another kind, one more costs other than the mean.
+            each = (self.cost(spent) - cost) / (steps - before)
+        cost = self.cost(spent)
+        if not coarse and abs(cost - self.total) > TOLERANCE * self.total:
             raise ValueError(
-                f"budget={self.name!r}: {name} comes no nearer than {self.write(steps * each)}, the base has "
-                f"{self.write(self.total)} ({off(steps * each, self.total)}, allowed are 2%), "
-                f"at train.steps={steps}"
+                f"budget={self.name!r}: {name} comes no nearer than {self.write(cost)}, the base has "
+                f"{self.write(self.total)} ({off(cost, self.total)}, allowed are 2%), "
+                f"at train.steps={spent.train.steps}"
             )
-        share = steps / train.steps
-        scaled = {
-            "train.warmup": round(share * train.warmup),
-            "train.evaluate_every": math.ceil(share * train.evaluate_every),
-            "train.save_every": math.ceil(share * train.save_every),
-        }
-        return change(experiment, **{"train.steps": steps} | {at: n for at, n in scaled.items() if at not in own})
+        return spent
+
+    def cost(self, experiment: Experiment) -> float:
+        """What all its steps cost a lane."""
+        return experiment.train.steps * self.price(experiment)
 
     def changed(self, before: Experiment, after: Experiment) -> list[str]:
         """What was changed, in words."""
         old, new = before.train, after.train
-        far = off(new.steps * self.price(after), self.total)
+        far = off(self.cost(after), self.total)
         said = [f"steps {count(new.steps)} ({far})"]
         if old.steps != new.steps:
             said = [f"steps {count(old.steps)} → {count(new.steps)} ({far})"]
@@ -65,3 +72,15 @@ def budget(name: str, base: Experiment, ledger: Ledger) -> Budget:
     """What the base spends on a lane: "flops" as counted, "seconds" as this machine needs for steps of all lanes."""
     price = ledger.flops if name == "flops" else ledger.seconds
     return Budget(name, base.train.steps * price(base), price)
+
+
+def _scaled(experiment: Experiment, steps: int, own: frozenset[str]) -> Experiment:
+    """With so many steps, and what is told in steps in proportion."""
+    train = experiment.train
+    share = steps / train.steps
+    scaled = {
+        "train.warmup": round(share * train.warmup),
+        "train.evaluate_every": math.ceil(share * train.evaluate_every),
+        "train.save_every": math.ceil(share * train.save_every),
+    }
+    return change(experiment, **{"train.steps": steps} | {at: n for at, n in scaled.items() if at not in own})

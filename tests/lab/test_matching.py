@@ -264,6 +264,18 @@ def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_glimpse()
     assert matched(glimpse, ledger, quick=True).experiments["linear"].train.steps == 3
 
 
+def test_a_budget_is_met_where_the_first_steps_are_cheaper():
+    class Prepared(Formula):
+        def flops(self, experiment):
+            steps, dearer = experiment.train.steps, 1 if isinstance(experiment.model.mechanism, Softmax) else 1.5
+            return (min(500, steps) + max(0, steps - 500) * 3 * dearer) / steps
+
+    study, ledger = two(budget="flops", **{"train.steps": 1000}), Prepared()
+    linear = matched(study, ledger).experiments["linear"]
+    assert linear.train.steps == 833
+    assert linear.train.steps * ledger.flops(linear) == pytest.approx(2000, rel=0.02)
+
+
 def test_a_budget_of_seconds_takes_what_a_clock_measures():
     clock = lambda experiment, problem: 0.75 if isinstance(experiment.model.mechanism, Linear) else 0.25
     study = two(budget="seconds", **{"train.steps": 300})
