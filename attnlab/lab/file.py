@@ -10,6 +10,8 @@ from types import CodeType, ModuleType
 from attnlab import registry
 from attnlab.lab.study import Experiment, Study
 
+EXPERIMENT = "attnlab_experiment_"  # what the module of an experiment file is called, before the file's own name
+
 
 def load_study(path: str | Path) -> Study:
     """The `study` (or the `experiment`) that a Python file holds, named after the file where it has no name.
@@ -73,7 +75,7 @@ def _compile(path: Path) -> CodeType:
 
 
 def _run(path: Path, code: CodeType) -> ModuleType:
-    name = f"attnlab_experiment_{path.stem}"
+    name = f"{EXPERIMENT}{path.stem}"
     module = ModuleType(name)
     module.__file__ = str(path)
     # Where a file defines configs of its own, their annotations are looked up by module name.

@@ -18,7 +18,7 @@ from attnlab.lab.report import inline, report
 from attnlab.lab.report.inline import Inline
 from attnlab.lab.stopwatch import Stopwatch
 from attnlab.lab.study import Study, Variation
-from attnlab.lab.workers import share
+from attnlab.lab.workers import share, sources
 from attnlab.tasks.base import Problem
 
 GLIMPSED = 4  # variants of a glimpse at most
@@ -66,8 +66,9 @@ def run(
 
     `quick` takes the study's own glimpse; `fresh` drops what stands in the folders; `workers` is how many processes
     share the variants. Nothing is written before every variant has been checked. Raises ValueError for a folder that
-    holds another configuration, DataError for one that was made from other data, LockedError for one in which another
-    process trains, FolderError for what is broken, WorkerError where a process of these failed.
+    holds another configuration, and for classes of a notebook that several processes were to share (`sources`),
+    DataError for a folder that was made from other data, LockedError for one in which another process trains,
+    FolderError for what is broken, WorkerError where a process of these failed.
     """
     if workers < 1:
         raise ValueError(f"{workers=} must be at least 1")
@@ -84,6 +85,8 @@ def run(
     solved = matched(study, Ledger(problems, clock=watch), quick)
     found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
     free(found, progress.note)
+    if workers > 1:
+        sources(found)  # what the processes cannot know is refused before anything is written
     if watch is not None:
         watch.keep()
     changed = studyfile.keep(home, study, quick)

@@ -17,10 +17,13 @@ def work(told: dict[str, Any], progress: Any) -> None:
     jax.config.update("jax_platforms", told["platforms"])
     from attnlab.lab import configuration
     from attnlab.lab.conduct import conduct
+    from attnlab.lab.file import load_study
     from attnlab.lab.lock import LockedError
     from attnlab.lab.plan import plans
     from attnlab.lab.study import Study
 
+    for file in told["sources"]:
+        load_study(file)  # for what it adds to the registries
     experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])

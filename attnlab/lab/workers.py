@@ -15,7 +15,9 @@ from typing import Any, TextIO
 
 import jax
 
+from attnlab import registry
 from attnlab.lab import configuration
+from attnlab.lab.file import EXPERIMENT
 from attnlab.lab.jsonfile import FolderError, dumps
 from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
@@ -34,11 +36,13 @@ class WorkerError(Exception):
 def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> list[dict]:
     """Train the variants of a study that are not done in so many processes; the results of these.
 
-    Each process has its share of the cores, reads the experiments as JSON, and goes through the variants in order,
-    leaving out those whose folder is locked or done: so one that fails or is killed loses its own variant alone. What
-    they say is told as notes. SIGINT and SIGTERM reach them all, and they save.
+    Each process has its share of the cores, runs the experiment files whose own classes the experiments name, reads the
+    experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done: so
+    one that fails or is killed loses its own variant alone. What they say is told as notes. SIGINT and SIGTERM reach
+    them all, and they save.
 
-    Raises, once all have ended, Interrupted where they were stopped, WorkerError where one failed.
+    Raises ValueError as `sources` does; once all have ended, Interrupted where they were stopped, WorkerError where
+    one failed.
     """
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
@@ -60,12 +64,42 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     return [_result(plan) for plan in waiting]
 
 
+def sources(plans: Sequence[Plan]) -> list[str]:
+    """The experiment files that define what the experiments name and attnlab does not.
+
+    Raises ValueError naming what was defined elsewhere, as in a notebook: another process cannot learn it.
+    """
+    files: dict[str, None] = {}
+    for place, name in {tag: None for plan in plans for tag in _tags(configuration.write(plan.experiment))}:
+        held = registry.table(place)[name]
+        module = (held if hasattr(held, "__qualname__") else type(held)).__module__
+        if module.startswith(EXPERIMENT):
+            files[str(Path(sys.modules[module].__file__ or "").resolve())] = None
+        elif module.partition(".")[0] != "attnlab":
+            raise ValueError(
+                f"workers: {name!r} of attnlab.{place} is defined in {module}, which other processes do not run; "
+                "take workers=1, or define it in the experiment file"
+            )
+    return list(files)
+
+
+def _tags(written: Any) -> Iterator[tuple[str, str]]:
+    """The registered names in what `configuration.write` gave."""
+    if isinstance(written, dict):
+        if "registry" in written:
+            yield written["registry"], written["name"]
+        written = list(written.values())
+    for inner in written if isinstance(written, list) else ():
+        yield from _tags(inner)
+
+
 def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
     first, platforms = plans[0], jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
     return {
         "platforms": platforms,
         "study": {name: getattr(first.study, name) for name in STUDY},
         "home": str(home), "command": command, "workers": workers, "quick": first.quick,
+        "sources": sources(plans),
         "experiments": {plan.variant: configuration.write(plan.experiment) for plan in plans},
     }  # fmt: skip
 

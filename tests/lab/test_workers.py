@@ -9,7 +9,9 @@ import time
 import numpy as np
 import pytest
 
+import attnlab
 from attnlab.lab import run
+from attnlab.lab.file import load_study
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.progress import Silent
 from attnlab.lab.study import Study, Variation, change
@@ -59,6 +61,44 @@ def test_workers_leave_what_one_process_leaves(tmp_path):
     again = Notes()
     run(STUDY, tmp_path / "two", workers=2, progress=again)
     assert again.said == [f"{name}: done before, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
+
+
+OWN = """
+from dataclasses import dataclass
+
+import attnlab
+from attnlab.lab.study import Experiment, Study, Variation, change
+from attnlab.mechanisms import Linear
+from tests.lab.test_workers import BASE
+
+
+@dataclass(frozen=True)
+class Mine(Linear):
+    pass
+
+
+attnlab.MECHANISMS["of-this-file"] = Mine()
+study = Study(change(BASE, **{"model.mechanism": Mine()}), Variation({"a": {}, "b": {"train.warmup": 3}}))
+"""
+
+
+def test_workers_know_what_an_experiment_file_defines(tmp_path, monkeypatch):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    tables = dict(attnlab.MECHANISMS)
+    study = load_study(file)
+    try:
+        assert run(study, tmp_path / "runs", workers=2).code == 0
+        # What was defined in a notebook they cannot know, and then nothing is written.
+        monkeypatch.setattr(type(study.base.model.mechanism), "__module__", "__main__")
+        with pytest.raises(
+            ValueError, match=r"^workers: 'of-this-file' of attnlab.MECHANISMS is defined in __main__, "
+        ):
+            run(study, tmp_path / "others", workers=2)
+        assert not (tmp_path / "others").exists()
+    finally:
+        for name in attnlab.MECHANISMS.keys() - tables.keys():
+            del attnlab.MECHANISMS[name]
 
 
 def test_a_worker_that_fails_is_told_and_the_others_end(tmp_path, monkeypatch):
