@@ -11,11 +11,12 @@ from attnlab.analysis.cost import Operation
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine does at best: `flops` floating-point operations and `bandwidth` bytes a second."""
+    """What a machine does at best: `flops` floating-point operations on a dtype and `bandwidth` bytes a second."""
 
     name: str
     flops: float
     bandwidth: float
+    dtype: str = "float32"
 
     def __post_init__(self):
         for name in ("flops", "bandwidth"):
@@ -40,8 +41,16 @@ class Machine:
         return max(flops / self.flops, bytes / self.bandwidth)
 
 
-# NVIDIA A100 80 GB: 312 TFLOP/s in bfloat16 over 2 TB/s.
-A100 = Machine("A100", 312e12, 2e12)
+# As their makers print them: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and bfloat16 without
+# sparsity; Google's TPU v5e, whose products are in bfloat16.
+A100 = Machine("A100", 312e12, 2e12, "bfloat16")
+PUBLISHED = (
+    Machine("A100", 19.5e12, 2e12),
+    Machine("H100", 67e12, 3.35e12),
+    A100,
+    Machine("H100", 989e12, 3.35e12, "bfloat16"),
+    Machine("TPU v5e", 197e12, 819e9, "bfloat16"),
+)
 
 
 def intensity(flops: float, bytes: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from attnlab.analysis.cost import operations
-from attnlab.analysis.roofline import Kind, Machine, kinds
+from attnlab.analysis.roofline import PUBLISHED, Kind, Machine, kinds
 from attnlab.lab.matching import Matched
 from attnlab.lab.quantity import count, large
 from attnlab.lab.show import columns
@@ -17,14 +17,21 @@ from attnlab.lab.study import Experiment
 MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing
 
 
-def placed(found: Matched, machines: Sequence[Machine]) -> list[str]:
-    """For every variant, as matched, a table of its operations in one forward pass of a batch, the costliest first."""
+def placed(found: Matched, here: Machine) -> list[str]:
+    """For every variant, as matched, a table of its operations in one forward pass of a batch, the costliest first.
+
+    Beside this machine stand the published ones, as they compute in the dtype of the variant's model.
+    """
     lines = ["One forward pass of a batch, operation by operation; bytes as each reads and writes them by itself."]
-    for each in machines:
-        does = f"{large(each.flops, 'FLOP/s')} over {large(each.bandwidth, 'B/s')}"
+    beside = {
+        name: [here, *(each for each in PUBLISHED if each.dtype == getattr(experiment.model, "dtype", "float32"))]
+        for name, experiment in found.experiments.items()
+    }
+    for each in dict.fromkeys(machine for machines in beside.values() for machine in machines):
+        does = f"{large(each.flops, 'FLOP/s')} in {each.dtype} over {large(each.bandwidth, 'B/s')}"
         lines.append(f"{each.name}: {does}; compute is the limit from {each.ridge:.3g} FLOP a byte on")
     for name, experiment in found.experiments.items():
-        lines += ["", name, *table(forward(experiment, found.ledger.problem(experiment)), machines)]
+        lines += ["", name, *table(forward(experiment, found.ledger.problem(experiment)), beside[name])]
     return lines
 
 

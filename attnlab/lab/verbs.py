@@ -44,10 +44,9 @@ def show(options: argparse.Namespace) -> int:
     lines = [*settings(study, found), "", *costs(describe(study, found))]
     if options.roofline:
         from attnlab.analysis.measure import machine
-        from attnlab.analysis.roofline import A100
         from attnlab.lab.roofline import placed
 
-        lines += ["", *placed(found, [machine(), A100])]
+        lines += ["", *placed(found, machine())]
     print("\n".join(lines))
     return 0
 
