@@ -1,17 +1,21 @@
 """Seconds a token of attention, recurrent networks and stacked convolutions: in training, and in decoding.
 
-Claim: in decoding attention takes longer the more it has read, and the others do not. In training a recurrent network
-takes one token after the other, for which hardware that computes much at once pays; two cores may not.
+Claim: in decoding attention takes longer the more it has room for, and the others do not. In training a recurrent
+network takes one token after the other, for which hardware that computes much at once pays; two cores may not.
 
 Command: python benchmarks/recurrent.py [--save]     (not yet measured)
 
-The models of `experiments/rnn_vs_attention.py`, of equal parameters, untrained. Training: loss and gradients of 16
-sequences of multi-query recall. Decoding: 32 tokens of 16 sequences one by one, where there is room for that length.
+The models of `experiments/rnn_vs_attention.py`, as it makes their parameters equal, untrained. Training: loss and
+gradients of 16 sequences of multi-query recall. Decoding: 32 tokens of 16 sequences one by one, where there is room for
+that length.
 
 Expected: microseconds a token at each length; the last lines say which part of the claim this machine keeps.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,28 +23,24 @@ import jax.numpy as jnp
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
 from attnlab.lab.bench.script import claim, facts, keep, options, say
-from attnlab.mechanisms import Linear
-from attnlab.models import Language
-from attnlab.models.convolutional import ConvolutionalLanguage
-from attnlab.models.recurrent import RecurrentLanguage
+from attnlab.lab.describe import Ledger
+from attnlab.lab.file import load_study
+from attnlab.lab.matching import matched
 from attnlab.tasks.recall import Recall
 
 BATCH, STEPS = 16, 32
-ATTENTION = Language(width=64, heads=1, layers=2, feedforward=128)
-MODELS = {
-    "attention": ATTENTION,
-    "linear": Language(width=64, heads=1, layers=2, feedforward=128, mechanism=Linear()),
-    "gru": RecurrentLanguage(width=72, cell="gru"),
-    "lstm": RecurrentLanguage(width=62, cell="lstm"),
-    "convolution": ConvolutionalLanguage(width=64, feedforward=128),
-    "dilated": ConvolutionalLanguage(width=36, layers=6, growth=2, feedforward=77),
-}
+STUDY = Path(__file__).parents[1] / "experiments" / "rnn_vs_attention.py"
 
 
-def programs(name: str, length: int) -> dict[str, Program]:
-    """A training step, and some tokens of decoding, of that model at that length."""
+def models() -> dict[str, Any]:
+    """The models of the experiment, matched as it runs them."""
+    return {name: each.model for name, each in matched(load_study(STUDY), Ledger()).experiments.items()}
+
+
+def programs(config: Any, length: int) -> dict[str, Program]:
+    """A training step, and some tokens of decoding, of a model at that length."""
     problem = Recall(vocabulary=16, pairs=4, queries=4, length=length, valid_examples=1, test_examples=8).load()
-    model = jax.jit(lambda: MODELS[name].create(jax.random.key(0), problem.shape))()
+    model = jax.jit(lambda: config.create(jax.random.key(0), problem.shape))()
     loss = lambda model, batch: problem.loss(model, batch, None)[0]
 
     def write(model, state):
@@ -61,10 +61,10 @@ def programs(name: str, length: int) -> dict[str, Program]:
 
 def main() -> None:
     """Measure, print, judge."""
-    chosen = options(__doc__, [64, 256, 1024], 5)
-    cells: dict[str, dict[str, dict[int, list[float]]]] = {name: {"training": {}, "decoding": {}} for name in MODELS}
+    chosen, configs = options(__doc__, [64, 256, 1024], 5), models()
+    cells: dict[str, dict[str, dict[int, list[float]]]] = {name: {"training": {}, "decoding": {}} for name in configs}
     for T in sorted(chosen.lengths):
-        made = {f"{name} {kind}": one for name in MODELS for kind, one in programs(name, T).items()}
+        made = {f"{name} {kind}": one for name, config in configs.items() for kind, one in programs(config, T).items()}
         say(f"T={T}: {len(made)} programs compiled")
         for title, seconds in timed(made, chosen.repeat).items():
             name, kind = title.rsplit(" ", 1)
@@ -75,7 +75,7 @@ def main() -> None:
             print(f"T={T:<5} {title:<22} {middle:8.2f} µs a token ({low:.2f} to {high:.2f})")
     longest = max(chosen.lengths)
     cost = lambda name, kind: spread(cells[name][kind][longest]).median
-    for name in MODELS:
+    for name in configs:
         ratio = cost(name, "training") / cost("attention", "training")
         print(f"training at {longest}: {name} takes {ratio:.2f} times as long a token as attention")
     for name in ("gru", "lstm", "linear", "convolution", "dilated"):

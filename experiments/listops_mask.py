@@ -33,5 +33,6 @@ study = Study(
     ),
     question="Does linear attention lose at ListOps, or does reading the padding?",
     margin=0.02,
+    against={"linear-ignored": "linear-honoured"},
     quick={"train.steps": 16, "train.warmup": 4, "train.seeds": 2, "task.longest": 32, "task.test_examples": 200},
 )

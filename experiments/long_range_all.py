@@ -7,9 +7,10 @@ Minutes on two cores: not yet measured; more than a day for all.
 Expected: accuracy, not yet measured; floors as in experiments/long_range.py.
 
 All have the parameters of softmax on lists within 2%: where a task or a mechanism learns more, the network is
-narrower. Linformer has rank 4 instead of 64, for its projections are as long as the sequence. Windows, where a
-mechanism has them, are as it has them by default: 64 tokens each way. Texts are drawn, so that nothing is fetched, and
-half as long: what is learned for each position would take all parameters there are.
+narrower. Linformer has rank 4 instead of 64, for its projections are as long as the sequence. Windows, blocks and
+landmarks are 16 tokens instead of 64, which would be all of a list: what sees little is to see little here. Texts are
+drawn, so that nothing is fetched, and half as long: what is learned for each position would take all parameters there
+are.
 """
 
 from dataclasses import replace
@@ -17,7 +18,8 @@ from typing import Any
 
 from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import MECHANISMS, Mechanism
-from attnlab.mechanisms.linformer import Linformer
+from attnlab.mechanisms.reformer import Reformer
+from attnlab.mechanisms.sinkhorn import Sinkhorn
 from attnlab.models import Language
 from attnlab.models.classifier import Classifier
 from attnlab.models.matcher import Matcher
@@ -57,8 +59,12 @@ def asked(name: str, task: Any, model: Any, length: int, kind: str) -> dict[str,
 
 
 def small(mechanism: Mechanism) -> Mechanism:
-    """The same, of a rank whose projections fit into the parameters there are."""
-    return replace(mechanism, rank=4) if isinstance(mechanism, Linformer) else mechanism
+    """The same, of windows, blocks and landmarks for short sequences, and a rank that its parameters allow."""
+    narrow = {"left": 16, "right": 16, "stride": 8, "size": 16, "landmarks": 16, "rank": 4}
+    fields = {name: n for name, n in narrow.items() if hasattr(mechanism, name)}
+    if fields or isinstance(mechanism, Reformer | Sinkhorn):
+        fields |= {"block": 16} if hasattr(mechanism, "block") else {}
+    return replace(mechanism, **fields)
 
 
 variants: dict[str, dict[str, Any]] = {}

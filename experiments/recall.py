@@ -50,6 +50,8 @@ study = Study(
         ),
         over("model.width", **{"32": 32, "64": 64}),
     ),
+    # Each with softmax of its own width.
+    against={f"{name}-64": "softmax-64" for name in ("elu", "taylor", "gated-linear", "delta", "gated-delta")},
     question="Who can look up what it was told, at which learning rates, with how much memory?",
     margin=0.02,
     quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2, "train.learning_rate": 1e-3},

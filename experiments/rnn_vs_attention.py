@@ -10,7 +10,8 @@ was told); not yet measured. Naming the commonest value told is right in 41%. Se
 decoding: `benchmarks/recurrent.py`.
 
 Four pairs of a key and a value, then four questions at any places among 120, the others blank. All have the parameters
-of the attention within 2%, two layers of width 64 there.
+of the attention within 2%, two layers of width 64 there, and learn at one rate: what is said of them is said at that
+rate, and recall is known to come and go with it (Arora et al. 2023).
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
