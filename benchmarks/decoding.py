@@ -34,7 +34,7 @@ from attnlab.data.files import DataError
 from attnlab.data.units import Bpe
 from attnlab.data.vocabulary import BEGIN
 from attnlab.decoding import greedy
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.quantity import duration
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Transformer

@@ -20,7 +20,7 @@ import sys
 import time
 from tempfile import TemporaryDirectory
 
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.quantity import duration
 
 SEEDS = range(8)

@@ -19,10 +19,10 @@ order, Performer behind linear.
 
 from dataclasses import asdict
 
-from attnlab.lab.bench.calls import BOTH, MASKS
-from attnlab.lab.bench.measuring import Plan
-from attnlab.lab.bench.relative import relative_table, side_by_side
-from attnlab.lab.bench.script import facts, keep, options, say
+from attnlab.lab.benching.calls import BOTH, MASKS
+from attnlab.lab.benching.measuring import Cells
+from attnlab.lab.benching.relative import relative_table, side_by_side
+from attnlab.lab.benching.script import facts, keep, options, say
 from attnlab.lab.verbs import print_table
 from attnlab.mechanisms import MECHANISMS
 
@@ -41,7 +41,7 @@ PUBLISHED = {
 def main() -> None:
     """Measure and print, the published beside."""
     chosen = options(__doc__, [1024, 2048, 3072, 4096], 5)
-    plan = Plan(MECHANISMS, chosen.lengths, masks=MASKS, repeat=chosen.repeat)
+    plan = Cells(MECHANISMS, chosen.lengths, masks=MASKS, repeat=chosen.repeat)
     found = side_by_side(plan, "softmax", BOTH, say)
     print_table(relative_table(found, "softmax", BOTH))
     for name, published in PUBLISHED.items():

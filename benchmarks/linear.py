@@ -21,10 +21,10 @@ once 150, chunks of 128 120, one head after another 111.
 """
 
 from attnlab.analysis.growth import growth
-from attnlab.lab.bench.calls import BOTH
-from attnlab.lab.bench.measuring import Plan
-from attnlab.lab.bench.relative import relative_table, side_by_side
-from attnlab.lab.bench.script import claim, options, run, say
+from attnlab.lab.benching.calls import BOTH
+from attnlab.lab.benching.measuring import Cells
+from attnlab.lab.benching.relative import relative_table, side_by_side
+from attnlab.lab.benching.script import claim, options, run, say
 from attnlab.lab.verbs import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
@@ -37,11 +37,11 @@ def main() -> None:
     """Measure, print, judge."""
     chosen = options(__doc__, [1024, 2048, 4096, 8192, 16384], 7)
     linear = {"linear": MECHANISMS["linear"], "product": PRODUCT}
-    plan = Plan(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)
+    plan = Cells(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)
     found = run(__file__, plan, chosen.save)
 
     kin = {"linear": linear["linear"]} | {name: MECHANISMS[name] for name in KIN if name in MECHANISMS}
-    plan = Plan(kin, [T for T in chosen.lengths if T <= 4096], masks=("causal",), repeat=chosen.repeat)
+    plan = Cells(kin, [T for T in chosen.lengths if T <= 4096], masks=("causal",), repeat=chosen.repeat)
     beside = side_by_side(plan, "linear", BOTH, say)
     print_table(relative_table(beside, "linear", BOTH))
 

@@ -26,8 +26,8 @@ import jax
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed, times_faster
-from attnlab.lab.bench.relative import Relative, relative_table
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.relative import Relative, relative_table
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.verbs import print_table
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.classifier import Classifier

@@ -15,7 +15,7 @@ four, 15.2% in eight, 14.9% in ten; English to German 71.3, 40.7, 23.7, 15.3 and
 from dataclasses import replace
 
 from attnlab.data.units import Bpe
-from attnlab.lab.bench.script import claim, keep, options
+from attnlab.lab.benching.script import claim, keep, options
 from attnlab.tasks.translation import Multi30k
 
 MOST = 0.15

@@ -22,19 +22,19 @@ import jax.numpy as jnp
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.describe import Ledger
 from attnlab.lab.file import load_study
 from attnlab.lab.matching import matched
 from attnlab.tasks.recall import Recall
 
 BATCH, STEPS = 16, 32
-STUDY = Path(__file__).parents[1] / "experiments" / "rnn_vs_attention.py"
 
 
 def models() -> dict[str, Any]:
     """The models of the experiment, matched as it runs them."""
-    return {name: each.model for name, each in matched(load_study(STUDY), Ledger()).experiments.items()}
+    study = load_study(Path(__file__).parents[1] / "experiments" / "rnn_vs_attention.py")
+    return {name: each.model for name, each in matched(study, Ledger()).experiments.items()}
 
 
 def programs(config: Any, length: int) -> dict[str, Program]:

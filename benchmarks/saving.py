@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from attnlab.analysis.measure import spread
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.file import load_study
 from attnlab.training import manifest
 from attnlab.training.checkpoints import Checkpoints, size

@@ -20,7 +20,7 @@ import numpy as np
 
 from attnlab.analysis.growth import Growth, growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.quantity import duration
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.window import Local

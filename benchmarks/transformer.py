@@ -35,7 +35,7 @@ import jax
 import numpy as np
 
 from attnlab.analysis.measure import Program, spread, timed, times_faster
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.models import Transformer
 from attnlab.tasks.base import Pairs
 from attnlab.tasks.transduction import Transduction

@@ -25,7 +25,7 @@ import numpy as np
 from attnlab.analysis import cost
 from attnlab.analysis.measure import Program, spread, timed
 from attnlab.data.images import Labelled
-from attnlab.lab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.models.cnn import CNN
 from attnlab.models.vit import ViT
 from attnlab.tasks.pictures import Pictures

@@ -13,7 +13,7 @@ drawn, so that nothing is fetched, and half as long: what is learned for each po
 are.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from attnlab.lab.study import Experiment, Study, Variation
@@ -61,10 +61,10 @@ def asked(name: str, task: Any, model: Any, length: int, kind: str) -> dict[str,
 def small(mechanism: Mechanism) -> Mechanism:
     """The same, of windows, blocks and landmarks for short sequences, and a rank that its parameters allow."""
     narrow = {"left": 16, "right": 16, "stride": 8, "size": 16, "landmarks": 16, "rank": 4}
-    fields = {name: n for name, n in narrow.items() if hasattr(mechanism, name)}
-    if fields or isinstance(mechanism, Reformer | Sinkhorn):
-        fields |= {"block": 16} if hasattr(mechanism, "block") else {}
-    return replace(mechanism, **fields)
+    has = {field.name for field in fields(mechanism)}
+    if has & narrow.keys() or isinstance(mechanism, Reformer | Sinkhorn):
+        narrow["block"] = 16
+    return replace(mechanism, **{name: n for name, n in narrow.items() if name in has})
 
 
 variants: dict[str, dict[str, Any]] = {}

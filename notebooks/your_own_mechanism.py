@@ -115,7 +115,7 @@ results.maps()
 # says so where it is not.
 
 # %%
-from attnlab.lab.report import report
+from attnlab.lab import report
 
 print(report(out / "nearness").name)
 model, problem = attnlab.lab.load(out / "nearness" / "nearness")

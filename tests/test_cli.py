@@ -348,7 +348,7 @@ def test_lanes_that_diverged_leave_with_5(ran, capsys):
 
 @pytest.mark.parametrize("folder", ["runs", "runs/small", "runs/small/linear"])
 def test_report(runs, capsys, fake, folder):
-    fake("attnlab.lab.report", report=lambda folder: folder / "report.html")
+    fake("attnlab.lab.reporting", report=lambda folder: folder / "report.html")
     assert main(["report", folder]) == 0
     assert capsys.readouterr().out == "report: runs/small/report.html\n"
 
@@ -427,7 +427,7 @@ def test_a_page_that_cannot_be_written(runs, capfd, sampled):
 def inspected(monkeypatch):
     """`inspect` with nothing loaded: what it was asked."""
     calls = []
-    monkeypatch.setattr("attnlab.lab.inspect.inspect", lambda *asked: calls.append(asked) or FOUND)
+    monkeypatch.setattr("attnlab.lab.inspecting.inspect", lambda *asked: calls.append(asked) or FOUND)
     return calls
 
 
@@ -475,7 +475,7 @@ def test_translate(runs, capsys, fake, monkeypatch):
         tell("2 lines")
         return 3
 
-    fake("attnlab.lab.translate", Translator=lambda *given: calls.append(given), stream=stream)
+    fake("attnlab.lab.translating", Translator=lambda *given: calls.append(given), stream=stream)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("ä\nb\n".encode())))
     options = ["--top-k", "2", "--batch", "8", "--longer", "truncate", "--unknown", "skip", "--step", "7"]
     assert main(["translate", "runs/small/linear", *options]) == 3
@@ -508,7 +508,7 @@ def test_sample_takes_an_input_that_looks_like_an_option(runs, sampled, capsys):
 
 def test_data(fake, capsys):
     rows = [("cmudict", "a.txt", "verified", "/d/a.txt"), ("cmudict", "b.txt", "fetched", "/c/b.txt")]
-    fake("attnlab.data.sources", report=lambda names: iter(rows))
+    fake("attnlab.data.sources", data=lambda names: iter(rows))
     assert main(["data"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["set", "file", "where"],
@@ -522,7 +522,7 @@ def test_data_that_is_not_to_be_had(fake, capsys):
         ("x", "b", "altered", None),
         ("x", "c", "verified", "/c"),
     ]
-    fake("attnlab.data.sources", report=lambda names: rows)
+    fake("attnlab.data.sources", data=lambda names: rows)
     assert main(["data", "x"]) == 3
     shown = capsys.readouterr()
     assert shown.err == "attnlab: error: x/a is missing: looked here (and 1 more)\n"

@@ -20,7 +20,7 @@ SOURCES: dict[str, tuple[Source, ...]] = {
 }
 
 
-def report(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]]:
+def data(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]]:
     """(set, file, status, path) for each file of the data sets named, or of all, one after the other.
 
     A file that is missing is fetched; each is verified. The status is "verified" or "fetched"; where a file

@@ -1,13 +1,24 @@
 """The laboratory: experiments and studies, run folders, statistics, reports.
 
-`run`, `load`, `Study`, `Experiment`, `Train`, `over`, `product`, `zipped`, `chain`, `matched` and `RunFolder` are
-imported on first use.
+Every verb of the command line is a call here, imported on first use: `show`, `run`, `report`, `sample`, `translate`,
+`inspect`, `parity`, `bench` (of `Cells`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`, `over`,
+`product`, `zipped`, `chain`, `matched`, `load_study` and `RunFolder`.
 """
 
 _HOMES = {
+    "show": "attnlab.lab.showing",
     "run": "attnlab.lab.runs",
     "Results": "attnlab.lab.runs",
+    "report": "attnlab.lab.reporting",
+    "sample": "attnlab.lab.look",
+    "translate": "attnlab.lab.translating",
+    "inspect": "attnlab.lab.inspecting",
+    "parity": "attnlab.lab.standing",
+    "bench": "attnlab.lab.benching.measuring",
+    "Cells": "attnlab.lab.benching.measuring",
+    "data": "attnlab.data.sources",
     "load": "attnlab.lab.loading",
+    "load_study": "attnlab.lab.file",
     "Study": "attnlab.lab.study",
     "Experiment": "attnlab.lab.study",
     "Train": "attnlab.training.config",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.bench.table import empty, fill
+from attnlab.lab.benching.table import empty, fill
 from attnlab.lab.quantity import NONE
 from attnlab.lab.terminal import plain
 
@@ -29,7 +29,7 @@ class Grid:
 
 
 def tables(found: dict[str, Any]) -> list[Any]:
-    """What `attnlab.lab.inspect.inspect` found, for a terminal."""
+    """What `attnlab.lab.inspecting.inspect` found, for a terminal."""
     from rich.text import Text
 
     made: list[Any] = [Text(plain(note)) for note in found["notes"]]

@@ -17,10 +17,10 @@ def parity(options: argparse.Namespace) -> int:
     chosen, length = _mechanisms(options.names), _whole("--length", options.length)
     _check("--json", options.json)
     use(options.device)
-    from attnlab.lab.parity import lengths_to, record, verdict
-    from attnlab.lab.parity import parity as standings
     from attnlab.lab.paritytable import parity_table
     from attnlab.lab.progress import choose
+    from attnlab.lab.standing import lengths_to, record, verdict
+    from attnlab.lab.standing import parity as standings
 
     progress, lengths = choose(), lengths_to(length)
     try:
@@ -45,13 +45,13 @@ def bench(options: argparse.Namespace) -> int:
     chosen = _mechanisms(options.names)
     use(options.device)
     from attnlab.analysis.measure import machine
-    from attnlab.lab.bench.measuring import Plan, record
-    from attnlab.lab.bench.measuring import bench as measure
-    from attnlab.lab.bench.peers import PEERS
-    from attnlab.lab.bench.table import tables
+    from attnlab.lab.benching.measuring import Cells, record
+    from attnlab.lab.benching.measuring import bench as measure
+    from attnlab.lab.benching.peers import PEERS
+    from attnlab.lab.benching.table import tables
     from attnlab.lab.progress import choose
 
-    plan = Plan(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
+    plan = Cells(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
     if options.peers and (missing := sorted({peer.package for peer in PEERS.values() if peer.version is None})):
         print(f"attnlab: not installed, and so not beside: {', '.join(missing)} (attnlab[peers])", file=sys.stderr)
     progress = choose()
@@ -62,7 +62,7 @@ def bench(options: argparse.Namespace) -> int:
         progress.close()
     _tell(options.json, record(plan, found, here), *tables(found, here))
     if options.plot is not None:
-        from attnlab.lab.bench.plot import draw
+        from attnlab.lab.benching.plot import draw
 
         draw(found, here, options.plot)
     return 0

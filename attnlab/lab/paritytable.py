@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.analysis.forms import KINDS
-from attnlab.lab.parity import LIMITS, LOOSE, STEADY, Standing
 from attnlab.lab.quantity import NONE
+from attnlab.lab.standing import LIMITS, LOOSE, STEADY, Standing
 
 if TYPE_CHECKING:
     from rich.table import Table

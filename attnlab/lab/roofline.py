@@ -11,7 +11,7 @@ from attnlab.analysis.cost import operations
 from attnlab.analysis.roofline import PUBLISHED, Kind, Machine, kinds
 from attnlab.lab.matching import Matched
 from attnlab.lab.quantity import count, large
-from attnlab.lab.show import columns
+from attnlab.lab.showing import columns
 from attnlab.lab.study import Experiment
 
 MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing

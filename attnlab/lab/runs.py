@@ -14,8 +14,8 @@ from attnlab.lab.lock import locked
 from attnlab.lab.matching import matched
 from attnlab.lab.plan import free, plans
 from attnlab.lab.progress import Silent
-from attnlab.lab.report import inline, report
-from attnlab.lab.report.inline import Inline
+from attnlab.lab.reporting import inline, report
+from attnlab.lab.reporting.inline import Inline
 from attnlab.lab.stopwatch import Stopwatch
 from attnlab.lab.study import Study, Variation
 from attnlab.lab.workers import share, sources

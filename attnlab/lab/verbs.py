@@ -17,7 +17,7 @@ KINDS = ("mechanisms", "positions", "models", "tasks", "experiments")
 def list_names(options: argparse.Namespace) -> int:
     """Names with a line about each."""
     from attnlab.lab.file import experiments
-    from attnlab.lab.show import columns
+    from attnlab.lab.showing import columns
 
     if options.kind is not None:
         registry.pick(dict.fromkeys(KINDS), options.kind, "list")
@@ -33,21 +33,9 @@ def list_names(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """A study's fields and costs; nothing is trained."""
-    from attnlab.lab.show import costs, settings
+    from attnlab.lab.showing import show
 
-    study = _study(options)
-    from attnlab.lab.describe import Ledger, describe
-    from attnlab.lab.matching import matched
-
-    found = matched(study, Ledger())
-    # Both before either is printed: what cannot work gives one line and nothing else.
-    lines = [*settings(study, found), "", *costs(describe(study, found))]
-    if options.roofline:
-        from attnlab.analysis.measure import machine
-        from attnlab.lab.roofline import placed
-
-        lines += ["", *placed(found, machine())]
-    print("\n".join(lines))
+    print(show(_study(options), options.roofline))
     return 0
 
 
@@ -110,7 +98,7 @@ def again(options: argparse.Namespace) -> str:
 
 def report(options: argparse.Namespace) -> int:
     """The page again, from folders."""
-    from attnlab.lab.report import report
+    from attnlab.lab.reporting import report
 
     for folder in _studies(options.runs):
         print(plain(f"report: {report(folder)}"))
@@ -124,12 +112,12 @@ def sample(options: argparse.Namespace) -> int:
     from attnlab.lab.look import lines, sample
 
     if options.html is not None:
-        from attnlab.lab.report.alignment import check
+        from attnlab.lab.reporting.alignment import check
 
         check(options.html)
     found = sample(options.run, options.input, asked, options.step)
     if options.html is not None:
-        from attnlab.lab.report.alignment import write
+        from attnlab.lab.reporting.alignment import write
 
         write(options.html, found, options.input, options.run)
     width = os.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -144,20 +132,20 @@ def inspect(options: argparse.Namespace) -> int:
     for folder in (options.run, options.other):
         if folder is not None:
             _check_run(folder)
-    from attnlab.lab.inspect import check_json, inspect
+    from attnlab.lab.inspecting import check_json, inspect
     from attnlab.lab.inspecttable import tables
     from attnlab.lab.jsonfile import dumps, write_whole
 
     # What cannot be written is told before a model is loaded for it.
     if options.html is not None:
-        from attnlab.lab.report.alignment import check
+        from attnlab.lab.reporting.alignment import check
 
         check(options.html)
     if options.json is not None:
         check_json(options.json)
     found = inspect(options.run, options.input, options.other, options.step)
     if options.html is not None:
-        from attnlab.lab.report.inspection import write
+        from attnlab.lab.reporting.inspection import write
 
         write(options.html, found, options.input, options.run)
     if options.json is not None:
@@ -177,7 +165,7 @@ def translate(options: argparse.Namespace) -> int:
     asked = _asked(options)
     if sys.stdin is None:
         raise ValueError("standard input is closed: the lines to translate come from there")
-    from attnlab.lab.translate import Translator, stream
+    from attnlab.lab.translating import Translator, stream
 
     translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
     tell = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
@@ -195,10 +183,10 @@ def _asked(options: argparse.Namespace):
 def data(options: argparse.Namespace) -> int:
     """Where each file of each data set lies, fetched and verified."""
     from attnlab.data.files import DataError
-    from attnlab.data.sources import report
-    from attnlab.lab.show import columns
+    from attnlab.data.sources import data as places
+    from attnlab.lab.showing import columns
 
-    rows = list(report(options.names))
+    rows = list(places(options.names))
     print("\n".join(columns([["set", "file", "", "where"], *[_data_row(*row) for row in rows]])))
     lost = [why for _, _, why, path in rows if path is None]
     if lost:

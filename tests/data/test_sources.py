@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.data.sources import SOURCES, report
+from attnlab.data.sources import SOURCES, data
 
 
 def test_sources_are_whole_and_distinct():
@@ -18,7 +18,7 @@ def test_sources_are_whole_and_distinct():
 
 def test_what_no_address_serves_packed_is_not_fetched(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
-    ((_, _, status, path),) = report(["fsdd"])
+    ((_, _, status, path),) = data(["fsdd"])
     assert path is None
     assert "no address serves them packed so" in status
     assert "set ATTNLAB_DATA to a folder that holds fsdd/recordings.tar.xz" in status
@@ -26,12 +26,12 @@ def test_what_no_address_serves_packed_is_not_fetched(monkeypatch, tmp_path):
 
 def test_an_unknown_set_is_refused_with_the_nearest():
     with pytest.raises(ValueError, match="'cmu' is not known; nearest: 'cmudict'"):
-        report(["cmu"])
+        data(["cmu"])
 
 
 def test_a_file_that_cannot_be_had_says_why(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
-    ((name, file, status, path),) = report(["cmudict"])
+    ((name, file, status, path),) = data(["cmudict"])
     assert (name, file, path) == ("cmudict", "cmudict.dict", None)
     assert "is missing" in status
 
@@ -39,6 +39,6 @@ def test_a_file_that_cannot_be_had_says_why(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_published_files_are_verified(published, name):
     published(name)
-    found = list(report([name]))
+    found = list(data([name]))
     assert len(found) == len(SOURCES[name])
     assert {status for _, _, status, _ in found} == {"verified"}

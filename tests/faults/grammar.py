@@ -18,7 +18,7 @@ from attnlab import registry
 from attnlab.cli import VERBS, Parser
 from attnlab.decoding import Beam
 from attnlab.lab import configuration
-from attnlab.lab.show import flat
+from attnlab.lab.showing import flat
 from attnlab.lab.study import Experiment, change
 from attnlab.models import Seq2Seq
 from tests.small import EXPERIMENT

@@ -11,15 +11,15 @@ from typing import Any
 import attnlab.lab
 from attnlab import cli
 from attnlab.decoding import Beam
-from attnlab.lab import refusal, translate
+from attnlab.lab import refusal, translating
 from attnlab.lab.answering import Answer
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.inspecttable import tables
 from attnlab.lab.look import lines
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain, Silent, Terminal
-from attnlab.lab.report import alignment, inspection, report
-from attnlab.lab.show import columns, settings
+from attnlab.lab.reporting import alignment, inspection, report
+from attnlab.lab.showing import columns, settings
 from attnlab.lab.study import Study, over
 from attnlab.lab.table import results_table
 from attnlab.lab.verbs import print_table
@@ -132,7 +132,7 @@ class Stand:
 
     def __call__(self, groups):
         for group in groups:
-            yield [translate.Answered(n, HOSTILE.replace("\n", " "), HOSTILE, True) for n, _ in enumerate(group, 1)]
+            yield [translating.Answered(n, HOSTILE.replace("\n", " "), HOSTILE, True) for n, _ in enumerate(group, 1)]
 
 
 def terminals(place: Place) -> None:
@@ -167,7 +167,7 @@ def terminals(place: Place) -> None:
     with (place.root / "in").open("w+b") as source, (place.root / "out").open("w+b") as sink:
         source.write(b"one\ntwo\n")
         source.seek(0)
-        translate.stream(Stand(), source, sink, lambda line: print(line, file=sys.stderr))
+        translating.stream(Stand(), source, sink, lambda line: print(line, file=sys.stderr))
         sink.seek(0)
         if sink.read().count(b"\n") != 2:
             raise Fault("a line in does not have one line out")

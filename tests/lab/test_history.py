@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from attnlab.lab.history import history
-from attnlab.lab.loading import trained
+from attnlab.lab.loading import lane_of, trained
 from attnlab.lab.study import change
-from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from tests.lab.unfinished import run, shapes
 from tests.small import EXPERIMENT
 
@@ -45,3 +45,14 @@ def test_one_that_was_altered_says_why_and_the_other_is_there(base):
     assert newest.model is None
     assert "manifest.json cannot be read" in newest.trouble
     assert (oldest.model is None, oldest.trouble) == (False, None)
+
+
+def test_a_finished_run_has_one_lane_at_every_step():
+    """Also at steps before a seed diverged."""
+    experiment = change(EXPERIMENT, **{"train.seeds": 2, "train.learning_rate": 0.1})
+    alive = np.array([True, True])
+    assert lane_of(experiment, None, alive) == 0
+    assert lane_of(experiment, {"learning_rate": 0.1, "seeds": [1]}, alive) == 1
+    assert lane_of(experiment, {"learning_rate": 0.1, "seeds": [0, 1]}, ~alive | [False, True]) == 1
+    with pytest.raises(CheckpointError, match=r"every lane at learning rate 0.1 diverged"):
+        lane_of(experiment, {"learning_rate": 0.1, "seeds": []}, alive)

@@ -13,11 +13,11 @@ from attnlab.data.files import DataError
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.answering import Answer, Asked, DivergedError
 from attnlab.lab.forced import forced
-from attnlab.lab.inspect import _attentions
+from attnlab.lab.inspecting import _attentions
 from attnlab.lab.loading import Trained
 from attnlab.lab.look import UNFINISHED, lines, looks, sample, scored
 from attnlab.lab.study import change
-from attnlab.lab.translate import translate
+from attnlab.lab.translating import translate
 from attnlab.models import Classifier, Language, ViT
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations

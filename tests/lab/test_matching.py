@@ -14,7 +14,7 @@ from attnlab.lab import configuration, runs
 from attnlab.lab.describe import Ledger, describe
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.matching import matched
-from attnlab.lab.show import settings as shown
+from attnlab.lab.showing import settings as shown
 from attnlab.lab.study import Experiment, Study, Variation, change, over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.bert import Bert

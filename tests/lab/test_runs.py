@@ -22,7 +22,7 @@ from attnlab.lab.progress import Plain
 from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, change, over
 from attnlab.lab.studyfile import said
-from attnlab.lab.translate import translate
+from attnlab.lab.translating import translate
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations

@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.lab import load
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.inspect import inspect
+from attnlab.lab.inspecting import inspect
 from attnlab.lab.look import sample
 from attnlab.lab.runs import run
 from attnlab.lab.study import Experiment, Study

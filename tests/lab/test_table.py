@@ -7,7 +7,7 @@ from rich.console import Console
 
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.outcome import outcomes
-from attnlab.lab.report.page import page
+from attnlab.lab.reporting.page import page
 from attnlab.lab.table import results_table, table_of
 from tests.lab.synthetic import write_run, write_study
 

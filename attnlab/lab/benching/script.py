@@ -1,0 +1,79 @@
+"""What the scripts in `benchmarks/` share: their options, the tables they end with, and where results are kept."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from attnlab.analysis.measure import Spread, machine
+from attnlab.lab.benching.measuring import Cells, Measured, bench, processor, record
+from attnlab.lab.benching.plot import draw
+from attnlab.lab.benching.table import tables
+from attnlab.lab.folder import environment
+from attnlab.lab.jsonfile import dumps, write_whole
+from attnlab.lab.verbs import print_table
+
+
+def options(document: str | None, lengths: Sequence[int], repeat: int) -> argparse.Namespace:
+    """The options of a script: other lengths, other repeats, and whether to keep what comes out."""
+    parser = argparse.ArgumentParser(
+        description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--lengths", type=int, nargs="+", default=list(lengths), metavar="T")
+    parser.add_argument("--repeat", type=int, default=repeat, metavar="N", help=f"turns ({repeat})")
+    parser.add_argument("--save", action="store_true", help="keep JSON and plot in results/ beside the script")
+    return parser.parse_args()
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def run(script: str, plan: Cells, save: bool) -> list[Measured]:
+    """Measure a plan, print its tables, and keep what came out where asked."""
+    here = machine()
+    found = list(bench(plan, say))
+    for table in tables(found, here):
+        print_table(table)
+    if save:
+        keep(script, record(plan, found, here))
+        draw(found, here, place(script, "png"))
+    return found
+
+
+def keep(script: str, results: dict[str, Any]) -> None:
+    """Write results as JSON beside the script."""
+    write_whole(place(script, "json"), dumps(results, indent=1) + "\n")
+
+
+def facts() -> dict[str, Any]:
+    """The machine, measured, with what runs on it."""
+    return environment() | {"processor": processor()} | asdict(machine())
+
+
+def place(script: str, kind: str) -> Path:
+    """Where a script keeps its results: results/NAME.KIND beside it."""
+    return Path(script).parent / "results" / f"{Path(script).stem}.{kind}"
+
+
+def claim(what: str, values: Sequence[float | Spread], least: float | None = None, most: float | None = None) -> str:
+    """A line that says whether every value keeps a bound, by the one that is nearest to breaking it.
+
+    >>> claim("speed", [1.5, 1.2], least=1.3)
+    'MISSED speed: least 1.20, wanted at least 1.3'
+    """
+    numbers = [value.median if isinstance(value, Spread) else value for value in values]
+    if not numbers:
+        return f"–      {what}: nothing measured"
+    if least is not None:
+        return f"{_kept(min(numbers) >= least)} {what}: least {min(numbers):.2f}, wanted at least {least}"
+    return f"{_kept(most is not None and max(numbers) <= most)} {what}: most {max(numbers):.2f}, wanted at most {most}"
+
+
+def _kept(good: bool) -> str:
+    return "kept  " if good else "MISSED"

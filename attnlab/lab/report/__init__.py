@@ -1,5 +1,0 @@
-"""The report: what a study says, with how sure one may be, as one page. It reads run folders and nothing else."""
-
-from attnlab.lab.report.page import report
-
-__all__ = ["report"]

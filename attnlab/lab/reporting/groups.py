@@ -1,0 +1,79 @@
+"""The section of the page that shows each metric by group: by language, say, or by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from attnlab.lab.outcome import Outcome
+from attnlab.lab.quantity import NONE, measure, title
+from attnlab.lab.reporting.layout import details, scroll, section
+from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.reporting.strips import Mark, strips
+
+PAPER = 8  # variants that have room beside each other on paper
+
+
+def groups(found: list[Outcome]) -> Markup | None:
+    """Each metric by group (by language, say), the hardest group first."""
+    finished = [outcome for outcome in found if outcome.result is not None]
+    wholes = dict.fromkeys(m.split(".")[0] for o in finished for m in o.metrics if "." in m)
+    if not wholes:
+        return None
+    headline = next(o.result["metric"] for o in finished if o.result)
+    order = sorted(wholes, key=lambda metric: metric != headline)
+    blocks = [_groups(finished, metric, first=n == 0) for n, metric in enumerate(order)]
+    return section("By group", tag("ul", [_dot(o) for o in finished], class_="legend"), blocks)
+
+
+def _dot(outcome: Outcome) -> Markup:
+    dot = tag("circle", cx=15, cy=5, r=4, class_="dot")
+    return tag("li", tag("svg", dot, aria_hidden="true"), name(outcome.name), class_=f"v{outcome.order % 8}")
+
+
+def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
+    prefix = f"{metric}."
+    named = dict.fromkeys(m.removeprefix(prefix) for o in finished for m in o.metrics if m.startswith(prefix))
+    higher = _higher(finished, metric)
+
+    def ease(group: str) -> tuple[float, str]:
+        means = [o.metrics[prefix + group].mean for o in finished if prefix + group in o.metrics]
+        mean = float(np.mean([m for m in means if m is not None] or [0.0]))
+        return mean if higher else -mean, group
+
+    rows = [(name(group), _marks(finished, prefix + group)) for group in sorted(named, key=ease)]
+    plot = tag("div", strips(metric, rows, seeds=False), class_="groups")
+    cells = scroll(_group_table(finished, prefix, sorted(named)), title(metric))
+    # Paper cannot be scrolled, and the drawing above it says the same.
+    table = details("The same as a table", cells, class_="screen" if len(finished) > PAPER else None)
+    heading = f"{title(metric)} by group, hardest first"
+    return tag("div", tag("h3", heading), plot, table) if first else details(heading, plot, table)
+
+
+def _higher(finished: list[Outcome], metric: str) -> bool:
+    """Whether more of a metric is better: of the headline one it is said, others are told by name."""
+    for outcome in finished:
+        if outcome.result and outcome.result["metric"] == metric:
+            return outcome.result["higher"]
+    return not metric.endswith(("error_rate", "loss", "perplexity"))
+
+
+def _marks(finished: list[Outcome], metric: str) -> list[Mark]:
+    return [Mark(o.metrics[metric], o.order, o.name) for o in finished if metric in o.metrics]
+
+
+def _group_table(finished: list[Outcome], prefix: str, named: Iterable[str]) -> Markup:
+    head = tag("tr", tag("th", "group", scope="col"), [tag("th", name(o.name), scope="col") for o in finished])
+    rows = [
+        tag("tr", tag("th", name(group), scope="row"), [_group_cell(o, prefix + group) for o in finished])
+        for group in named
+    ]
+    return tag("table", tag("thead", head), tag("tbody", rows), class_="tight")
+
+
+def _group_cell(outcome: Outcome, metric: str) -> Markup:
+    estimate = outcome.metrics.get(metric)
+    if estimate is None or not estimate.sound:
+        return tag("td", NONE if estimate is None else "failed")
+    return tag("td", tag("span", measure(metric, estimate.mean), title=repr(estimate.mean)))

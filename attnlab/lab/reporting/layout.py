@@ -1,0 +1,50 @@
+"""What pages are put together from."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from typing import Any
+
+from attnlab.lab.reporting.appearance import STYLE
+from attnlab.lab.reporting.markup import Markup, join, tag
+
+# Nothing may be fetched, and nothing runs but the page's own script, whatever a name or a file tries to put into it.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def document(title: str, *parts: Any, script: str = "") -> str:
+    """A page of these parts as HTML: one file that needs no other. `script` is known to the page by its hash."""
+    body, policy = [tag("main", join(*parts))], _POLICY
+    if script:
+        body.append(tag("script", Markup(script)))
+        policy += f"; script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="attnlab"),
+        tag("title", f"{title} · attnlab"),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Markup(STYLE)),
+    )
+    return "<!doctype html>\n" + tag("html", head, tag("body", *body), lang="en") + "\n"
+
+
+def section(heading: str, *children: Any, class_: str | None = None) -> Markup:
+    """A part of the page under its heading."""
+    return tag("section", tag("h2", heading), *children, class_=class_)
+
+
+def scroll(child: Markup, label: str) -> Markup:
+    """What may be wider than a narrow screen."""
+    # Reachable by keyboard, or what lies outside a narrow screen could not be read.
+    return tag("div", child, class_="scroll", tabindex=0, role="region", aria_label=label)
+
+
+def details(summary: Any, *children: Any, class_: str | None = None) -> Markup | None:
+    """Something folded away; None where there is nothing in it."""
+    body = join(*children)
+    return tag("details", tag("summary", summary), body, class_=class_) if body else None

@@ -1,0 +1,61 @@
+"""The page of a study: one file that says what was asked, what came out, and how sure one may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attnlab.lab.jsonfile import named, sweep, write_whole
+from attnlab.lab.outcome import Outcome, outcomes
+from attnlab.lab.reporting import gallery, groups, looking, making, pictures, sections, spreadsheet, trade
+from attnlab.lab.reporting.layout import document
+from attnlab.lab.reporting.lens import SCRIPT
+
+
+def report(folder: str | Path) -> Path:
+    """Write `report.html` into the folder of a study (`OUT/<experiment>`) and answer where it stands.
+
+    Beside it go `table.csv`, whose columns `attnlab.lab.reporting.spreadsheet` tells, and as pictures `answer.png` and
+    `learning.png`, where there is anything to draw.
+
+    Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what
+    cannot be read is named on the page. Raises FolderError where there is no run, or no page can be written.
+    """
+    folder = Path(folder)
+    path, found = folder / "report.html", outcomes(folder)
+    sweep(folder)
+    write_whole(folder / "table.csv", spreadsheet.rows(found))
+    drawn = {"answer.png": pictures.answer(found), "learning.png": pictures.learning(sections.curves(found))}
+    for file, content in drawn.items():
+        _picture(folder / file, content)
+    files = ["table.csv", *(file for file, content in drawn.items() if content is not None)]
+    write_whole(path, page(found, folder.resolve().name, files))
+    return path
+
+
+def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
+    """The whole page as HTML, with links to the files beside it."""
+    looked = looking.maps(found)
+    return document(
+        study,
+        sections.opening(found, study),
+        sections.findings(found),
+        sections.numbers(found),
+        sections.learning(found),
+        trade.trade(found),
+        groups.groups(found),
+        gallery.gallery(found),
+        looked,
+        making.making(found),
+        sections.beside(files) if files else None,
+        script=SCRIPT if looked else "",
+    )
+
+
+def _picture(path: Path, content: bytes | None) -> None:
+    """Put a picture there, whole; one of an earlier report goes where there is none any more."""
+    if content is not None:
+        write_whole(path, content)
+        return
+    with named(path):
+        path.unlink(missing_ok=True)

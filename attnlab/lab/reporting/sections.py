@@ -1,0 +1,179 @@
+"""The sections of a study's page that hold its numbers; each answers None where it has nothing to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnlab.lab.comparison import comparison
+from attnlab.lab.estimates import Estimate
+from attnlab.lab.outcome import Outcome
+from attnlab.lab.quantity import title
+from attnlab.lab.reporting.answer import against, basis, reading, verdict
+from attnlab.lab.reporting.curves import Curve, curve
+from attnlab.lab.reporting.figures import draw
+from attnlab.lab.reporting.layout import scroll, section
+from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.reporting.strips import Mark, strips
+from attnlab.lab.table import Cell, state, table_of
+
+DASHES = ("none", "6 2", "2 2", "7 2 2 2")
+
+
+def opening(found: list[Outcome], study: str) -> Markup:
+    """The question, and what a reader must know before any number."""
+    asked = next((o.experiment["question"] for o in found if o.experiment.get("question")), "")
+    finished = sum(outcome.result is not None for outcome in found)
+    counted = f"{finished} of {len(found)} variants finished" if finished < len(found) else ""
+    eyebrow = [name(study), " · attnlab", f" · {counted}" if counted else ""]
+    quick = any(outcome.experiment.get("quick") for outcome in found)
+    warning = "A glimpse (--quick): trained for too short a time to conclude anything from."
+    return tag(
+        "header",
+        tag("p", eyebrow, class_="eyebrow"),
+        tag("h1", asked or study, dir="auto"),
+        tag("p", tag("b", "Quick run. "), warning, class_="banner") if quick else None,
+        _troubles(found),
+    )
+
+
+def findings(found: list[Outcome]) -> Markup:
+    """The answer in words, over a drawing of the headline metric."""
+    rows = [
+        (name(o.name), [Mark(o.headline, o.order, o.name)])
+        for o in found
+        if o.headline is not None and o.headline.sound
+    ]
+    plot = None
+    if rows:
+        metric = next(o.result["metric"] for o in found if o.result)
+        plot = tag(
+            "figure",
+            _caption(metric, [mark.estimate for _, marks in rows for mark in marks]),
+            strips(metric, rows, seeds=True),
+        )
+    said = comparison(found)
+    sentences = [tag("p", sentence) for sentence in verdict(found, said)]
+    readings = [
+        tag("li", reading(outcome), " ", against(outcome, said), style=f"--of:var(--v{outcome.order % 8})")
+        for outcome in found
+        if outcome.result is not None
+    ]
+    unfinished = [
+        tag("p", name(o.name), f": {state(o)}; not part of any number here.", class_="quiet")
+        for o in found
+        if o.result is None
+    ]
+    quick = any(outcome.experiment.get("quick") for outcome in found)
+    heading = "The answer of a quick run" if quick else "The answer"
+    told = basis(said)
+    return section(
+        heading,
+        tag("div", sentences, class_="said"),
+        plot,
+        tag("ul", readings, class_="verdicts") if readings else None,
+        tag("p", told, class_="quiet") if told else None,
+        unfinished,
+        class_="answer",
+    )
+
+
+def numbers(found: list[Outcome]) -> Markup:
+    """The table: what came out, and what it cost."""
+    heads, rows = table_of(found)
+    head = tag("tr", tag("th", "variant", scope="col"), [tag("th", text, scope="col") for text in heads])
+    body = [_row(outcome, heads, cells) for outcome, cells in zip(found, rows, strict=True)]
+    table = tag("table", tag("thead", head), tag("tbody", body), class_="results")
+    chosen = sorted({outcome.result["metric"] for outcome in found if outcome.result and outcome.tried() > 1})
+    notes = NOTES + (CHOSEN.format(title(chosen[0])) if chosen else "")
+    return section("The numbers", scroll(table, "Results"), tag("p", notes, class_="quiet"))
+
+
+NOTES = (
+    "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). "
+    "All lanes (seeds times learning rates) train together: time and memory are of all of them, FLOPs of "
+    "one. Peak memory is what the compiler estimates for one call of several training steps, over the most "
+    "that the process ever held. The decoding state is what one example takes. Point at a number for all its digits."
+)
+CHOSEN = " Where a learning rate was chosen among several as good, the interval of {} alone allows for that choice."
+
+
+def learning(found: list[Outcome]) -> Markup | None:
+    """Loss and the headline metric on validation, step by step."""
+    drawn = curves(found)
+    if not drawn:
+        return None
+    shown = {one.order: one for _, _, some in drawn for one in some}
+    legend = tag("ul", [_key(one) for one in shown.values()], class_="legend")
+    note = _band_note([one for _, _, some in drawn for one in some])
+    figures = [_figure(*one) for one in drawn]
+    return section("Learning", legend, tag("div", figures, class_="pair"), tag("p", note, class_="quiet"))
+
+
+def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
+    """What there are learning curves of: the key, what it is in words, and the variants' curves."""
+    finished = [outcome for outcome in found if outcome.result is not None]
+    keys = ("loss", *dict.fromkeys(f"valid.{o.result['metric']}" for o in finished if o.result))
+    drawn = []
+    for key in keys:
+        part = " on validation" if key.startswith("valid.") else " in training"
+        some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
+        drawn += [(key, title(key.removeprefix("valid.")) + part, some)] if some else []
+    return drawn
+
+
+def beside(files: Sequence[str]) -> Markup:
+    """What else stands in the folder: the same numbers and figures as files."""
+    links = [tag("li", tag("a", file, href=file)) for file in files]
+    return section("Beside this page", tag("ul", links, class_="plain"))
+
+
+def _caption(metric: str, estimates: Sequence[Estimate]) -> Markup:
+    words = "each ring a seed, the dot their mean, the line its 95% interval"
+    if all(estimate.low is None for estimate in estimates):
+        words = "one seed, which has no interval"
+    return tag("figcaption", tag("b", title(metric)), tag("span", f" on the test set: {words}", class_="quiet"))
+
+
+def _troubles(found: list[Outcome]) -> Markup | None:
+    lines = [tag("li", line) for outcome in found for line in outcome.troubles]
+    if not lines:
+        return None
+    return tag("div", tag("b", "Could not be read:"), tag("ul", lines, class_="plain"), class_="banner")
+
+
+def _row(outcome: Outcome, heads: list[str], cells: list[Cell]) -> Markup:
+    first = tag("th", name(outcome.name), scope="row")
+    if outcome.result is None:
+        return tag("tr", first, tag("td", cells[0].text, colspan=len(heads), class_="state"))
+    return tag("tr", first, [_cell(head, cell) for head, cell in zip(heads, cells, strict=True)])
+
+
+def _cell(head: str, cell: Cell) -> Markup:
+    note = tag("span", cell.note, class_="quiet") if cell.note else None
+    value = tag("span", cell.text, title=cell.exact or None)
+    return tag("td", tag("span", head, class_="head", aria_hidden="true"), value, note)
+
+
+def _figure(key: str, words: str, some: list[Curve]) -> Markup:
+    label = f"{words}, by step, of " + ", ".join(one.name for one in some)
+    return tag("figure", tag("figcaption", tag("b", words)), draw(some, key, label))
+
+
+def _key(one: Curve) -> Markup:
+    dash = DASHES[(one.order + one.order // 8) % len(DASHES)]
+    line = tag("line", x1=0, x2=30, y1=5, y2=5, stroke_width=2.5, stroke_dasharray=dash)
+    return tag("li", tag("svg", line, aria_hidden="true"), name(one.name), class_=f"v{one.order % 8}")
+
+
+def _band_note(curves: list[Curve]) -> str:
+    seeds = {one.values.shape[1] for one in curves}
+    said = ["Lines are means over seeds"]
+    if any(2 <= count < 5 for count in seeds):
+        said.append("bands reach from the lowest seed to the highest (too few for an interval at each step)")
+    if any(count >= 5 for count in seeds):
+        said.append("bands are 95% intervals of the mean")
+    if 1 in seeds:
+        said.append("one seed has no band")
+    if any(one.cut for one in curves):
+        said.append("a dotted line that ends in a cross is a seed that diverged, kept out of the mean")
+    return "; ".join(said) + ". Where several learning rates were trained, the chosen one is shown."

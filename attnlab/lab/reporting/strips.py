@@ -1,0 +1,97 @@
+"""Dots and intervals on a common axis, as rows of HTML: wide as the page, names in its own letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attnlab.lab.estimates import Estimate
+from attnlab.lab.quantity import is_rate, measure, percent, within
+from attnlab.lab.reporting.axis import Axis, axis
+from attnlab.lab.reporting.markup import Markup, tag
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One estimate in a row, drawn in the colour of its variant (`order`) and named by `label`."""
+
+    estimate: Estimate
+    order: int
+    label: str
+
+
+def strips(metric: str, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bool) -> Markup:
+    """A row for each (name, marks), all on one axis, with the axis below.
+
+    A mark is a dot at its mean with a line for its interval; `seeds` adds a small ring for each seed.
+    Estimates that are not sound are left out.
+    """
+    scale = _axis(metric, [mark.estimate for _, marks in rows for mark in marks if mark.estimate.sound], seeds)
+    lines = [
+        tag("div", tag("span", name, class_="strip-name"), _strip(metric, marks, scale, seeds), class_="strip")
+        for name, marks in rows
+    ]
+    return tag("div", *lines, _scale(metric, scale), class_="strips")
+
+
+def _axis(metric: str, estimates: Sequence[Estimate], seeds: bool) -> Axis:
+    ends = [e for estimate in estimates for e in (estimate.mean, estimate.low, estimate.high)]
+    ends += [value for estimate in estimates for value in estimate.values] if seeds else []
+    return axis([value for value in ends if value is not None], metric)
+
+
+def _strip(metric: str, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Markup:
+    grid = [tag("line", x1=scale.at(t), x2=scale.at(t), y1="0", y2="100%", class_="grid") for t in scale.ticks]
+    sound = [mark for mark in marks if mark.estimate.sound]
+    drawn = [_mark(metric, mark, scale, _height(n, len(sound)), seeds) for n, mark in enumerate(sound)]
+    said = "; ".join(f"{mark.label} {_said(metric, mark.estimate)}" for mark in marks)
+    return tag("svg", *grid, *drawn, class_="strip-plot", role="img", aria_label=said or "no value")
+
+
+def _mark(metric: str, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:
+    estimate, y = mark.estimate, f"{100 * height:.0f}%"
+    parts = [tag("title", f"{mark.label}: {_said(metric, estimate)}")]
+    if estimate.low is not None and estimate.high is not None:
+        low, high = within(metric, estimate.low, estimate.high)
+        ends = {"x1": scale.at(low), "x2": scale.at(high)}
+        parts.append(tag("line", **ends, y1=y, y2=y, class_="reach"))
+    if seeds:
+        rings = [value for value in estimate.values if value is not None]
+        parts += [tag("circle", cx=scale.at(value), cy=y, r=3.5, class_="ring") for value in rings]
+    parts.append(tag("circle", cx=scale.at(estimate.mean or 0.0), cy=y, r=5 if seeds else 4, class_="dot"))
+    return tag("g", *parts, class_=f"v{mark.order % 8}")
+
+
+def _height(n: int, count: int) -> float:
+    """Marks of one row a little below each other, near enough to be seen as one row."""
+    return 0.5 + 0.5 * (n - (count - 1) / 2) / max(count, 2)
+
+
+def _said(metric: str, estimate: Estimate) -> str:
+    if not estimate.sound:
+        return "failed"
+    text = measure(metric, estimate.mean)
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text}, {measure(metric, estimate.low)} to {measure(metric, estimate.high)}"
+
+
+def _scale(metric: str, scale: Axis) -> Markup:
+    words = [
+        tag("text", tick(metric, value), x=scale.at(value), y=12, text_anchor=_anchor(scale.at(value)))
+        for value in scale.ticks
+    ]
+    empty = tag("span", class_="strip-name")
+    plot = tag("svg", *words, class_="strip-plot scale", aria_hidden="true")
+    return tag("div", empty, plot, class_="strip")
+
+
+def tick(metric: str, value: float) -> str:
+    """A number along an axis."""
+    return f"{100 * value:.4g}{percent(metric)}" if is_rate(metric) else f"{value:.4g}"
+
+
+def _anchor(place: str) -> str:
+    # A number at an end would stick out of the page.
+    share = float(place.rstrip("%"))
+    return "start" if share < 4 else "end" if share > 96 else "middle"

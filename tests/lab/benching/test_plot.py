@@ -1,0 +1,28 @@
+import pytest
+from PIL import Image
+
+from attnlab.analysis.roofline import Machine
+from attnlab.lab.benching.plot import draw
+from attnlab.lab.jsonfile import FolderError
+from tests.lab.benching.stand_ins import measured
+
+MACHINE = Machine("cpu", 4e11, 1e10)
+
+
+def test_it_draws_a_picture_of_many(tmp_path):
+    many = [
+        cell
+        for n in range(12)
+        for mask in ("full", "causal")
+        for cell in measured(f"mechanism-{n}", mask, power=1 + n / 12, peers=("torch",) if n == 0 else ())
+    ]
+    draw(many, MACHINE, tmp_path / "new" / "bench.png")
+    with Image.open(tmp_path / "new" / "bench.png") as picture:
+        assert picture.size[0] > 1000
+        assert len(picture.convert("P").getcolors()) > 10
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "bench.png").mkdir()
+    with pytest.raises(FolderError, match=r"bench\.png"):
+        draw(measured(), MACHINE, tmp_path / "bench.png")

@@ -1,0 +1,34 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+from attnlab.analysis.measure import Spread
+from attnlab.lab.benching.script import claim, place
+
+SCRIPTS = sorted((Path(__file__).parents[3] / "benchmarks").glob("*.py"))
+
+
+def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
+    assert claim("x", [Spread(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: least 1.40, wanted at least 1.3"
+    assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: most 1.20")
+    assert claim("x", [], least=1) == "–      x: nothing measured"
+    assert claim("x", [float("nan")], least=1).startswith("MISSED")
+
+
+def test_results_stand_beside_the_script():
+    assert place("benchmarks/softmax.py", "json") == Path("benchmarks/results/softmax.json")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_benchmark_says_its_claim_command_and_what_to_expect(path):
+    tree = ast.parse(path.read_text())
+    document = ast.get_docstring(tree)
+    for word in ("Claim:", "Command:", "Expected:"):
+        assert word in document
+    assert f"python benchmarks/{path.name}" in document
+    assert "TODO" not in document
+    # Nothing is measured on being imported.
+    assert ast.unparse(tree.body[-1].test) == "__name__ == '__main__'"
+    compile(tree, path.name, "exec")
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__doc__": document})

@@ -1,0 +1,147 @@
+"""The sentences against numbers worked out by hand, and what is never claimed."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from attnlab.lab.comparison import comparison
+from attnlab.lab.reporting.answer import against, basis, reading, verdict
+from attnlab.lab.statistics import needed, smallest
+from tests.lab.made import outcome
+
+BASE = [0.90, 0.90, 0.90]
+
+
+def text(markup):
+    return unescape(re.sub("<[^>]*>", "", markup or ""))
+
+
+def said(*found):
+    """The sentences over the page, and each variant's own."""
+    compared = comparison(found)
+    return [text(s) for s in verdict(found, compared)], [text(against(one, compared)) for one in found]
+
+
+def test_a_clear_difference():
+    # Differences .02, .03 and .04: mean .03, reach 4.30265 · .01/√3 = .0248; effect .5642 · .03/.01.
+    over, (own, first) = said(outcome("a", [0.92, 0.93, 0.94], order=1), outcome("b", BASE))
+    assert over == ["a is better than b."]
+    assert own == "Better than b: +3.0 points (95% interval +0.5 to +5.5, 3 pairs; effect +1.7)."
+    assert first == "The reference."
+
+
+def test_less_of_an_error_is_better():
+    a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False, order=1)
+    over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.2204], "word_error_rate", False))
+    assert over == ["a is better than b."]
+    assert own.startswith("Better than b: −10.0 points (95% interval ")
+    # .5642 · .100133 / (.0004/√3), and not 2.4e+02.
+    assert own.endswith("3 pairs; effect −245).")
+
+
+def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_the_same():
+    over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93]))
+    assert over == ["a cannot be told from b by these seeds."]
+    assert own.startswith("Unclear against b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
+    could, seeds = smallest(0.02 / 3**0.5, 3), needed(0.01 / 3, 0.02 / 3**0.5)
+    assert f"A true difference of {100 * could:.2g} points or more would be found by 80% of such studies; " in own
+    assert own.endswith(f"to find the difference seen takes {seeds} seeds.")
+    assert "same" not in own
+
+
+def test_a_margin_makes_sameness_sayable():
+    over, (own, _) = said(outcome("a", [0.901, 0.899, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
+    assert over == ["a is the same as b within 1 point."]
+    assert own.startswith("The same as b: +0.0 points (95% interval ")
+    over, (own, _) = said(outcome("a", [0.95, 0.85, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
+    assert over == ["a cannot be told from b by these seeds."]
+    assert re.search(r"; to find one of 1 point takes \d+ seeds\.$", own)
+
+
+def test_seeds_without_a_partner_are_named():
+    a = outcome("a", [0.91, 0.93], seeds=[0, 1], order=1)
+    lost = {"diverged": [{"seed": 7, "learning_rate": 0.1, "step": 3}], "learning_rate": 0.1}
+    _, (own, _) = said(a, outcome("b", [0.90, 0.92, 0.99], seeds=[1, 0, 5]))
+    assert own.endswith("Left out, for want of a partner: seed 5.")
+    b = outcome("b", [0.90, 0.92], seeds=[1, 0])
+    c = outcome("c", [0.90, 0.92, 0.99], seeds=[1, 0, 7], order=2)
+    assert "seed 7 (diverged)." in said(c, outcome("b", [0.90, 0.92], seeds=[1, 0], **lost))[1][0]
+    assert "Left out" not in said(a, b)[1][0]
+
+
+def test_one_seed_and_strange_seeds_are_not_compared():
+    over, (own, _) = said(outcome("a", [0.91], order=1), outcome("b", [0.90]))
+    assert over == ["Nothing tells a from b yet."]
+    assert own.startswith("Not compared with b: one seed shows no spread; ")
+    over, (own, _) = said(outcome("a", [0.91, 0.9], seeds=[5, 6], order=1), outcome("b", [0.90, 0.91]))
+    assert own.endswith("takes two seeds or more that both were trained with, not 5, 6 and 0, 1.")
+
+
+def test_several_are_listed_by_verdict_and_said_to_be_corrected():
+    rows = {"b": 0.95, "c": 0.85, "d": 0.96, "e": 0.8}
+    found = [outcome(name, [n, n + 0.001, n - 0.001], order=k) for k, (name, n) in enumerate(rows.items(), 1)]
+    found.append(outcome("a", BASE))
+    over, own = said(*found)
+    assert over == ["b and d are better than a.", "c and e are worse than a."]
+    assert all("joint interval" in one for one in own[:-1])
+    told = text(basis(comparison(found)))
+    assert "a, the study's first variant, over the same seeds. The 4 verdicts are corrected for each other" in told
+    assert "No margin was set" in told
+
+
+def test_nothing_to_compare_is_said():
+    (sentence,), _ = said(outcome("a", [0.9, 0.8]), outcome("b", [0.9, 0.8], "loss", False, order=1))
+    assert sentence.startswith("Nothing is compared with a, the reference: the finished runs name different")
+    assert said(outcome("a", BASE)) == ([], [""])
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (outcome("a", [0.9]), "a: exact match 90.0% (no interval from one seed)."),
+        (outcome("a", [0.5, 0.7], "loss", False), "a: loss 0.6 (95% interval −0.671–1.87, 2 seeds)."),
+        (outcome("a", []), "a has no exact match: it was not measured."),
+        (outcome("a", [0.9, None]), "a failed: exact match is not finite for 1 of 2 seeds. It is not averaged."),
+        (
+            outcome("a", [0.9], diverged=[{"seed": 1, "learning_rate": 0.1, "step": 3}]),
+            "a: exact match 90.0% (no interval from one seed; 1 more diverged and is not in the mean).",
+        ),
+    ],
+)
+def test_readings(one, words):
+    assert text(reading(one)) == words
+
+
+def test_variants_that_were_asked_different_things_have_references_of_their_own():
+    made = [
+        outcome("lists-a", BASE),
+        outcome("lists-b", [0.95, 0.96, 0.95], order=1),
+        outcome("paths-a", BASE, order=2),
+        outcome("paths-b", [0.85, 0.84, 0.85], order=3),
+    ]
+    task = lambda one: {**one.experiment, "experiment": {"task": {"name": one.name[:5]}}}
+    found = [replace(one, experiment=task(one)) for one in made]
+    sentences, each = said(*found)
+    assert sentences == ["lists-b is better than lists-a.", "paths-b is worse than paths-a."]
+    assert [one.split(":")[0] for one in each] == [
+        "The reference.", "Better than lists-a", "The reference.", "Worse than paths-a",
+    ]  # fmt: skip
+    told = text(basis(comparison(found)))
+    assert told.startswith("Each variant is compared with the first of those that were asked the same, over the same")
+    assert "The 2 verdicts are corrected for each other" in told
+
+
+def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
+    made = [outcome("hun", BASE), outcome("jpn", [0.95, 0.96, 0.95], order=1)]
+    found = [replace(one, experiment={**one.experiment, "asked": {"language": one.name}}) for one in made]
+    sentences, each = said(*found)
+    assert sentences == ["Each variant is asked something of its own; none is compared with another."]
+    assert each == ["", ""]
+
+
+def test_no_difference_of_shares_is_said_to_be_more_than_all():
+    _, (own, _) = said(outcome("a", [0.97, 0.17, 0.93], order=1), outcome("b", [1.0, 1.0, 0.99]))
+    assert "(95% interval −100.0 to +82.0, 3 pairs; " in own
+    assert "So few seeds could not be sure to find any difference; to find the difference seen takes " in own

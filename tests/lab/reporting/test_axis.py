@@ -1,0 +1,41 @@
+import pytest
+
+from attnlab.lab.reporting.axis import axis, log_axis
+
+
+def test_even_steps():
+    found = axis([1.0, 3.0])
+    assert found.ticks == (1.0, 2.0, 3.0)
+    assert found.share(2.0) == pytest.approx(0.5)
+    assert (found.share(-10), found.share(10)) == (0, 1)
+    assert found.at(2.0) == "50.00%"
+
+
+def test_even_factors():
+    found = log_axis([1.0, 100.0])
+    assert found.share(10.0) == pytest.approx(0.5)
+    assert found.share(1.0) == pytest.approx(1 - found.share(100.0))
+    assert found.ticks == pytest.approx((1, 3, 10, 30, 100))
+
+
+@pytest.mark.parametrize(
+    "ends", [(1.0, 1.0), (57.0, 143.0), (24_576.0, 24_577.0), (1e-9, 1e12), (1.0, 2.5), (3e-4, 3e-3), (1e-99, 1e99)]
+)
+def test_every_range_has_two_marks_or_more_and_not_too_many(ends):
+    found = log_axis(ends)
+    assert 2 <= len(found.ticks) <= 10
+    assert all(found.low <= tick <= found.high for tick in found.ticks)
+    assert found.low < ends[0] <= ends[1] < found.high
+
+
+def test_a_rate_has_no_marks_where_it_cannot_be():
+    assert axis([0.99, 1.01], "exact_match").ticks[-1] == pytest.approx(1)
+    assert max(axis([0.99, 1.01], "loss").ticks) > 1
+
+
+def test_answers_that_run_on_have_rates_of_edits_above_one():
+    for numbers in ([1.29, 1.30, 1.31], [1.29], [0.2, 1.35]):
+        found = axis(numbers, "word_edit_rate")
+        assert found.low < min(numbers) <= max(numbers) < found.high
+        assert found.ticks
+    assert max(axis([0.2, 1.0], "word_error_rate").ticks) == 1

@@ -1,0 +1,55 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from attnlab.lab.reporting.labels import DOT, GAP, LINE, LONGEST, place, short, wide
+
+NAMES = [f"variant-{n:02}" for n in range(20)]
+
+
+def boxes(points, spots, names):
+    for (x, y), spot, name in zip(points, spots, names, strict=True):
+        start = x + GAP if spot.side > 0 else x - GAP - wide(name)
+        yield start, y + spot.shift - LINE / 2, start + wide(name), y + spot.shift + LINE / 2
+
+
+def placed(points, names=NAMES):
+    return place(points, [(y, y) for _, y in points], names[: len(points)], 330, 0, 290)
+
+
+def touch(a, b):
+    return min(a[2], b[2]) - max(a[0], b[0]) > 1e-9 and min(a[3], b[3]) - max(a[1], b[1]) > 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_twenty_names_do_not_touch_and_stay_on_the_page(seed):
+    random = np.random.default_rng(seed)
+    points = list(zip(random.uniform(60, 310, 20), random.uniform(20, 280, 20), strict=True))
+    found = list(boxes(points, placed(points), NAMES))
+    assert not [pair for pair in combinations(found, 2) if touch(*pair)]
+    # A telephone's page has 16 pixels beside the figure; a corner that is full may need some of them.
+    assert all(box[0] >= -16 and box[2] <= 346 and box[1] >= 0 and box[3] <= 290 for box in found)
+
+
+def test_all_at_one_place_are_spread():
+    points = [(200.0, 150.0)] * 20
+    found = list(boxes(points, placed(points), NAMES))
+    assert not [pair for pair in combinations(found, 2) if touch(*pair)]
+
+
+def test_a_name_stands_on_the_right_of_its_point_unless_something_is_there():
+    (spot,) = placed([(100.0, 100.0)])
+    assert (spot.side, spot.shift) == (1, 0)
+    (spot,) = placed([(320.0, 100.0)])
+    assert (spot.side, spot.shift) == (-1, 0)
+    spots = place(
+        [(100.0, 100.0), (130.0, 100.0)], [(100, 100), (100 - 5 * DOT, 100 + 5 * DOT)], NAMES[:2], 330, 0, 290
+    )
+    assert spots[0].side == -1
+
+
+def test_long_names_are_cut_and_wide_letters_counted():
+    assert short("x" * 40) == "x" * (LONGEST - 1) + "…"
+    assert short("softmax") == "softmax"
+    assert wide("日本") == wide("abcd")

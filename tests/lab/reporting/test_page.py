@@ -1,0 +1,358 @@
+"""The page of a study: what it says, that nothing breaks out of it, and how a browser takes it."""
+
+import re
+import subprocess
+import sys
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+
+from attnlab.lab.folder import FolderError, RunFolder
+from attnlab.lab.outcome import outcomes
+from attnlab.lab.reporting import report
+from attnlab.lab.reporting.lens import SCRIPT
+from attnlab.lab.reporting.page import page
+from tests.lab.synthetic import rewrite, write_run, write_study
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&amp;{}${7*7}</style></title>"
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text between them."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.source, self.tags, self.words = text, [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+
+def read(folder) -> Page:
+    return Page(page(outcomes(folder), folder.name))
+
+
+@pytest.fixture
+def study(tmp_path):
+    return write_study(tmp_path / "dates", steps=500)
+
+
+def test_the_page_says_what_the_folders_say(study):
+    shown = read(study)
+    question = "Does softmax attention read human-written dates better than linear attention?"
+    assert shown.text.count(question) == 1
+    assert "linear is worse than softmax." in shown.text
+    results = {name: RunFolder(study / name).read("result") or {} for name in ("softmax", "linear")}
+    for name, result in results.items():
+        found = result["metrics"]["exact_match"]
+        low, high = (f"{100 * found[end]:.1f}" for end in ("low", "high"))
+        mean = f"{100 * found['mean']:.1f}%"
+        assert f"{name}: exact match {mean} (95% interval {low}–{high}%, 3 seeds)." in shown.text
+    for word in (
+        "312,456",
+        "1.62 GFLOP",
+        "24.6 kB",
+        "95.3 ms",
+        "48.5 MB",
+        "0 of 3",
+        "attnlab run experiments/dates.py",
+    ):
+        assert word in shown.text
+    assert results["softmax"]["fingerprint"] in shown.text
+    assert "model.width=64" in shown.text
+    assert len([tag for tag, attributes in shown.tags if attributes.get("class") == "curve"]) == 2
+    assert len([tag for tag, attributes in shown.tags if attributes.get("class") == "scatter"]) == 3
+
+
+def test_the_numbers_and_the_figures_stand_beside_the_page(study):
+    shown = Page(report(study).read_text(encoding="utf-8"))
+    links = [attributes["href"] for tag, attributes in shown.tags if tag == "a"]
+    assert links == ["table.csv", "answer.png", "learning.png"]
+    assert all((study / link).stat().st_size > 100 for link in links)
+    assert sorted(path.name for path in study.iterdir() if path.is_file()) == sorted([*links, "report.html"])
+    # What is no longer true does not stay.
+    for name in ("softmax", "linear"):
+        RunFolder(study / name).file("result").unlink()
+    shown = Page(report(study).read_text(encoding="utf-8"))
+    assert [attributes["href"] for tag, attributes in shown.tags if tag == "a"] == ["table.csv"]
+    assert not list(study.glob("*.png"))
+
+
+def test_the_page_is_the_same_each_time(study):
+    first = page(outcomes(study), "dates")
+    assert page(outcomes(study), "dates") == first
+    assert len(first) < 400_000
+
+
+def test_a_study_imports_no_jax_and_reads_no_registry(study):
+    program = (
+        "import sys; from attnlab.lab.reporting import report; from attnlab.lab.table import results_table; "
+        f"report({str(study)!r}); results_table({str(study)!r}); "
+        "assert not {'jax', 'flax', 'matplotlib.pyplot', 'attnlab.mechanisms'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_nothing_is_fetched_and_nothing_runs_but_the_sliders(study):
+    shown = read(study)
+    assert "http:" not in shown.source
+    assert "https:" not in shown.source
+    assert not re.findall(r"@import|url\((?!#)", shown.source)
+    for tag, attributes in shown.tags:
+        assert tag not in {"iframe", "object", "embed", "form", "base"}
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            if name in {"src", "href", "xlink:href", "srcset", "action", "data"}:
+                assert value.startswith("#") or value in {"data:,", "table.csv", "answer.png", "learning.png"}
+    assert [attributes for tag, attributes in shown.tags if tag == "script"] == [{}]
+    policy = next(a["content"] for tag, a in shown.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+    (allowed,) = re.findall("script-src ([^;]*)", policy)
+    assert allowed == f"'sha256-{b64encode(sha256(SCRIPT.encode()).digest()).decode()}'"
+    assert shown.source.count(f"<script>{SCRIPT}</script>") == 1
+
+
+def test_hostile_names_stay_text(tmp_path):
+    names = ["<img src=x onerror=alert(3)>", '"><svg onload=alert(4)>', "'[red]x", "&lt;b&gt;"]
+    for name in names:
+        write_run(tmp_path / name, name, question=HOSTILE, groups=(HOSTILE,), steps=100)
+    run = RunFolder(tmp_path / names[0])
+    more = {"fingerprint": HOSTILE, "command": HOSTILE, HOSTILE: HOSTILE}
+    odd = {HOSTILE: HOSTILE, "train": [HOSTILE], "model": {"registry": []}}
+    rewrite(run, {**(run.read("experiment") or {}), **more, "experiment": odd})
+    run.write("environment", {**(run.read("environment") or {}), **more})
+    result = {**(run.read("result") or {}), **more}
+    result["metrics"][HOSTILE] = result["metrics"]["exact_match"]
+    result["diverged"] = [{"seed": HOSTILE, "learning_rate": HOSTILE, "step": HOSTILE}, HOSTILE]
+    run.write("result", result)
+    example = {"source": [HOSTILE, "\u0000"], "target": ["\ud800"], "layers": [[[[0.5, 0.5]]]]}
+    run.write("maps", {"examples": [example, example]})
+    plain = read(write_study(tmp_path.parent / "plain", steps=100))
+    shown = read(tmp_path)
+    assert {tag for tag, _ in shown.tags} <= {tag for tag, _ in plain.tags}
+    allowed = {name for _, attributes in plain.tags for name in attributes}
+    assert {name for _, attributes in shown.tags for name in attributes} <= allowed
+    for words in [*names, " ".join(HOSTILE.split())]:
+        assert words in shown.text
+
+
+def test_a_half_finished_run_is_listed_and_never_averaged(tmp_path):
+    write_study(tmp_path, {"softmax": {}, "linear": {"finished": False, "steps": 1000}}, groups=())
+    shown = read(tmp_path)
+    assert "1 of 2 variants finished" in shown.text
+    assert shown.text.count("unfinished, 250 of 1,000 steps") == 2
+    assert "better" not in shown.text.replace("read human-written dates better", "")
+    curves = [attributes["aria-label"] for _, attributes in shown.tags if attributes.get("class") == "curve"]
+    assert curves
+    assert not [label for label in curves if "linear" in label]
+
+
+def test_nothing_finished(tmp_path):
+    write_study(tmp_path, {"softmax": {"finished": False, "steps": 100}})
+    shown = read(tmp_path)
+    assert "No run in this folder has finished" in shown.text
+    assert "script" not in [tag for tag, _ in shown.tags]
+
+
+def test_one_seed_has_no_interval(tmp_path):
+    shown = read(write_study(tmp_path, seeds=(3,), steps=100, groups=()))
+    assert "no interval from one seed" in shown.text
+    assert "Nothing tells linear from softmax yet" in shown.text
+    assert "95% interval" not in shown.text.split("The numbers")[0]
+
+
+def test_diverged_seeds_are_counted_and_left_out(tmp_path):
+    variants = {"softmax": {}, "linear": {"died": (1,)}, "delta": {"died": (0, 1, 2)}}
+    shown = read(write_study(tmp_path, variants, steps=400, groups=()))
+    assert "2 seeds; 1 more diverged and is not in the mean" in shown.text
+    assert "2 pairs" in shown.text
+    assert "Left out, for want of a partner: seed 1 (diverged)." in shown.text
+    assert "delta has no exact match: every seed diverged." in shown.text
+    assert "1 of 3" in shown.text
+    assert "3 of 3" in shown.text
+    assert "a dotted line that ends in a cross is a seed that diverged" in shown.text
+    titles = [attributes.get("title") or "" for _, attributes in shown.tags]
+    assert "seed 1 at 0.003, step 200" in titles
+
+
+def test_numbers_that_are_not_finite_are_shown_as_failed(study):
+    run = RunFolder(study / "linear")
+    result = run.read("result") or {}
+    result["metrics"]["exact_match"]["values"][0] = float("nan")
+    run.write("result", result)
+    shown = read(study)
+    assert "linear failed: exact match is not finite for 1 of 3 seeds. It is not averaged." in shown.text
+    assert "not finite in 1 of 3 seeds" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "complaint"),
+    [
+        ("result.json", "{", "linear/result.json: not JSON"),
+        ("result.json", '{"metrics": {}}', "linear/result.json: the field 'seeds' is missing"),
+        ("maps.json", '{"examples": []}', "linear/maps.json: it does not begin with its sha256"),
+        ("experiment.json", "[]", "linear/experiment.json: a JSON object was expected"),
+        ("metrics.jsonl", "x\n{}", "linear/metrics.jsonl, line 1: not JSON"),
+        ("maps.json", {"source": [], "target": [], "layers": [1]}, "linear/maps.json: layers"),
+        ("maps.json", {"examples": 3}, "linear/maps.json: examples must be a list"),
+        ("maps.json", {"source": ["a"], "target": [], "layers": [[[[1, 2]]]]}, "linear/maps.json: layers"),
+    ],
+)
+def test_a_broken_file_gives_a_line_and_the_rest_stands(study, file, content, complaint):
+    if isinstance(content, str):
+        (study / "linear" / file).write_text(content)
+    else:
+        RunFolder(study / "linear").write("maps", content)
+    shown = read(study)
+    assert complaint in shown.text
+    assert str(study) not in shown.text
+    assert "softmax: exact match" in shown.text
+
+
+def test_a_metrics_line_cut_in_the_middle_is_no_trouble(study):
+    with (study / "linear" / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 510, "se')
+    assert "Could not be read" not in read(study).text
+
+
+def test_a_run_that_was_cut_off_among_the_lanes_of_a_step_is_unfinished(study):
+    run = RunFolder(study / "linear")
+    run.file("result").unlink()
+    rows = run.metrics()
+    lanes = sum(row["step"] == rows[0]["step"] for row in rows)
+    assert lanes > 1
+    run.append_metrics([rows[-1] | {"step": rows[-1]["step"] + 10}])
+    with run.file("metrics").open("a") as file:
+        file.write('{"step": 510, "se')
+    found = {outcome.name: outcome for outcome in outcomes(study)}["linear"]
+    assert found.troubles == ()
+    assert found.last_step() == rows[-1]["step"]
+
+
+def test_a_folder_without_runs_is_refused(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(FolderError, match=re.escape(str(folder))):
+            report(folder)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
+    shown = read(study)
+    assert shown.tags[0] == ("html", {"lang": "en"})
+    pictures = [attributes for tag, attributes in shown.tags if tag == "svg"]
+    assert len(pictures) > 50
+    # Those with an overflow are the parts of a picture.
+    whole = [picture for picture in pictures if "overflow" not in picture]
+    assert all(picture.get("aria-label") or picture.get("aria-hidden") == "true" for picture in whole)
+    levels = [tag for tag, _ in shown.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels.count("h1") == 1
+    identities = [attributes["id"] for _, attributes in shown.tags if attributes.get("id")]
+    assert len(identities) == len(set(identities))
+
+
+def test_unpaired_seeds_are_said_and_not_averaged(tmp_path):
+    shown = read(write_study(tmp_path, {"softmax": {}, "linear": {"seeds": (7, 8, 9)}}, steps=100, groups=()))
+    assert "Nothing tells linear from softmax yet." in shown.text
+    assert "not 7, 8, 9 and 0, 1, 2." in shown.text
+    assert "verdict" not in shown.text.split("The numbers")[1].split("Learning")[0]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The page of a study, for tests that leave it as it is."""
+    return report(write_study(tmp_path_factory.mktemp("studies") / "dates", steps=500))
+
+
+# The maps are unpacked aside; then they are drawn.
+READY = """new Promise(done => {
+  const wait = () => document.querySelector(".lens:not(.live)") ? setTimeout(wait, 20) : done();
+  wait();
+})"""
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
+def test_a_browser_has_no_complaint_asks_for_nothing_and_need_not_scroll_aside(browser, finished, width, dark):
+    browser.open(finished, width, dark)
+    assert "softmax" in browser.run("document.title + document.body.innerText")
+    browser.run(READY)
+    assert browser.run("document.documentElement.scrollWidth") == width
+    assert browser.said == []
+    assert browser.asked == [finished.as_uri()]
+
+
+def test_the_browser_would_notice(browser, finished, tmp_path):
+    # The page's own policy stops what is foreign and says so; without a policy it would be asked for, and would run.
+    file = tmp_path / "report.html"
+    stray = finished.read_bytes().replace(
+        b"</main>", b"<img src='stray.png'><script>console.log('ran')</script></main>"
+    )
+    file.write_bytes(stray)
+    browser.open(file)
+    assert len(browser.said) == 2
+    assert not any(line == "ran" for line in browser.said)
+    file.write_bytes(re.sub(rb'<meta http-equiv="Content[^>]*>', b"", stray))
+    browser.open(file)
+    assert "ran" in browser.said
+    assert any(address.endswith("stray.png") for address in browser.asked)
+
+
+def test_sliders_move_and_change_the_picture(browser, finished):
+    browser.open(finished)
+    cells = "[...document.querySelectorAll('.lens .example:not([hidden]) .cells')][0].outerHTML"
+    browser.run(READY)
+    last, seen = browser.run(cells), set()
+    assert "<rect" in last
+    seen.add(last)
+    for slider, key, told in (
+        ("layer", "ArrowLeft", "1 of 2"),
+        ("head", "ArrowRight", "1 of 4"),
+        ("head", "End", "4 of 4"),
+        ("example", "ArrowRight", "2 of 3"),
+    ):
+        browser.run(f"document.querySelector('.lens input.{slider}').focus()")
+        browser.press(key)
+        assert browser.run("document.activeElement.nextElementSibling.value") == told
+        seen.add(browser.run(cells))
+    assert len(seen) == 5
+    # What is drawn is what the file holds: layer 1, head 4, of the second example.
+    example = (RunFolder(finished.parent / "softmax").read("maps") or {})["examples"][1]
+    weight = example["layers"][0][3][0][-1]
+    words = browser.run("document.querySelector('.lens .example:not([hidden]) .cells').textContent")
+    assert f"{example['target'][0]} ← {example['source'][-1]}  {weight:.3f}" in words
+    assert browser.said == []
+
+
+def test_paper_shows_the_last_layer_s_mean_wherever_the_sliders_are(browser, finished):
+    browser.open(finished)
+    browser.run(READY)
+    style = "getComputedStyle(document.querySelector('.lens {}')).display"
+    assert browser.run(style.format(".still")) == "none"
+    browser.run("document.querySelector('.lens input.example').focus()")
+    browser.press("End")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    assert browser.run(style.format(".sliders+.example .still")) != "none"
+    assert browser.run(style.format(".cells")) == "none"
+    visible = "[...document.querySelectorAll('.lens')].map(l => [...l.children].filter(c => c.offsetHeight).length)"
+    assert browser.run(visible) == [1, 1]
+    assert browser.paper().startswith(b"%PDF")
+
+
+def test_a_page_without_scripts_has_its_first_pictures(browser, finished):
+    browser.open(finished, scripts=False)
+    # What no script may look at, the protocol does.
+    root = browser.call("DOM.getDocument")["root"]["nodeId"]
+    found = browser.call("DOM.querySelectorAll", nodeId=root, selector=".lens .still path")["nodeIds"]
+    assert browser.call("DOM.getBoxModel", nodeId=found[0])["model"]["width"] > 10
+    (sliders, *_) = browser.call("DOM.querySelectorAll", nodeId=root, selector=".sliders")["nodeIds"]
+    with pytest.raises(RuntimeError, match="box model"):
+        browser.call("DOM.getBoxModel", nodeId=sliders)

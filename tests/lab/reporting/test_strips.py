@@ -1,0 +1,45 @@
+import re
+from itertools import pairwise
+
+import pytest
+
+from attnlab.lab.estimates import Estimate
+from attnlab.lab.reporting.strips import Mark, strips
+
+
+def drawn(metric, *estimates, seeds=True):
+    return strips(metric, [("row", [Mark(Estimate(*e), n, f"v{n}")]) for n, e in enumerate(estimates)], seeds)
+
+
+def places(markup, kind):
+    return [float(x) for x in re.findall(rf'<circle cx="([\d.]+)%"[^>]*class="{kind}"', markup)]
+
+
+def test_marks_stand_where_their_numbers_are():
+    markup = drawn("loss", (2.0, 1.0, 3.0, (1.0, 2.0, 3.0)), (5.0, 4.0, 6.0, (4.0, 5.0, 6.0)))
+    # One axis for both: equal steps are equally wide.
+    rings = places(markup, "ring")
+    widths = [b - a for a, b in pairwise(rings)]
+    assert widths == pytest.approx([widths[0]] * 5, abs=0.02)
+    assert places(markup, "dot") == [rings[1], rings[4]]
+
+
+def test_a_rate_s_interval_is_cut_where_the_truth_cannot_be():
+    markup = drawn("exact_match", (0.99, 0.97, 1.01, (0.98, 1.0)))
+    end = float(re.findall(r'x2="([\d.]+)%"[^>]*class="reach"', markup)[0])
+    assert end == max(places(markup, "ring"))
+    assert "101%" not in markup
+
+
+@pytest.mark.parametrize(
+    "estimate", [(1.0, None, None, (1.0,)), (0.0, 0.0, 0.0, (0.0, 0.0)), (1e99, -1e99, 1e99, (1e99, -1e99))]
+)
+def test_no_width_is_no_trouble(estimate):
+    for metric in ("loss", "exact_match"):
+        assert "nan" not in drawn(metric, estimate)
+
+
+def test_what_is_not_sound_is_told_and_not_drawn():
+    markup = drawn("loss", (None, None, None, (None, 1.0)), (1.0, 0.5, 1.5, (1.0, 1.0)))
+    assert len(places(markup, "dot")) == 1
+    assert "v0 failed" in markup

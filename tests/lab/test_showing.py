@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+from attnlab.lab.showing import columns, costs, flat, settings
+from attnlab.lab.study import Study, change
+
+
+def test_every_field_by_the_path_that_overrides_it(toy):
+    fields = flat(toy.base)
+    assert fields["task"] == "copy"
+    assert fields["task.languages"] == "en,de"
+    assert fields["model.mechanism"] == "softmax"
+    assert fields["model.mechanism.score"] == "dot"
+    assert fields["model.cross"] == "none"
+    assert fields["train.learning_rate"] == "0.001"
+    assert "train" not in fields
+
+
+def test_what_differs_is_marked(toy):
+    lines = settings(toy.study)
+    assert lines[:3] == ["toy: which?", "2 variants × 2 seeds × 1 learning rate = 4 lanes", ""]
+    assert [line.split() for line in lines if "model.mechanism" in line] == [
+        ["≠", "model.mechanism", "softmax:", "softmax"],
+        ["≠", "model.mechanism.score", "softmax:", "dot"],
+        ["≠", "model.mechanism.block", "softmax:", "none"],
+        ["≠", "model.mechanism.feature", "linear:", "elu+1"],
+    ]
+    assert sum(line.startswith("≠") for line in lines) == 4
+    below = lines[lines.index(next(line for line in lines if "mechanism.block" in line)) + 1]
+    assert below.split() == ["linear:", "32"]
+    assert lines[-1].split() == ["decoder", "none"]
+
+
+def test_one_variant_has_nothing_to_mark(toy):
+    assert not any("≠" in line for line in settings(Study(toy.base)))
+
+
+def test_a_mechanism_of_one_s_own_is_shown_by_its_class(toy):
+    assert flat(change(toy.base, **{"model.mechanism": toy.Mine()}))["model.mechanism"] == "Mine"
+
+
+def test_lanes_that_differ_are_counted_together(toy):
+    study = replace(toy.vary("train.seeds", few=2, many=5), name="x")
+    assert settings(study)[1] == "2 variants, 7 lanes"
+
+
+def test_costs():
+    rows = [
+        {"variant": "softmax", "parameters": 1234567, "flops": 2.5e9, "state_bytes": 2048, "memory": None},
+        {"variant": "linear", "parameters": 99, "flops": 1e3, "state_bytes": 10, "memory": 5e6, "new": 1.5},
+    ]
+    assert costs(rows) == [
+        "variant  parameters  training a step  decoding state  memory, about  new",
+        "softmax   1,234,567        2.5 GFLOP         2.05 kB              –    –",
+        "linear           99          1 kFLOP            10 B           5 MB  1.5",
+    ]
+
+
+def test_what_a_study_trains_for():
+    rows = [{"variant": "a", "lanes": 6, "steps": 1500, "training": 3.2e13}]
+    assert costs(rows) == ["variant  lanes  steps  all training", "a            6  1,500      32 TFLOP"]
+
+
+def test_columns():
+    assert columns([["a", "bb"], ["ccc", "d"]]) == ["a    bb", "ccc  d"]
+    assert columns([["a", "bb"], ["ccc", "d"]], right=True) == ["a    bb", "ccc   d"]
