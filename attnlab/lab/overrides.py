@@ -49,7 +49,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
         ({} if other else study.published),
         ({} if otherwise or changed - {"train.seeds"} else study.bands),
     )
-    return replace(study.keeping(vary), base=base, quick=quick, published=published, bands=bands)
+    return study.keeping(vary, base=base, quick=quick, published=published, bands=bands)
 
 
 def _own(name: str, given: str) -> Any:

@@ -223,11 +223,11 @@ class Study:
         glimpse = self.quick if quick else {}
         return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
 
-    def keeping(self, vary: Variation | None) -> Study:
-        """The study of these of its variants alone."""
+    def keeping(self, vary: Variation | None, **changes: Any) -> Study:
+        """The study of these of its variants alone, other fields of it changed at once."""
         left = {"base"} if vary is None else set(vary.variants)
         against = {one: other for one, other in self.against.items() if {one, other} <= left}
-        return replace(self, vary=vary, against=against)
+        return replace(self, vary=vary, against=against, **changes)
 
     def _check_kinds(self) -> None:
         """Refuse values of another kind before they are used: Python's own words would name no field."""

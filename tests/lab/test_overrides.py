@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from attnlab.lab.overrides import apply
-from attnlab.lab.study import Study, Variation, over
+from attnlab.lab.study import Study, Variation, change, over
+from attnlab.mechanisms import MECHANISMS, Softmax
+from attnlab.models import Transformer
+from attnlab.modules.position import POSITIONS, Rotary
+from tests.small import EXPERIMENT
 
 
 def only(study):
@@ -278,3 +282,17 @@ def test_what_variants_are_matched_in_is_the_studys_own(toy):
     }.items():
         with pytest.raises(ValueError, match=f"^{refusal}"):
             apply(toy.study, [given])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_works_only_together_is_put_in_together(turned):
+    """Also where variants were made for what the base had: none of them is built with the other's value."""
+    model = Transformer(width=16, heads=2, layers=1, position=Rotary())
+    study = Study(
+        change(EXPERIMENT, model=model),
+        over("model.mechanism", all=Softmax(), near=MECHANISMS["window"]),
+        name="turned",
+    )
+    given = ["model.mechanism=linear", "model.position=sinusoidal"]
+    (found,) = apply(study, given[::-1] if turned else given).variants().values()
+    assert (found.model.mechanism, found.model.position) == (MECHANISMS["linear"], POSITIONS["sinusoidal"])
