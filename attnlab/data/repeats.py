@@ -6,8 +6,8 @@ from pathlib import Path
 from attnlab.data.files import DataError, own
 
 
-def repeated(parts: Mapping[str, Iterable[Hashable]]) -> tuple[str, ...]:
-    """A line for each part, but "train", of which examples stand in that, too.
+def repeated(parts: Mapping[str, Iterable[Hashable]], what: str = "examples") -> tuple[str, ...]:
+    """A line for each part, but "train", of which examples (or `what`) stand in that, too.
 
     >>> repeated({"train": "abc", "test": "bbx"})
     ('test: 2 of 3 examples stand in train, too',)
@@ -16,7 +16,7 @@ def repeated(parts: Mapping[str, Iterable[Hashable]]) -> tuple[str, ...]:
     for part, examples in parts.items():
         there = [example in known for example in examples]
         if part != "train" and any(there):
-            lines.append(f"{part}: {sum(there):,} of {len(there):,} examples stand in train, too")
+            lines.append(f"{part}: {sum(there):,} of {len(there):,} {what} stand in train, too")
     return tuple(lines)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.data.blocks import Blocks
 from attnlab.data.files import DataError
+from attnlab.data.repeats import repeated
 from attnlab.data.units import Units
 from attnlab.data.vocabulary import PAD
 from attnlab.tasks.base import Batch, Problem
@@ -20,15 +21,16 @@ from attnlab.tasks.sampled import sampled
 
 EXAMINED = 128  # blocks of an examination's batch
 PARTS = ("train", "valid", "test")
+LONG = 40  # characters of a line that is not likely to be written twice
 
 
 class Continuation(Prompting, Problem):
     """Blocks of `length` symbols of a text; examined, and gone on with, in blocks of `longest` (0: as long).
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
-    learned from the training part alone. Examinations read their part block after block, each without what came
-    before it; symbols never seen in training are left out of them, and `notes` say how many. Lines end as "\\n",
-    whatever they ended with.
+    learned from the training part alone. Examinations read their part block after block, each without what came before
+    it; symbols never seen in training are left out of them, and `notes` say how many, and how many long lines are of
+    training, too. Lines end as "\\n", whatever they ended with.
 
     Raises DataError for a part of fewer symbols than a block and the one after it, or more than half of which training
     has never seen.
@@ -44,7 +46,8 @@ class Continuation(Prompting, Problem):
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
-        self.notes = tuple(self._unseen(parts))
+        long = {part: [line for line in text.splitlines() if len(line) >= LONG] for part, text in parts.items()}
+        self.notes = (*self._unseen(parts), *repeated(long, f"lines of {LONG} characters or more"))
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)
             if len(ids) <= size:

@@ -87,13 +87,18 @@ class Written(Stream):
     each = 1  # documents an example
 
     def __init__(self, task: Documents):
-        self._pools = documents.pools(_parts(task))
+        parts = _parts(task)
+        self._pools = documents.pools(parts)
         known = list(self._pools["train"])
         # Less than a sentence of a document's last is cut off.
         longest = max(len(one) for pool in self._pools.values() for each in pool.values() for one in each)
         documents.check(self._pools, self.each * (task.longest + longest), f"task.text={task.text}")
         self._known = known
         super().__init__(task, *self._asked(known, Tokens(documents.BYTES, task.longest)), self.each * task.longest)
+        for part, examples in parts.items():
+            if lost := len(examples) - sum(map(len, self._pools[part].values())):
+                left = f"{part}: {lost:,} of {len(examples):,} sentences stand in a later part, too, and are left out"
+                self.notes = (*self.notes, left)
 
     def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
         """What the answers are called, and what a model is built for."""

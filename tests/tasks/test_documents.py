@@ -139,3 +139,17 @@ def test_published_sentences_are_read(published):
 def test_what_cannot_be_is_refused(fields, words):
     with pytest.raises(ValueError, match=words):
         Documents(**fields)
+
+
+def test_sentences_of_a_later_part_are_left_out_and_told(tmp_path):
+    sentence = "{} the sentence of number {} is long enough for some documents to be made of it and no other".format
+    lines = lambda *numbers: "".join(sentence("ab"[n % 2], n) + "\n" for n in numbers)
+    for part, numbers in {"train": range(30), "valid": range(28, 38), "test": range(34, 44)}.items():
+        (tmp_path / part).write_text(lines(*numbers))
+    problem = Documents(
+        text="own", **{part: str(tmp_path / part) for part in ("train", "valid", "test")}, **SMALL
+    ).load()
+    assert [note for note in problem.notes if "sentences" in note] == [
+        "train: 2 of 30 sentences stand in a later part, too, and are left out",
+        "valid: 4 of 10 sentences stand in a later part, too, and are left out",
+    ]

@@ -246,3 +246,13 @@ def test_fields_are_checked(task):
         task(length=0)
     with pytest.raises(ValueError, match=r"task\.units=5 must be units"):
         task(units=5)
+
+
+def test_lines_of_a_part_that_are_of_training_too_are_told():
+    line = "a line that is long enough for it to be no chance, number {}\n"
+    text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
+    problem = Continuation({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
+    assert problem.notes == tuple(
+        f"{part}: {n} of {n} lines of 40 characters or more stand in train, too"
+        for part, n in (("valid", 2), ("test", 3))
+    )
