@@ -16,6 +16,10 @@ by blocks of 32, so that those of 33 and less cost about the same. A digit is an
 `digit_error_rate` is without being told where digits stand. The training recordings of the official split, each in four
 strings; its first five of fifty times that a person says a digit are the test. The second command asks the same of
 sounds made here, the third of one's own recordings: wav files in a subfolder for each class.
+
+Rotary positions are not for linear attention, which wants another field besides: model.mechanism=linear
+model.position=sinusoidal. With one seed, full attention with rotary positions has 99.4%, with sinusoidal ones 96.8%,
+and linear attention 87.0%.
 """
 
 from attnlab.lab.study import Experiment, Study, over
