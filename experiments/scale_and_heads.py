@@ -1,11 +1,14 @@
 """Scale and heads: what does the division by √K save, for keys of different widths?
 
 Claim: unscaled scores of keys of width K have a variance of K at the start, and saturate softmax: the wider the head,
-the more it costs to leave the division out (Vaswani et al. 2017, section 3.2.1). With 16 heads of width 4 it should
-cost least, with one of width 64 most.
-Command: attnlab run experiments/scale_and_heads.py
-Minutes on two cores: not yet measured.
-Expected: exact match on the test dates; not yet measured. `attnlab inspect` shows the variance of the scores.
+the more it costs to leave the division out (Vaswani et al. 2017, section 3.2.1). With 16 heads of width 4 it costs
+least, with one of width 64 most.
+Command: attnlab run experiments/scale_and_heads.py --workers 2
+Minutes on two cores: 44, beside other work, with jax's compilation cache (2.8 GHz Xeon).
+Expected: exact match on the test dates, 5 seeds, scaled and unscaled: one head 99.2% (98.7-99.7) and 39.6 (12.6-66.5),
+worse; four 99.0 (98.3-99.6) and 95.4 (93.8-97.0), worse; 16 97.5 (97.0-98.1) and 97.3 (96.7-98.0), the same, that is a
+difference of less than one point. Scaled, four heads are the same as one, and 16 worse. `attnlab inspect` shows the
+variance of the scores.
 """
 
 from attnlab.lab.study import Experiment, Study, over, product
