@@ -72,7 +72,7 @@ ATTENTION = {
     "a tolerance that cannot fail": [
         f"{NUMBERS}::test_errors_against_float64_stay_within_their_limits",
         f"{GRADIENTS}::test_gradients_agree_with_finite_differences",
-        "lab/test_parity::test_a_number_beyond_its_limit_is_named_with_its_place",
+        "lab/test_standing::test_a_number_beyond_its_limit_is_named_with_its_place",
         "test_mutations::test_what_a_seeded_bug_replaces_still_stands_there_once",
     ],
     "maps of linear mechanisms": [f"{FORMS}::test_the_map_reproduces_the_output"],

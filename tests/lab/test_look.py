@@ -41,7 +41,7 @@ def trained(monkeypatch):
     """Puts a run in the place of what would be loaded."""
 
     def trained(run):
-        for room in ("look", "translate"):
+        for room in ("look", "translating"):
             monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder, step, data: run)
 
     trained(TRANSFORMER)

@@ -55,9 +55,9 @@ def test_places_are_told_to_the_queries_whatever_numbers_of_rows_and_columns_the
     """The memory of an image of which nothing is seen differs by place where there is one."""
     model = filled(Detr(position=position, **SMALL), SHAPE)
     model.front.w[...] = model.front.w[...] * 0
-    memory, _ = jax.jit(lambda model, image: model.read(image))(model, image())
-    assert memory.shape == (PLACES, 8)
-    apart = np.abs(np.diff(memory, axis=0)).max(axis=1)
+    memory, where, _ = jax.jit(lambda model, image: model.read(image))(model, image())
+    assert memory.shape == where.shape == (PLACES, 8)
+    apart = np.abs(np.diff(where, axis=0)).max(axis=1)
     assert (apart < 1e-5).all() if type(position) is Position else (apart > 1e-3).all()
 
 
