@@ -21,6 +21,7 @@ from attnlab.tasks.sampled import sampled
 
 PARTS = ("train", "valid", "test")
 EXAMINED = 256  # examples of an examination's batch
+SHARES = ("exact_match", "word_error_rate")  # metrics by which an example is right or wrong
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
 
@@ -114,8 +115,8 @@ class Transduction(Pairing, Problem):
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Examples."""
-        return len(self._examined(part, limit))
+        """Examples, where the headline says how many of them are right, or wrong."""
+        return len(self._examined(part, limit)) if self.metric in SHARES else None
 
     def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
         if not all("nats" in answer for answer in answers):

@@ -35,5 +35,11 @@ def test_one_right_answer_more_is_one_of_so_many():
     assert problem.score("test", answers)["accuracy"] == pytest.approx(1 - 1 / problem.counted("test"))
 
 
+def test_bleu_is_no_share(monkeypatch):
+    problem = TASKS["reverse"][0].load()
+    monkeypatch.setattr(problem, "metric", "bleu")
+    assert problem.counted("test") is None
+
+
 def test_a_loss_is_no_share():
     assert Associations(keys=4, examined=20).load().counted("test") is None
