@@ -41,7 +41,7 @@ class Machine:
         return max(flops / self.flops, bytes / self.bandwidth)
 
 
-# As their makers print them: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and bfloat16 without
+# Published peaks, as collections of them list: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and bfloat16 without
 # sparsity; Google's TPU v5e, whose products are in bfloat16.
 A100 = Machine("A100", 312e12, 2e12, "bfloat16")
 PUBLISHED = (
