@@ -41,8 +41,8 @@ class Machine:
         return max(flops / self.flops, bytes / self.bandwidth)
 
 
-# Published peaks, as collections of them list: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and bfloat16 without
-# sparsity; Google's TPU v5e, whose products are in bfloat16.
+# Published peaks, as collections of them list: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and
+# bfloat16 without sparsity; Google's TPU v5e, whose products are in bfloat16.
 A100 = Machine("A100", 312e12, 2e12, "bfloat16")
 PUBLISHED = (
     Machine("A100", 19.5e12, 2e12),
