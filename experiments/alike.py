@@ -3,7 +3,7 @@
 Claim: studies that compare softmax with softmax of other seeds call one of them better as often as a level of 95% says.
 Command: attnlab run experiments/alike.py
          python experiments/alike.py runs/alike
-Minutes on two cores: 33, beside other work, with jax's compilation cache (2.8 GHz Xeon).
+Minutes on two cores: 34, beside other work, with jax's compilation cache (2.8 GHz Xeon).
 Expected: 20 seeds come to between 53.5 and 59.0% (mean 56.6%); of 2,000 studies drawn from them one is called better in
 5.1% with 3 seeds a side, in 6.2% with 5 and in 4.7% with 10. The second command draws the studies, no seed on both
 sides, and compares their sides as any study does.
