@@ -4,8 +4,8 @@ Claim: it is asked, not known at this size. Pre-norm trains at larger rates with
 warm-up and a rate chosen for each, two layers may not tell them apart. RMSNorm removes no mean, and is said to cost no
 quality (Zhang and Sennrich 2019).
 Command: attnlab run experiments/norms.py --workers 2
-Minutes on two cores: 31 by the clocks of its variants, two side by side; stopped and resumed once, with jax's compilation
-cache (2.8 GHz Xeon).
+Minutes on two cores: 31 by the clocks of its variants, two side by side; stopped and resumed once, with jax's
+compilation cache (2.8 GHz Xeon).
 Expected: exact match on the test dates, 5 seeds, each variant at the better of two rates: post-norm 99.2% (98.9-99.4)
 with LayerNorm and 99.1 (98.7-99.5) with RMSNorm, pre-norm 99.1 (98.7-99.5) and 99.3 (98.8-99.8): all the same as what
 they are compared with, that is a difference of less than one point. So post-norm is not better here, and RMSNorm loses
