@@ -155,6 +155,13 @@ BUGS = [
         contract("linear"),
     ),
     Bug(
+        "denominator of turned features",
+        "ops/feature/turned.py",
+        "counted=rows)",
+        "counted=turned)",
+        ["tests/modules/test_turned.py"],
+    ),
+    Bug(
         "sum of linear attention kept in half precision",
         "mechanisms/linear.py",
         "memory = self._empty(q.shape[1], v.shape[1], wide(v.dtype))",

@@ -152,6 +152,13 @@ class Mechanism:
         _, y = jax.lax.scan(advance, memory, (columns, block.cut(size)))
         return y.reshape(-1, v.shape[1])[:T]
 
+    def turned(self, turn: Callable, by: int) -> Mechanism | None:
+        """Of one that does not turn: the same with its features turned by their positions, and not q and k.
+
+        `turn(q, k, i, j)` turns components in groups of `by`. None: it has no features.
+        """
+        return None
+
     def sized(self, length: int) -> Mechanism:
         """The same for sequences of up to `length`: itself, unless it is bound to a length."""
         return self

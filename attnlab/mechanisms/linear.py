@@ -7,11 +7,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import edges, linear
 from attnlab.ops.chunks import cut
-from attnlab.ops.feature import EluPlusOne, Feature
+from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned
 from attnlab.ops.precision import product, wide
 
 
@@ -23,8 +24,8 @@ class Linear(Mechanism):
     mask depends on the keys alone, and causally by blocks of `block` tokens; its state is an [M, V+1] matrix, of one
     size for any length. Other masks cost O(T·S). A row whose weights sum to zero answers zero.
 
-    Does not turn: turned before the map, q and k no longer meet by their distance; turned after it, weights do, and
-    lose their sign, so that a denominator may cross zero.
+    Does not turn: turned before the map, q and k no longer meet by their distance. Its features may be turned after
+    it, but for the denominator, which could cross zero (Su et al. 2021, eq. 19).
 
     Raises ValueError for a block below 1, and for the unnormalised form of a map that is known up to a factor.
     """
@@ -55,6 +56,10 @@ class Linear(Mechanism):
         """As the feature map."""
         return self.feature.initial(key, K)
 
+    def turned(self, turn, by):
+        """With its feature map turned."""
+        return replace(self, feature=Turned(self.feature, turn, by))
+
     def sized(self, length):
         """With its feature map for that length."""
         return replace(self, feature=self.feature.sized(length))
@@ -62,21 +67,27 @@ class Linear(Mechanism):
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S]: φ(q)·ψ(k) of the allowed pairs, rows summing to one where normalised."""
         q, k = self._mapped(q, k, i, j, learned)
-        pairs = jnp.where(allowed, product(q.rows, k.rows.T), 0)
-        if k.scale is not None:
-            pairs = pairs * linear.fade(k.scale, allowed)
-        return linear.share(pairs, pairs.sum(axis=1, keepdims=True)) if self.normalise else pairs
+        fade = 1 if k.scale is None else linear.fade(k.scale, allowed)
+        met = lambda q, k: jnp.where(allowed, product(q, k.T), 0) * fade
+        pairs = met(q.rows, k.rows)
+        if not self.normalise:
+            return pairs
+        counted = pairs if q.counted is None else met(q.counted, k.counted)
+        return linear.share(pairs, counted.sum(axis=1, keepdims=True))
 
     def along(self, q, k, ends, *, i, j, bias=None, **learned):
         """[E]: φ(q)·ψ(k) at the edges, those of a query summing to one where normalised."""
         q, k = self._mapped(q, k, i, j, learned)
-        found = jnp.sum(edges.gather(q.rows, ends.t) * edges.gather(k.rows, ends.s), axis=1)
+        fade = 1
         if k.scale is not None:
             scale = jnp.where(ends.there, edges.gather(k.scale, ends.s), linear.NONE)
-            found = found * jnp.exp(scale - edges.gather(edges.peak(scale, ends), ends.t))
+            fade = jnp.exp(scale - edges.gather(edges.peak(scale, ends), ends.t))
+        met = lambda q, k: jnp.sum(edges.gather(q, ends.t) * edges.gather(k, ends.s), axis=1) * fade
+        found = met(q.rows, k.rows)
         if not self.normalise:
             return found
-        total = edges.gather(edges.total(found, ends), ends.t)
+        counted = found if q.counted is None else met(q.counted, k.counted)
+        total = edges.gather(edges.total(counted, ends), ends.t)
         return linear.share(found[:, None], total[:, None])[:, 0]
 
     def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
@@ -86,8 +97,10 @@ class Linear(Mechanism):
         seen = factors[1]
         q, k = self._mapped(q, k, i, j, learned)
         weights = seen if k.scale is None else linear.fade(k.scale, seen[None, :])[0]
-        state = linear.gather(linear.weighed(k.rows, weights[:, None]).astype(wide(v.dtype)), self._values(v))
-        return self._answer(product(q.rows.astype(state.dtype), state), v)
+        dtype, parts = wide(v.dtype), self._parts(q, k, v)
+        states = [linear.gather(linear.weighed(k, weights[:, None]).astype(dtype), v) for _, k, v in parts]
+        read = [product(q.astype(dtype), state) for (q, _, _), state in zip(parts, states, strict=True)]
+        return self._answer(jnp.concatenate(read, axis=1), v)
 
     def memory(self, length, K, V, dtype):
         """The empty sum, [M, V+1], and its scale where the map has one: float32 at least.
@@ -107,7 +120,10 @@ class Linear(Mechanism):
         reach = linear.Reach(block.pairs, block.sees, block.stays, block.carries)
         if k.scale is not None:
             reach, peak = linear.relative(k.scale, peak, reach)
-        y, state = linear.chunk(state, q.rows, k.rows, self._values(v), *reach)
+        parts = self._parts(q, k, v)
+        states = jnp.split(state, [v.shape[1]], axis=1) if len(parts) == 2 else [state]
+        found = [linear.chunk(state, *part, *reach) for state, part in zip(states, parts, strict=True)]
+        y, state = (jnp.concatenate(each, axis=1) for each in zip(*found, strict=True))
         return self._answer(y, v), (state, peak)
 
     def sequence(self, q, k, v, block, *, bias=None, **learned):
@@ -132,7 +148,9 @@ class Linear(Mechanism):
     def cost(self, T, S, K, V, block=None):
         """One sum over the keys read by every query; causally, pairs within a block besides."""
         M, W = self.feature.dim(K), V + self.normalise
-        pairs = 0 if block is None else T * block * (2 * M + 2 * W)
+        # Of turned features the pairs that are counted are others.
+        counted = M if isinstance(self.feature, Turned) and self.normalise else 0
+        pairs = 0 if block is None else T * block * (2 * (M + counted) + 2 * W)
         return Cost(
             flops=(T + S) * (M * 2 * W + self.feature.flops(K)) + pairs,
             bytes=4 * (T * K + S * (K + V) + T * V),
@@ -149,9 +167,14 @@ class Linear(Mechanism):
         state = jnp.zeros((self.feature.dim(K), V + self.normalise), dtype)
         return state, jnp.full((), linear.NONE, dtype) if self.feature.scaled else None
 
-    def _values(self, v):
+    def _parts(self, q: Mapped, k: Mapped, v: Array) -> list[tuple[Array, Array, Array]]:
+        """The products to be taken, (queries, keys, values): one, or where the weights that count are others, two."""
         v = v.astype(wide(v.dtype))
-        return linear.with_ones(v) if self.normalise else v
+        if not self.normalise:
+            return [(q.rows, k.rows, v)]
+        if q.counted is None or k.counted is None:
+            return [(q.rows, k.rows, linear.with_ones(v))]
+        return [(q.rows, k.rows, v), (q.counted, k.counted, jnp.ones_like(v[:, :1]))]
 
     def _answer(self, y, v):
         return (linear.normalise(y) if self.normalise else y).astype(v.dtype)

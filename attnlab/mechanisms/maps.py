@@ -125,6 +125,10 @@ class Watched(Mechanism):
         """That of the mechanism, watching apart."""
         return self.mechanism.cost(T, S, K, V, block)
 
+    def turned(self, turn, by):
+        """The mechanism's, watched."""
+        return None if (turned := self.mechanism.turned(turn, by)) is None else Watched(turned)
+
     def sized(self, length):
         """The mechanism's, watched."""
         return Watched(self.mechanism.sized(length))

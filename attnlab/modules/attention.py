@@ -124,13 +124,15 @@ class Attention(nnx.Module):
         j = np.arange(S, dtype=np.int32) if j is None else j
         places = given if T == S else given | {"i": i}
 
+        mechanism, turn = self._turned(position)
+
         def head(q, memory, fixed, bias, _):
-            q, k = position.turn(q, memory["k"], i, j)
+            q, k = turn(q, memory["k"], i, j)
             extra = {"bias": bias, **self._tokens(memory), **fixed}
-            y = self.mechanism.attend(q, k, memory["v"], mask, **places, **extra)
+            y = mechanism.attend(q, k, memory["v"], mask, **places, **extra)
             if position.valued:
                 y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
-            return y, self.mechanism.look(q, k, mask, **places, **extra)
+            return y, mechanism.look(q, k, mask, **places, **extra)
 
         return self._seen(*self._by_heads(head, q, memory, position))
 
@@ -144,14 +146,16 @@ class Attention(nnx.Module):
         """
         i = np.arange(x.shape[0], dtype=np.int32)
 
+        mechanism, turn = self._turned(position)
+
         def head(q, memory, fixed, bias, _):
-            q, k = position.turn(q, memory["k"], i, i)
+            q, k = turn(q, memory["k"], i, i)
             extra = {"bias": bias, **self._tokens(memory), **fixed}
-            y = causal(self.mechanism, q, k, memory["v"], keep=keep, **extra)
+            y = causal(mechanism, q, k, memory["v"], keep=keep, **extra)
             if position.valued:
                 mask = Causal() if keep is None else Causal() & Kept(keep) & Rows(keep)
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=i, j=i, **extra).astype(y.dtype)
-            return y, self.mechanism.look(q, k, Causal(), keep=keep, **extra)
+            return y, mechanism.look(q, k, Causal(), keep=keep, **extra)
 
         return self._seen(*self._by_heads(head, *self._both(x), position))
 
@@ -167,11 +171,12 @@ class Attention(nnx.Module):
         self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: Hooks = NOWHERE
     ) -> tuple[Float[Array, "T D"], Any]:
         """T new tokens at positions i, given the state. Raises ValueError where a cache is known to be full."""
+        mechanism, turn = self._turned(position)
 
         def head(q, memory, fixed, bias, state):
-            q, k = position.turn(q, memory["k"], i, i)
+            q, k = turn(q, memory["k"], i, i)
             extra = {"bias": bias, **fixed}
-            y, state = self.mechanism.extend(state, q, k, memory["v"], i=i, **self._tokens(memory), **extra)
+            y, state = mechanism.extend(state, q, k, memory["v"], i=i, **self._tokens(memory), **extra)
             if position.valued:
                 cache = state.memory
                 order = jnp.arange(cache.k.shape[0], dtype=jnp.int32)
@@ -187,6 +192,13 @@ class Attention(nnx.Module):
             memory.check(x.shape[0])
         # One token at a time, a product is no dearer than to lay its matrix beside others.
         return self._by_heads(head, self.q(x), self.remember(x), position, state, apart, apart)
+
+    def _turned(self, position: Hooks) -> tuple[Mechanism, Callable]:
+        """The mechanism, and what turns q and k before it: nothing where their features are turned instead."""
+        if position.turning and not self.mechanism.turns:
+            turned = self.mechanism.turned(position.turn, position.rotates)
+            return turned or self.mechanism, NOWHERE.turn
+        return self.mechanism, position.turn
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
         """Σ_j a_tj r: what a valued position adds to the values, for one head; what nobody sees reaches nothing."""

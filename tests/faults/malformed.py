@@ -245,7 +245,7 @@ OVERRIDES = [
     ("model.encoder=linformer model.encoder.length=2 model.mechanism=softmax", "length=2"),
     ("model.encoder=synthesizer model.encoder.length=2 model.mechanism=softmax", "length=2"),
     ("model.position=sinus", "model.position='sinus' is not known; nearest: 'sinusoidal'"),
-    ("model.position=rotary", "cannot be honoured by"),
+    ("model.position=xpos", "cannot be honoured by"),
     ("model.position=learned model.position.length=2", "tells 2 positions, and a sequence has"),
     ("model.position=learned model.position.length=0", "length=0 must be at least 1"),
     ("model.position=floater model.position.step=nan", "step=nan must be above 0"),

@@ -10,7 +10,7 @@ from attnlab.lab.overrides import apply
 from attnlab.lab.study import Study, Variation, change, over
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models import Transformer
-from attnlab.modules.position import POSITIONS, Rotary
+from attnlab.modules.position import POSITIONS, XPos
 from tests.small import EXPERIMENT
 
 
@@ -287,7 +287,7 @@ def test_what_variants_are_matched_in_is_the_studys_own(toy):
 @pytest.mark.parametrize("turned", [False, True])
 def test_what_works_only_together_is_put_in_together(turned):
     """Also where variants were made for what the base had: none of them is built with the other's value."""
-    model = Transformer(width=16, heads=2, layers=1, position=Rotary())
+    model = Transformer(width=16, heads=2, layers=1, position=XPos())
     study = Study(
         change(EXPERIMENT, model=model),
         over("model.mechanism", all=Softmax(), near=MECHANISMS["window"]),

@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.mechanisms import Linear, Softmax, Watched
 from attnlab.modules.attention import NOWHERE, Attention
-from attnlab.modules.position import ALiBi, Rotary, Shaw
+from attnlab.modules.position import ALiBi, Rotary, Shaw, XPos
 from attnlab.ops.mask import Kept
 
 mechanisms = pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=["softmax", "linear"])
@@ -129,10 +129,10 @@ def test_widths_that_do_not_fit_are_refused_by_name():
         module.whole(x[:, :4])
 
 
-@pytest.mark.parametrize("position", [Rotary(), ALiBi(), Shaw()], ids=str)
+@pytest.mark.parametrize("position", [XPos(), ALiBi(), Shaw()], ids=str)
 def test_a_position_that_a_mechanism_cannot_honour_is_refused_naming_both(position):
     module, x = made(Linear())
-    placed = position.create(jax.random.key(3), 8, 2)
+    placed = position.create(jax.random.key(3), 8, 2, causal=True)
     with pytest.raises(NotImplementedError, match=rf"Linear.*cannot honour {type(position).__name__}\("):
         module.attend(x, position=placed)
 

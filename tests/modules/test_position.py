@@ -265,7 +265,10 @@ def test_what_cannot_work_is_refused_by_name(make, line):
 def test_each_mechanism_says_which_positions_it_honours():
     for mechanism in MECHANISMS.values():
         assert Position().refusal(mechanism) is None
-        assert (Rotary().refusal(mechanism) is None) == mechanism.turns
+        turned = mechanism.turned(Rotary().turn, 2)
+        assert (XPos().refusal(mechanism) is None) == mechanism.turns
+        assert (Rotary().refusal(mechanism) is None) == (mechanism.turns or turned is not None)
+        assert (turned is not None) == isinstance(mechanism, Linear)
         assert (ALiBi().refusal(mechanism) is None) == mechanism.biases
         assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not mechanism.pairwise
     assert Shaw().refusal(Softmax()) is None
@@ -276,7 +279,8 @@ def test_each_mechanism_says_which_positions_it_honours():
 def test_rows_one_place_earlier_are_told_what_the_rows_before_them_were(name):
     position = made(POSITIONS[name], causal=False)
     moved, (q, k) = Earlier(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
-    assert (moved.turning, moved.biasing, moved.valued) == (position.turning, position.biasing, position.valued)
+    for what in ("turning", "rotates", "biasing", "valued"):
+        assert getattr(moved, what) == getattr(position, what)
     assert str(moved) == str(position)
     for one, other in zip(moved.turn(q, k, I, I), position.turn(q[1:], k[1:], I[:-1], I[:-1]), strict=True):
         np.testing.assert_allclose(one[1:], other, rtol=1e-5, atol=1e-6)

@@ -15,10 +15,12 @@ class Hooks:
     """What a network may ask of a position; every hook does nothing here.
 
     `turning` says that it turns q and k, `biasing` that it adds to scores, `valued` that it adds to values as well:
-    what a mechanism must be able to honour.
+    what a mechanism must be able to honour. `rotates` says how many components turn together, where turning keeps the
+    length of what is turned; 0: it does not.
     """
 
     turning = False
+    rotates = 0
     biasing = False
     valued = False
 
@@ -53,7 +55,7 @@ class Hooks:
 
     def refusal(self, mechanism: Mechanism) -> str | None:
         """Why a mechanism cannot honour this position; None where it can."""
-        if self.turning and not mechanism.turns:
+        if self.turning and not mechanism.turns and (not self.rotates or not mechanism.turned(self.turn, self.rotates)):
             return "its scores are not products of q and k alone"
         if self.biasing and not mechanism.biases:
             return "it adds no bias to scores"

@@ -18,6 +18,7 @@ class Earlier(Hooks):
     def __init__(self, position: Hooks):
         self.position, self.config = position, getattr(position, "config", position)
         self.turning, self.biasing, self.valued = position.turning, position.biasing, position.valued
+        self.rotates = position.rotates
 
     def turn(self, q, k, i, j):
         """Both turned, one place earlier."""

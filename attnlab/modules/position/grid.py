@@ -92,6 +92,7 @@ class Rotary2D(Position):
     columns: int = 32
     base: float = 10000.0
     turning = True
+    rotates = 4
 
     def __post_init__(self):
         at_least_one(columns=self.columns)

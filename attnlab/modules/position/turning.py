@@ -14,6 +14,7 @@ class Rotary(Position):
 
     base: float = 10000.0
     turning = True
+    rotates = 2
 
     def __post_init__(self):
         _above_zero(base=self.base)

@@ -10,6 +10,7 @@ from attnlab.ops.feature.plain import EluPlusOne, Exp, Identity, Relu, SoftmaxFe
 from attnlab.ops.feature.position import Cosformer
 from attnlab.ops.feature.products import Dpfp, Taylor
 from attnlab.ops.feature.random import Favor
+from attnlab.ops.feature.turned import Turned
 
 FEATURES: dict[str, Feature] = {
     "elu+1": EluPlusOne(),
@@ -47,4 +48,5 @@ __all__ = [
     "SoftmaxFeatures",
     "SquaredRelu",
     "Taylor",
+    "Turned",
 ]

@@ -15,11 +15,13 @@ class Mapped(NamedTuple):
     """Rows in feature space: φ(x_t) = exp(scale_t) · rows_t. `scale` None is a scale of zero.
 
     Only a map with exponentials has a scale, the logarithm of its largest feature: what e^scale would overflow is
-    summed relative to the largest scale so far.
+    summed relative to the largest scale so far. `counted`: the rows whose products the denominator sums, where these
+    are others.
     """
 
     rows: Float[Array, "T M"]
     scale: Float[Array, " T"] | None = None
+    counted: Float[Array, "T M"] | None = None
 
 
 class Feature:

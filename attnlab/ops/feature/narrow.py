@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from attnlab.ops.feature.base import Feature
-from attnlab.ops.feature.plain import EluPlusOne
+from attnlab.ops.feature.around import Around
 
 
 @dataclass(frozen=True)
-class Narrow(Feature):
+class Narrow(Around):
     """φ(x) = `feature` of the first `width` components of x: keys narrower than the head, its values as wide as ever.
 
     As many features as `feature` has for that width: so that maps can be compared at one number of features, in
@@ -17,17 +16,11 @@ class Narrow(Feature):
     a width below 1, and for rows that are narrower.
     """
 
-    feature: Feature = EluPlusOne()
     width: int = 1
 
     def __post_init__(self):
         if self.width < 1:
             raise ValueError(f"width={self.width} must be at least 1")
-
-    @property
-    def scaled(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the map."""
-        return self.feature.scaled
 
     @property
     def learned(self):
@@ -54,22 +47,6 @@ class Narrow(Feature):
     def key(self, x, j, **learned):
         """The map of the first components."""
         return self.feature.key(x[:, : self._within(x.shape[1])], j, **learned)
-
-    def aligned(self, i, j):
-        """As the map."""
-        return self.feature.aligned(i, j)
-
-    def check(self, i):
-        """As the map."""
-        self.feature.check(i)
-
-    def fit(self, length):
-        """As the map."""
-        self.feature.fit(length)
-
-    def sized(self, length):
-        """With the map for that length."""
-        return replace(self, feature=self.feature.sized(length))
 
     def _within(self, K: int) -> int:
         if self.width > K:

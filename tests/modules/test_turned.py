@@ -1,0 +1,166 @@
+"""Rotary positions in linear attention: its features are turned, and not what its denominator counts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from attnlab.mechanisms import MECHANISMS, Linear, Watched
+from attnlab.mechanisms.causal import causal
+from attnlab.modules.attention import Attention
+from attnlab.modules.position import Earlier, Rotary, Rotary2D, XPos
+from attnlab.ops.feature import FEATURES, Identity, Narrow, Taylor, Turned
+from attnlab.ops.mask import Causal, EdgeList, Kept, Window
+
+from .test_attention import token_by_token
+
+T, K, V = 7, 6, 3
+# An even and an odd number of features, one that has exponentials, one that knows places, one without a denominator.
+LINEAR = {
+    "elu+1": Linear(block=2),
+    "odd": Linear(feature=Narrow(Taylor(), 4), block=2),
+    "exp": Linear(feature=FEATURES["exp"], block=2),
+    "cosformer": Linear(feature=FEATURES["cosformer"], block=2),
+    "plain": Linear(feature=Identity(), normalise=False, block=2),
+}
+POSITIONS = {"rotary": Rotary(base=50.0), "rotary-2d": Rotary2D(columns=3, base=50.0)}
+every = pytest.mark.parametrize("name", LINEAR)
+
+
+def turned(name, position=POSITIONS["rotary"]):
+    return LINEAR[name].turned(position.turn, position.rotates)
+
+
+def inputs():
+    return jax.random.normal(jax.random.key(0), (3, T, K))
+
+
+def rotation(M, at, position):
+    """The block-diagonal matrix R of a position, one block a pair; components left over stay."""
+    R, by = np.eye(M), position.rotates
+    whole = M - M % by
+    parts = [(0, whole, at)]
+    if isinstance(position, Rotary2D):
+        parts = [(0, whole // 2, at // position.columns), (whole // 2, whole, at % position.columns)]
+    for begin, end, place in parts:
+        for n in range(0, end - begin, 2):
+            angle = place * position.base ** (-n / (end - begin))
+            c, s = np.cos(angle), np.sin(angle)
+            R[begin + n : begin + n + 2, begin + n : begin + n + 2] = [[c, -s], [s, c]]
+    return R
+
+
+def written_out(mechanism, q, k, v, position, allowed):
+    """Su et al. 2021, eq. 19, pair by pair."""
+    sides = mechanism.feature.query(q, np.arange(T)), mechanism.feature.key(k, np.arange(T))
+    fq, fk = (np.asarray(s.rows * (1 if s.scale is None else jnp.exp(s.scale)[:, None])) for s in sides)
+    R = [rotation(fq.shape[1], t, position) for t in range(T)]
+    y = np.zeros((T, V))
+    for t in range(T):
+        seen = [s for s in range(T) if allowed[t, s]]
+        above = sum(((R[t] @ fq[t]) @ (R[s] @ fk[s]) * v[s] for s in seen), np.zeros(V))
+        below = sum(fq[t] @ fk[s] for s in seen) if mechanism.normalise else 1
+        y[t] = above / below if seen else 0
+    return y
+
+
+@pytest.mark.parametrize(
+    ("name", "position"), [*((name, "rotary") for name in LINEAR), ("elu+1", "rotary-2d"), ("odd", "rotary-2d")]
+)
+@pytest.mark.usefixtures("x64")
+def test_every_form_is_the_equation(name, position):
+    position = POSITIONS[position]
+    q, k, v = inputs()
+    v, keep, i = v[:, :V], np.arange(T) != 2, np.arange(T)
+    mechanism, plain = turned(name, position), LINEAR[name]
+    masks = {"full": np.ones((T, T), bool), "kept": keep[None, :].repeat(T, 0), "causal": np.tri(T, dtype=bool)}
+    masks["window"] = np.abs(i[:, None] - i[None, :]) < 3
+    wanted = {kind: written_out(plain, q, k, np.asarray(v), position, allowed) for kind, allowed in masks.items()}
+    edges = EdgeList(*(np.array(side, np.int32) for side in np.nonzero(masks["window"])))
+    found = {
+        "full": mechanism.attend(q, k, v),
+        "kept": mechanism.attend(q, k, v, Kept(jnp.asarray(keep))),
+        "window": mechanism.attend(q, k, v, Window(3, 3)),
+        "causal": causal(mechanism, q, k, v),
+    }
+    for kind, y in found.items():
+        np.testing.assert_allclose(y, wanted[kind], atol=1e-11, err_msg=kind)
+    for y in (causal(mechanism, q, k, v, block=n) for n in (1, 3)):
+        np.testing.assert_allclose(y, wanted["causal"], atol=1e-11)
+    np.testing.assert_allclose(mechanism.attend(q, k, v, Causal()), wanted["causal"], atol=1e-11)
+    np.testing.assert_allclose(mechanism.attend(q, k, v, edges), wanted["window"], atol=1e-11)
+
+
+@pytest.mark.parametrize("name", [name for name in LINEAR if name != "cosformer"])  # which tells places by itself
+@pytest.mark.usefixtures("x64")
+def test_distances_alone_are_told(name):
+    mechanism, (q, k, v) = turned(name), inputs()
+    at = np.arange(T, dtype=np.int32)
+    here, there = (mechanism.attend(q, k, v, i=at + n, j=at + n) for n in (0, 40))
+    np.testing.assert_allclose(here, there, atol=1e-10)
+    assert np.abs(here - mechanism.attend(q, k, v, i=at + 1, j=at)).max() > 1e-3
+
+
+@every
+@pytest.mark.usefixtures("x64")
+def test_gradients_are_those_of_finite_differences(name):
+    mechanism = turned(name)
+    check_grads(lambda *x: causal(mechanism, *x), tuple(inputs() * 0.5), order=1, modes=("rev",))
+
+
+def test_without_a_denominator_and_a_map_turned_features_are_turned_queries_and_keys():
+    q, k, v = inputs()
+    at = np.arange(T, dtype=np.int32)
+    y = LINEAR["plain"].attend(*Rotary(base=50.0).turn(q, k, at, at), v)
+    np.testing.assert_allclose(turned("plain").attend(q, k, v), y, atol=1e-5)
+
+
+@pytest.mark.parametrize("position", [Rotary(), Rotary2D(columns=3), Earlier(Rotary())], ids=str)
+@pytest.mark.parametrize("key_heads", [2, 1])
+def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
+    make = lambda mechanism: jax.jit(lambda: Attention(jax.random.key(0), 8, 2, mechanism, key_heads))()
+    module, watched = make(Linear(block=2)), make(Watched(Linear(block=2)))
+    x = jax.random.normal(jax.random.key(1), (6, 8))
+    y, _ = module.whole(x, None, position)
+    at = jnp.arange(6, dtype=jnp.int32)
+    state, steps = module.start(6, x.dtype), []
+    for t in range(6):
+        one, state = module.extend(x[t][None], state, at[t][None], position)
+        steps.append(one[0])
+    np.testing.assert_allclose(jnp.stack(steps), y, atol=1e-5)
+    np.testing.assert_allclose(module.attend(x, None, Causal(), position)[0], y, atol=1e-5)
+    seen, map_ = watched.whole(x, None, position)
+    np.testing.assert_allclose(seen, y, atol=1e-5)
+    # What is shown is what is computed: values weighed by it are the answer.
+    values = jnp.repeat(module.remember(x)["v"], 2 // key_heads, axis=1)
+    np.testing.assert_allclose(module.o(jnp.einsum("hts,shv->thv", map_, values).reshape(6, 8)), y, atol=1e-5)
+    assert np.abs(y - module.whole(x)[0]).max() > 1e-3
+    np.testing.assert_allclose(token_by_token(module, x), module.whole(x)[0], atol=1e-5)
+
+
+def test_padding_reaches_nobody():
+    module = jax.jit(lambda: Attention(jax.random.key(0), 8, 2, Linear(block=2)))()
+    x = jax.random.normal(jax.random.key(1), (6, 8))
+    keep = jnp.arange(6) < 4
+    for other in (0.0, 1e9):
+        padded = jnp.where(keep[:, None], x, other)
+        np.testing.assert_allclose(
+            module.whole(padded, keep, Rotary())[0][:4], module.whole(x[:4], None, Rotary())[0], atol=1e-6
+        )
+
+
+def test_what_has_no_features_or_fades_besides_is_refused():
+    assert XPos().refusal(Linear()) is not None
+    assert Earlier(XPos()).refusal(Linear()) is not None
+    for name in ("gated-linear", "kda", "fast-weight"):
+        assert MECHANISMS[name].turned(Rotary().turn, 2) is None
+        assert Rotary().refusal(MECHANISMS[name]) is not None
+
+
+def test_it_costs_the_turns_and_the_pairs_that_are_counted_apart():
+    plain, mechanism = Linear(), turned("elu+1")
+    assert isinstance(mechanism.feature, Turned)
+    assert mechanism.cost(64, 64, 8, 8).flops - plain.cost(64, 64, 8, 8).flops == 3 * 8 * (64 + 64)
+    assert mechanism.cost(64, 64, 8, 8).state_bytes == plain.cost(64, 64, 8, 8).state_bytes
+    assert mechanism.cost(64, 64, 8, 8, 16).flops - mechanism.cost(64, 64, 8, 8).flops == 64 * 16 * 2 * (16 + 9)
