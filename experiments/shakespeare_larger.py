@@ -7,7 +7,6 @@ Minutes on two cores: not yet measured.
 Expected: nats a character on the last tenth; not yet measured.
 
 nanoGPT's recipe for a GPU, which prints 1.4697, has 6 layers, 6 heads, width 384 and 256 characters: not tried here.
-Linear attention takes no rotary positions: model.mechanism=linear model.position=learned.
 """
 
 from attnlab.lab.study import Experiment, Study, over

@@ -10,8 +10,7 @@ for which no number is published on this set-up: theo 93.8% [91.5, 96.1], ywewel
 
 One recording at a time, of 40 frames or so. In training each is varied: up to 10% faster or slower, up to a mel band
 higher or lower, under noise. Official: of the fifty times that each of six people says each digit, the first five are
-the test, 300; the next five validate, and 2,400 are left to train with. Linear attention takes no rotary positions:
-model.mechanism=linear model.position=sinusoidal.
+the test, 300; the next five validate, and 2,400 are left to train with.
 """
 
 from attnlab.data.spoken import SPEAKERS

@@ -100,3 +100,18 @@ def test_every_experiment_says_its_claim_command_minutes_and_number_and_loads(pa
     assert f"experiments/{path.name}" in document
     assert "TODO" not in document
     assert load_study(path).variants(quick=True)
+
+
+# One of each kind of system. A model is refused when it is put together with what its position cannot serve.
+@pytest.mark.parametrize(
+    "name",
+    ["g2p", "vit_vs_cnn", "cora", "spoken_digits", "shakespeare_larger", "bert", "sagan", "detr", "long_range"],
+)
+def test_linear_attention_is_one_field_away_in_every_system(name):
+    from attnlab.lab.file import load_study
+    from attnlab.lab.overrides import apply
+    from attnlab.mechanisms import MECHANISMS
+
+    study = apply(load_study(ROOT / "experiments" / f"{name}.py"), ["model.mechanism=linear"])
+    models = [experiment.model for experiment in study.variants().values()]
+    assert MECHANISMS["linear"] in [getattr(model, "mechanism", None) for model in models]
