@@ -58,7 +58,7 @@ def result(
         "contenders": contenders,
         "by_rate": by_rate,
         "diverged": [
-            {"seed": seed, "learning_rate": at, "step": int(fitted.died[n]), "culprit": fitted.culprits[n]}
+            {"seed": seed, "learning_rate": at, "step": int(fitted.died[n]) + 1, "culprit": fitted.culprits[n]}
             for n, (seed, at) in enumerate(train.lanes)
             if not alive[n]
         ],

@@ -81,7 +81,7 @@ def test_lanes_that_diverged_count_against_their_rate_and_are_never_averaged():
     alive = [[True, True], [True, False], [True, True]]
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], alive)
     assert (said["learning_rate"], said["contenders"]) == (1e-3, [1e-3])
-    assert said["diverged"] == [{"seed": 8, "learning_rate": 1e-2, "step": 5, "culprit": "w"}]
+    assert said["diverged"] == [{"seed": 8, "learning_rate": 1e-2, "step": 6, "culprit": "w"}]
     assert said["by_rate"][1]["values"] == [0.9, None, 0.9]
     both = [[True, False], [True, False], [False, False]]
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], both)
