@@ -209,13 +209,3 @@ def named(run: str | Path) -> str:
     """A run by the name of its study and its own."""
     folder = Path(run).resolve()
     return f"{folder.parent.name}/{folder.name}"
-
-
-def check_json(file: Path) -> None:
-    """Raise ValueError where no record could be written to `file`, before a model is loaded for it."""
-    if file.suffix != ".json":
-        raise ValueError(f"--json {file} must end in .json")
-    if file.is_dir():
-        raise ValueError(f"--json {file} is a folder; name a file")
-    if not file.parent.is_dir():
-        raise ValueError(f"--json {file}: there is no folder {file.parent}")

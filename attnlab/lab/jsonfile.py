@@ -101,6 +101,17 @@ def named(path: Path):
         raise FolderError(f"{path}: {error.strerror or error}") from error
 
 
+def check_target(option: str, path: Path) -> None:
+    """Raise ValueError where no file could be written for an option, `--json` or `--html`, which is its ending, too."""
+    ending = "." + option.removeprefix("--")
+    if path.suffix != ending:
+        raise ValueError(f"{option} {path} must end in {ending}")
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+
+
 def try_out(path: Path) -> None:
     """Raise FolderError where no file could be written there, before there is anything to write."""
     there = path.exists()

@@ -112,9 +112,9 @@ def sample(options: argparse.Namespace) -> int:
     from attnlab.lab.look import lines, sample
 
     if options.html is not None:
-        from attnlab.lab.reporting.alignment import check
+        from attnlab.lab.jsonfile import check_target
 
-        check(options.html)
+        check_target("--html", options.html)
     found = sample(options.run, options.input, asked, options.step)
     if options.html is not None:
         from attnlab.lab.reporting.alignment import write
@@ -132,17 +132,14 @@ def inspect(options: argparse.Namespace) -> int:
     for folder in (options.run, options.other):
         if folder is not None:
             _check_run(folder)
-    from attnlab.lab.inspecting import check_json, inspect
+    from attnlab.lab.inspecting import inspect
     from attnlab.lab.inspecttable import tables
-    from attnlab.lab.jsonfile import dumps, write_whole
+    from attnlab.lab.jsonfile import check_target, dumps, write_whole
 
     # What cannot be written is told before a model is loaded for it.
-    if options.html is not None:
-        from attnlab.lab.reporting.alignment import check
-
-        check(options.html)
-    if options.json is not None:
-        check_json(options.json)
+    for option in ("html", "json"):
+        if (file := getattr(options, option)) is not None:
+            check_target(f"--{option}", file)
     found = inspect(options.run, options.input, options.other, options.step)
     if options.html is not None:
         from attnlab.lab.reporting.inspection import write

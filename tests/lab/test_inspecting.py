@@ -15,7 +15,7 @@ from attnlab.data.files import DataError
 from attnlab.data.vocabulary import END
 from attnlab.lab.answering import Answer, DivergedError
 from attnlab.lab.forced import forced
-from attnlab.lab.inspecting import _distance, check_json, inspect
+from attnlab.lab.inspecting import _distance, inspect
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.loading import Trained, trained
 from attnlab.lab.look import look
@@ -237,10 +237,3 @@ def test_an_answer_is_given_back_one_symbol_late():
     np.testing.assert_array_equal(source, ids)
     assert (source_keep.sum(), target_keep.sum(), found.answer) == (3, 4, "1 2 3")
     assert found.axes["cross"] == (["1", "2", "3", "∎"], ["1", "2", "3"])
-
-
-def test_where_no_record_can_be_is_told_before_anything_is_loaded(tmp_path):
-    (tmp_path / "folder.json").mkdir()
-    for name, words in (("a.txt", "must end in .json"), ("folder.json", "is a folder"), ("no/a.json", "no folder")):
-        with pytest.raises(ValueError, match=f"^--json {tmp_path / name}.* {words}"):
-            check_json(tmp_path / name)

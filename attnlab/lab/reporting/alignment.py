@@ -7,27 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.lab.jsonfile import write_whole
+from attnlab.lab.jsonfile import check_target, write_whole
 from attnlab.lab.look import UNFINISHED, scored
 from attnlab.lab.reporting.heatmap import LONGEST, heatmap, ramp, small
 from attnlab.lab.reporting.layout import document, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 
 
-def check(file: Path) -> None:
-    """Raise ValueError where no page could be written to `file`, before a model is loaded for it."""
-    if file.suffix != ".html":
-        raise ValueError(f"--html {file} must end in .html")
-    if file.is_dir():
-        raise ValueError(f"--html {file} is a folder; name a file")
-    if not file.parent.is_dir():
-        raise ValueError(f"--html {file}: there is no folder {file.parent}")
-
-
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
-    """Write the page of what `attnlab.lab.look.sample` found for `text`. Raises FolderError, ValueError as `check`."""
+    """Write the page of what `attnlab.lab.look.sample` found for `text`. Raises FolderError, and ValueError as `check_target`."""
     file = Path(file)
-    check(file)
+    check_target("--html", file)
     folder = Path(run).resolve()
     write_whole(file, page(found, text, f"{folder.parent.name}/{folder.name}"))
 

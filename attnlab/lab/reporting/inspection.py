@@ -9,9 +9,8 @@ import numpy as np
 
 from attnlab.lab.inspecting import named
 from attnlab.lab.inspecttable import Grid, attentions, distance, percent, small, training
-from attnlab.lab.jsonfile import write_whole
+from attnlab.lab.jsonfile import check_target, write_whole
 from attnlab.lab.reporting import heatmap
-from attnlab.lab.reporting.alignment import check
 from attnlab.lab.reporting.layout import document, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 
@@ -28,7 +27,7 @@ LEFT = "text-align:left"
 
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
     """Write the page of what `attnlab.lab.inspecting.inspect` found for `text`. Raises FolderError, ValueError."""
-    check(Path(file))
+    check_target("--html", Path(file))
     write_whole(Path(file), page(found, text, named(run)))
 
 

@@ -8,7 +8,7 @@ import pytest
 from attnlab.decoding import Beam, Sample
 from attnlab.lab.answering import Answer
 from attnlab.lab.jsonfile import FolderError
-from attnlab.lab.reporting.alignment import check, page, write
+from attnlab.lab.reporting.alignment import page, write
 from tests.lab.reporting.test_page import HOSTILE, Page
 
 LAYERS = np.array([[[[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]]]] * 3)
@@ -78,19 +78,3 @@ def test_it_is_written_whole_and_names_no_folder_of_this_machine(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
     with pytest.raises(FolderError, match=r"^/proc/a.html: "):
         write("/proc/a.html", FOUND, "a b", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("a.png", "must end in .html"),
-        ("html", "must end in .html"),
-        ("folder.html", "is a folder; name a file"),
-        ("nowhere/a.html", ": there is no folder "),
-    ],
-)
-def test_where_no_page_can_be_is_told_before_anything_is_loaded(tmp_path, name, words):
-    (tmp_path / "folder.html").mkdir()
-    with pytest.raises(ValueError, match=re.escape(f"--html {tmp_path / name}") + " ?" + re.escape(words)):
-        check(tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
