@@ -15,7 +15,7 @@ from attnlab.lab.reporting.markup import Markup, name, tag
 
 
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
-    """Write the page of what `attnlab.lab.look.sample` found for `text`. Raises FolderError, and ValueError as `check_target`."""
+    """Write the page of what `attnlab.lab.look.sample` found for `text`. Raises FolderError, ValueError."""
     file = Path(file)
     check_target("--html", file)
     folder = Path(run).resolve()
