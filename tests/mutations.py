@@ -156,9 +156,9 @@ BUGS = [
     ),
     Bug(
         "denominator of turned features",
-        "ops/feature/turned.py",
-        "counted=rows)",
-        "counted=turned)",
+        "mechanisms/linear.py",
+        "counted = pairs if q.counted is None else met(q.counted, k.counted)",
+        "counted = pairs",
         ["tests/modules/test_turned.py"],
     ),
     Bug(

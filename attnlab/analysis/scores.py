@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from attnlab.analysis.maps import watched
-from attnlab.mechanisms import Softmax, Watched
+from attnlab.mechanisms import Linear, Softmax, Watched
 from attnlab.mechanisms.clock import Clock, pairs, place
 from attnlab.mechanisms.given import arrays
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
+from attnlab.ops.feature import Turned
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -32,10 +33,6 @@ class Scored(Watched):
     where the mask of the call forbids a pair; what a mechanism leaves out by itself, as a window does, is there. NaN
     where it asks no keys.
     """
-
-    def sized(self, length):
-        """The mechanism's, scored."""
-        return Scored(self.mechanism.sized(length))
 
     def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, keep=None, segment=None, bias=None, **extra):
         """The scores [T S] of the call."""
@@ -56,6 +53,9 @@ class Scored(Watched):
         elif isinstance(mechanism, Synthesizer):
             found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
         else:
+            if isinstance(mechanism, Linear) and isinstance(mechanism.feature, Turned):
+                # As softmax it would have queries and keys turned.
+                q, k = mechanism.feature.position.turn(q, k, i, j)
             found = Scores(scaled_dot, {}, bias)(q, k, i, j)
         return jnp.where(allowed, found, -jnp.inf)
 

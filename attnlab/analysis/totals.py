@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 from jaxtyping import Array, Float
 
 from attnlab.analysis.maps import watched
 from attnlab.mechanisms import Linear, Mechanism, Watched
+from attnlab.ops.feature import Turned
 
 
 @dataclass(frozen=True)
 class Undivided(Watched):
     """`mechanism`, of which one sees the weights φ(q)·ψ(k) before they are divided by their sum, where it `divides`."""
 
-    def sized(self, length):
-        """The mechanism's, undivided."""
-        return Undivided(self.mechanism.sized(length))
-
     def look(self, q, k, *given, **named):
         """The weights [T S] of the call."""
         mechanism = self.mechanism
-        inner = replace(mechanism, normalise=False) if divides(mechanism) else mechanism
-        return Watched(inner).look(q, k, *given, **named)
+        if divides(mechanism):
+            # Features are turned for the numerator alone.
+            feature = mechanism.feature.feature if isinstance(mechanism.feature, Turned) else mechanism.feature
+            mechanism = replace(mechanism, feature=feature, normalise=False)
+        return Watched(mechanism).look(q, k, *given, **named)
 
 
-def divides(mechanism: Mechanism | None) -> bool:
+def divides(mechanism: Mechanism | None) -> TypeGuard[Linear]:
     """Whether its weights are divided by a sum, which may come near zero; of one known up to a factor none is shown."""
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 

@@ -152,10 +152,11 @@ class Mechanism:
         _, y = jax.lax.scan(advance, memory, (columns, block.cut(size)))
         return y.reshape(-1, v.shape[1])[:T]
 
-    def turned(self, turn: Callable, by: int) -> Mechanism | None:
-        """Of one that does not turn: the same with its features turned by their positions, and not q and k.
+    def turned(self, position: Any) -> Mechanism | None:
+        """Of one that does not turn: the same with its features turned by their places, and not q and k.
 
-        `turn(q, k, i, j)` turns components in groups of `by`. None: it has no features.
+        `position.turn(q, k, i, j)` turns components in groups of `position.rotates`. None: it has no features, or such
+        as tell places by themselves.
         """
         return None
 

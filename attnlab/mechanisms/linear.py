@@ -56,16 +56,16 @@ class Linear(Mechanism):
         """As the feature map."""
         return self.feature.initial(key, K)
 
-    def turned(self, turn, by):
-        """With its feature map turned."""
-        return replace(self, feature=Turned(self.feature, turn, by))
+    def turned(self, position):
+        """With its feature map turned, unless that tells places by itself."""
+        return None if self.feature.placed else replace(self, feature=Turned(self.feature, position=position))
 
     def sized(self, length):
         """With its feature map for that length."""
         return replace(self, feature=self.feature.sized(length))
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
-        """[T S]: φ(q)·ψ(k) of the allowed pairs, rows summing to one where normalised."""
+        """[T S]: φ(q)·ψ(k) of the allowed pairs; where normalised, over the sum of what is counted of a row."""
         q, k = self._mapped(q, k, i, j, learned)
         fade = 1 if k.scale is None else linear.fade(k.scale, allowed)
         met = lambda q, k: jnp.where(allowed, product(q, k.T), 0) * fade
@@ -76,7 +76,7 @@ class Linear(Mechanism):
         return linear.share(pairs, counted.sum(axis=1, keepdims=True))
 
     def along(self, q, k, ends, *, i, j, bias=None, **learned):
-        """[E]: φ(q)·ψ(k) at the edges, those of a query summing to one where normalised."""
+        """[E]: φ(q)·ψ(k) at the edges; where normalised, over the sum of what is counted of a query's."""
         q, k = self._mapped(q, k, i, j, learned)
         fade = 1
         if k.scale is not None:

@@ -6,7 +6,7 @@ and delta alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -125,13 +125,13 @@ class Watched(Mechanism):
         """That of the mechanism, watching apart."""
         return self.mechanism.cost(T, S, K, V, block)
 
-    def turned(self, turn, by):
+    def turned(self, position):
         """The mechanism's, watched."""
-        return None if (turned := self.mechanism.turned(turn, by)) is None else Watched(turned)
+        return None if (turned := self.mechanism.turned(position)) is None else replace(self, mechanism=turned)
 
     def sized(self, length):
         """The mechanism's, watched."""
-        return Watched(self.mechanism.sized(length))
+        return replace(self, mechanism=self.mechanism.sized(length))
 
     def weights(self, q, k, allowed, **given):
         """As the mechanism."""

@@ -142,7 +142,8 @@ class Attention(nnx.Module):
         """A sequence from its beginning, causally; `keep` False is padding, behind the sequence or before it all.
 
         Positions that turn queries and keys, or join values (Shaw's, for which all pairs are weighed), are those of
-        rows: padding in the midst of a sequence takes one there, and none in the mechanism's own count.
+        rows: padding in the midst of a sequence takes one there, and none in the mechanism's own count, by which
+        features are turned.
         """
         i = np.arange(x.shape[0], dtype=np.int32)
 
@@ -196,8 +197,7 @@ class Attention(nnx.Module):
     def _turned(self, position: Hooks) -> tuple[Mechanism, Callable]:
         """The mechanism, and what turns q and k before it: nothing where their features are turned instead."""
         if position.turning and not self.mechanism.turns:
-            turned = self.mechanism.turned(position.turn, position.rotates)
-            return turned or self.mechanism, NOWHERE.turn
+            return self.mechanism.turned(position) or self.mechanism, NOWHERE.turn
         return self.mechanism, position.turn
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:

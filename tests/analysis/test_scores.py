@@ -1,5 +1,7 @@
 """The scores inside a model: softmax of them is its map, wherever and whatever they are."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from attnlab.mechanisms import MECHANISMS, Linear, Softmax, weights
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.modules.position import POSITIONS
+from attnlab.modules.position import POSITIONS, Position, Rotary
 from attnlab.ops.mask import Causal, Full, Kept
 from attnlab.ops.score import cosine, location
 from attnlab.tasks.base import Classes, Pairs, Tokens
@@ -63,6 +65,17 @@ def test_of_another_mechanism_they_are_those_it_would_have_as_softmax():
     q, k, _, _ = inputs(Linear(), 4)
     one, other = (look(mechanism, q, k) for mechanism in (Linear(), Softmax()))
     np.testing.assert_array_equal(one, other)
+
+
+def test_with_rotary_positions_they_are_those_it_would_have_as_softmax():
+    shape = Classes(Tokens(9, 6), 3)
+    configs = [Classifier(width=8, heads=2, layers=1, mechanism=m, position=Rotary()) for m in (Linear(), Softmax())]
+    model = filled(configs[1], shape)  # both have the same parameters
+    one, other = (scores(config, model, shape, SOURCE, SOURCE != 0)["encoder"] for config in configs)
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    assert np.isfinite(np.asarray(other)[:, :, :4, :4]).all()
+    plain = scores(replace(configs[0], position=Position()), model, shape, SOURCE, SOURCE != 0)["encoder"]
+    assert np.abs(one - plain)[np.isfinite(one)].max() > 1e-3
 
 
 def test_a_window_is_no_part_of_the_mask():

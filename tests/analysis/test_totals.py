@@ -9,7 +9,8 @@ from attnlab.analysis.totals import Undivided, divides, totals
 from attnlab.mechanisms import Linear, Softmax, weights
 from attnlab.mechanisms.window import Local
 from attnlab.models import Transformer
-from attnlab.ops.feature import Favor, Identity, Relu
+from attnlab.modules.position import Rotary
+from attnlab.ops.feature import EluPlusOne, Favor, Identity, Relu
 from attnlab.ops.mask import Causal
 from attnlab.tasks.base import Pairs
 from tests.analysis.filled import filled
@@ -47,6 +48,16 @@ def test_those_of_every_attention_that_divides():
     assert (np.asarray(found["encoder"])[:, :, :4] > 0).all()
     # Watched so, the model computes what it computed.
     assert set(maps(config, model, PAIRS, *PAIR)) >= set(found)
+
+
+def test_those_of_turned_features_are_of_what_is_counted():
+    feature = EluPlusOne()
+    mechanism = Linear().turned(Rotary())
+    assert divides(mechanism)
+    q, k = map(jnp.asarray, inputs(Linear(), 6)[:2])
+    found = Undivided(Linear()).turned(Rotary()).look(q, k, Causal()).sum(axis=1)
+    counted = np.tril(feature.query(q, np.arange(6)).rows @ feature.key(k, np.arange(6)).rows.T).sum(axis=1)
+    np.testing.assert_allclose(found, counted, rtol=1e-5)
 
 
 def test_a_model_that_divides_by_none():

@@ -265,10 +265,10 @@ def test_what_cannot_work_is_refused_by_name(make, line):
 def test_each_mechanism_says_which_positions_it_honours():
     for mechanism in MECHANISMS.values():
         assert Position().refusal(mechanism) is None
-        turned = mechanism.turned(Rotary().turn, 2)
+        turned = mechanism.turned(Rotary())
         assert (XPos().refusal(mechanism) is None) == mechanism.turns
         assert (Rotary().refusal(mechanism) is None) == (mechanism.turns or turned is not None)
-        assert (turned is not None) == isinstance(mechanism, Linear)
+        assert (turned is not None) == (isinstance(mechanism, Linear) and not mechanism.feature.placed)
         assert (ALiBi().refusal(mechanism) is None) == mechanism.biases
         assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not mechanism.pairwise
     assert Shaw().refusal(Softmax()) is None

@@ -10,18 +10,17 @@ from attnlab.mechanisms import MECHANISMS, Linear, Watched
 from attnlab.mechanisms.causal import causal
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import Earlier, Rotary, Rotary2D, XPos
-from attnlab.ops.feature import FEATURES, Identity, Narrow, Taylor, Turned
+from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, Taylor, Turned
 from attnlab.ops.mask import Causal, EdgeList, Kept, Window
 
 from .test_attention import token_by_token
 
 T, K, V = 7, 6, 3
-# An even and an odd number of features, one that has exponentials, one that knows places, one without a denominator.
+# An even and an odd number of features, one that has exponentials, one without a denominator.
 LINEAR = {
     "elu+1": Linear(block=2),
     "odd": Linear(feature=Narrow(Taylor(), 4), block=2),
     "exp": Linear(feature=FEATURES["exp"], block=2),
-    "cosformer": Linear(feature=FEATURES["cosformer"], block=2),
     "plain": Linear(feature=Identity(), normalise=False, block=2),
 }
 POSITIONS = {"rotary": Rotary(base=50.0), "rotary-2d": Rotary2D(columns=3, base=50.0)}
@@ -29,7 +28,7 @@ every = pytest.mark.parametrize("name", LINEAR)
 
 
 def turned(name, position=POSITIONS["rotary"]):
-    return LINEAR[name].turned(position.turn, position.rotates)
+    return LINEAR[name].turned(position)
 
 
 def inputs():
@@ -92,7 +91,7 @@ def test_every_form_is_the_equation(name, position):
     np.testing.assert_allclose(mechanism.attend(q, k, v, edges), wanted["window"], atol=1e-11)
 
 
-@pytest.mark.parametrize("name", [name for name in LINEAR if name != "cosformer"])  # which tells places by itself
+@every
 @pytest.mark.usefixtures("x64")
 def test_distances_alone_are_told(name):
     mechanism, (q, k, v) = turned(name), inputs()
@@ -150,12 +149,26 @@ def test_padding_reaches_nobody():
         )
 
 
-def test_what_has_no_features_or_fades_besides_is_refused():
-    assert XPos().refusal(Linear()) is not None
-    assert Earlier(XPos()).refusal(Linear()) is not None
-    for name in ("gated-linear", "kda", "fast-weight"):
-        assert MECHANISMS[name].turned(Rotary().turn, 2) is None
-        assert Rotary().refusal(MECHANISMS[name]) is not None
+def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
+    for position in (XPos(), Earlier(XPos())):
+        assert "not fade" in position.refusal(Linear())
+    for mechanism in (
+        *(MECHANISMS[name] for name in ("gated-linear", "kda", "fast-weight")),
+        Linear(feature=Cosformer()),
+    ):
+        assert mechanism.turned(Rotary()) is None
+        assert "products of q and k" in Rotary().refusal(mechanism)
+    assert Watched(Linear(feature=Cosformer())).turned(Rotary()) is None
+
+
+def test_too_few_features_are_refused():
+    with pytest.raises(ValueError, match=r"Narrow.* has 1 features, and Rotary.* turns 2 together"):
+        Linear(feature=Narrow()).turned(Rotary()).attend(*inputs())
+
+
+def test_equal_positions_make_equal_mechanisms():
+    assert Linear().turned(Rotary()) == Linear().turned(Rotary()) != Linear().turned(Rotary(base=50.0))
+    assert hash(Linear().turned(Rotary())) == hash(Linear().turned(Rotary()))
 
 
 def test_it_costs_the_turns_and_the_pairs_that_are_counted_apart():

@@ -55,8 +55,11 @@ class Hooks:
 
     def refusal(self, mechanism: Mechanism) -> str | None:
         """Why a mechanism cannot honour this position; None where it can."""
-        if self.turning and not mechanism.turns and (not self.rotates or not mechanism.turned(self.turn, self.rotates)):
-            return "its scores are not products of q and k alone"
+        if self.turning and not mechanism.turns:
+            if mechanism.turned(self) is None:
+                return "its scores are not products of q and k alone"
+            if not self.rotates:
+                return "its features may be turned, and not fade besides"
         if self.biasing and not mechanism.biases:
             return "it adds no bias to scores"
         if self.valued and (mechanism.remembers or not mechanism.pairwise):

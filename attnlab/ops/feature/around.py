@@ -20,6 +20,11 @@ class Around(Feature):
         return self.feature.scaled
 
     @property
+    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the map."""
+        return self.feature.placed
+
+    @property
     def learned(self):
         """Those of the map."""
         return self.feature.learned

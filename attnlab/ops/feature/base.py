@@ -28,11 +28,12 @@ class Feature:
     """A map φ of queries and ψ of keys, [T K] -> [T M], in whose space the product is the weight.
 
     Frozen, hashable, without arrays. `learned` names learned arrays, one set a head, with their shapes in terms of
-    "K". `scaled` says whether it answers scales. Rows come in float32 at least: in float16 a square of 300 is
-    infinite, and exp(−24) zero.
+    "K". `scaled` says whether it answers scales, `placed` whether rows tell places by themselves. Rows come in float32
+    at least: in float16 a square of 300 is infinite, and exp(−24) zero.
     """
 
     scaled = False
+    placed = False
 
     @property
     def learned(self) -> dict[str, tuple]:

@@ -23,6 +23,7 @@ class Cosformer(Feature):
     """
 
     length: int = 512
+    placed = True
 
     def __post_init__(self):
         if self.length < 1:

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from attnlab.ops.feature.around import Around
-from attnlab.ops.feature.base import Mapped
 
 
 @dataclass(frozen=True)
 class Turned(Around):
-    """`feature` with its rows turned by their positions where they meet values, and not where they are counted.
+    """`feature` with its rows turned by their places where they meet values, and not where they are counted.
 
-    So φ(q_t)·ψ(k_j) tells the distance t−j in the numerator, and the denominator stays a sum of what is not negative
-    (Su et al. 2021, eq. 19). Weights may be negative, and need not sum to one. `turn(q, k, i, j)` turns components in
-    groups of `by`; those that are left over at the end stay.
+    So φ(q_t)·ψ(k_j) tells the distance t−j in the numerator, and the denominator is as without (Su et al. 2021, eq.
+    19). Weights may be negative, need not sum to one, and are large where features hardly meet: answers may overflow in
+    half precision where those of the map do not. `position.turn(q, k, i, j)` turns components in groups of
+    `position.rotates`; those that are left over at the end stay. Raises ValueError where all are.
     """
 
-    turn: Callable = lambda q, k, i, j: (q, k)
-    by: int = 2
+    position: Any = field(kw_only=True)
 
     def flops(self, K):
         """Those of the map, and three for each component that is turned."""
@@ -30,16 +28,16 @@ class Turned(Around):
 
     def query(self, x, i, **learned):
         """The map's, turned."""
-        mapped = self.feature.query(x, i, **learned)
-        return self._both(mapped, lambda rows: self.turn(rows, rows[:0], i, i[:0])[0])
+        return self._turned(self.feature.query(x, i, **learned), i)
 
     def key(self, x, j, **learned):
         """The map's, turned."""
-        mapped = self.feature.key(x, j, **learned)
-        return self._both(mapped, lambda rows: self.turn(rows[:0], rows, j[:0], j)[1])
+        return self._turned(self.feature.key(x, j, **learned), j)
 
-    def _both(self, mapped: Mapped, turn: Callable[[Float[Array, "T N"]], Float[Array, "T N"]]) -> Mapped:
-        rows = mapped.rows
-        whole = rows.shape[1] - rows.shape[1] % self.by
-        turned = jnp.concatenate([turn(rows[:, :whole]), rows[:, whole:]], axis=1)
-        return mapped._replace(rows=turned, counted=rows)
+    def _turned(self, mapped, at):
+        rows, by = mapped.rows, self.position.rotates
+        if not (whole := rows.shape[1] - rows.shape[1] % by):
+            raise ValueError(f"{self.feature} has {rows.shape[1]} features, and {self.position} turns {by} together")
+        # Lengths are kept: queries and keys are turned alike.
+        turned, _ = self.position.turn(rows[:, :whole], rows[:0, :whole], at, at[:0])
+        return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), counted=rows)
