@@ -27,8 +27,9 @@ class Asked:
     """How answers are to be decoded, as the options of the command line say; None is what was not said.
 
     `beam` (its size) and `penalty` ask for a beam; `temperature`, `top_k` and `top_p` for draws, which `seed` fixes
-    (0). `best` is how many answers; more than one, with none of the others, are those of a beam wide enough. What is
-    not said of a beam is as in the run's own, else as in `Beam`. Where nothing is said the run's own decoder answers.
+    (0). `best` is how many answers; more than one, with none of the others, are those of a beam wide enough, or of a
+    run that answers by draws as many of these. What is not said is as in the run's own, where that is of the kind, else
+    as in `Beam` or `Sample`. Where nothing is said the run's own decoder answers.
 
     Raises ValueError naming the options where they ask for both kinds, for what cannot work, or for what would not
     be looked at.
@@ -46,10 +47,8 @@ class Asked:
         beam, draws = self._said(*BEAM), self._said(*DRAWS)
         if beam and draws:
             raise ValueError(f"{beam[0]} asks for a beam and {draws[0]} for draws: give one of them")
-        if self.seed is not None and not draws:
-            raise ValueError(
-                f"--seed {self.seed} is for draws, and there are none: give --temperature, --top-k or --top-p"
-            )
+        if self.seed is not None and beam:
+            raise ValueError(f"--seed {self.seed} is for draws, and {beam[0]} asks for a beam")
         if self.seed is not None and not 0 <= self.seed < 2**32:
             raise ValueError(f"--seed {self.seed} must lie in 0 … {2**32 - 1}")
         if self.best is not None and self.best < 1:
@@ -57,7 +56,7 @@ class Asked:
         if self.beam is not None and self.best is not None and self.best > self.beam:
             raise ValueError(f"--best {self.best} must be at most --beam {self.beam}")
         try:
-            self.decoder(None)
+            self._decoder(None)
         except ValueError as refusal:
             raise ValueError(f"{' '.join(self.said)}: {refusal}") from refusal
 
@@ -67,10 +66,22 @@ class Asked:
         return self._said(*vars(self))
 
     def decoder(self, own: Decoder | None) -> Decoder:
-        """The decoder asked for, of a run whose own is `own` (None: greedy)."""
-        if self._said(*DRAWS):
-            said = {name: getattr(self, name) for name in DRAWS if getattr(self, name) is not None}
-            return Sample(**said, best=self.best or 1)
+        """The decoder asked for, of a run whose own is `own` (None: greedy).
+
+        Raises ValueError for a seed where nothing is drawn.
+        """
+        found = self._decoder(own)
+        if self.seed is not None and not isinstance(found, Sample):
+            raise ValueError(
+                f"--seed {self.seed} is for draws, and there are none: give --temperature, --top-k or --top-p"
+            )
+        return found
+
+    def _decoder(self, own: Decoder | None) -> Decoder:
+        drawn = isinstance(own, Sample) and not self._said(*BEAM)
+        if drawn or self._said(*DRAWS):
+            said = {name: getattr(self, name) for name in (*DRAWS, "best") if getattr(self, name) is not None}
+            return replace(own if isinstance(own, Sample) else Sample(), **said)
         beam = own if isinstance(own, Beam) else Beam()
         several = self.best is not None and (self.best > 1 or isinstance(own, Beam))
         if not self._said(*BEAM) and not several:

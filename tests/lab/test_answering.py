@@ -29,6 +29,11 @@ OWN = Beam(size=8, penalty=0.6, best=3)
         (Asked(best=1), OWN, Beam(8, 0.6, 1)),
         (Asked(temperature=0.5), OWN, Sample(0.5)),
         (Asked(top_k=3, top_p=0.9, best=4, seed=7), None, Sample(1.0, 3, 0.9, 4)),
+        (Asked(seed=7), Sample(0.8), Sample(0.8)),
+        (Asked(top_k=3), Sample(0.8), Sample(0.8, 3)),
+        (Asked(temperature=0.5, best=2), Sample(0.8, 3), Sample(0.5, 3, best=2)),
+        (Asked(best=3), Sample(0.8), Sample(0.8, best=3)),
+        (Asked(beam=4), Sample(0.8), Beam(4)),
     ],
 )
 def test_which_decoder_the_options_ask_for(asked, own, decoder):
@@ -40,7 +45,6 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
     [
         ({"beam": 2, "top_k": 3}, "--beam 2 asks for a beam and --top-k 3 for draws"),
         ({"penalty": 0.0, "temperature": 1.0}, "--penalty 0.0 asks for a beam and --temperature 1.0 for draws"),
-        ({"seed": 0}, "--seed 0 is for draws, and there are none"),
         ({"seed": 0, "beam": 3}, "--seed 0 is for draws"),
         ({"seed": -1, "top_k": 1}, "--seed -1 must lie in 0 … 4294967295"),
         ({"best": 0}, "--best 0 must be at least 1"),
@@ -55,6 +59,12 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
 def test_what_cannot_be_asked_for(options, words):
     with pytest.raises(ValueError, match=f"^{words}"):
         Asked(**options)
+
+
+@pytest.mark.parametrize("own", [None, OWN])
+def test_a_seed_of_no_draws_is_refused(own):
+    with pytest.raises(ValueError, match=r"^--seed 0 is for draws, and there are none: give --temperature"):
+        Asked(seed=0).decoder(own)
 
 
 def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
