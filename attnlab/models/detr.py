@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -107,11 +108,12 @@ class DetrNetwork(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
         sizes, attentions, width = config.sizes, config.attentions, config.width
-        self.config, self.grid = config, grid
+        self.config = config
         self.features = Features(child(key, "features"), channels, config.channels, config.stages)
         self.front = sizes.dense(child(key, "front"), config.channels * 2 ** (config.stages - 1), width)
         self.encoder = Encoder(child(key, "encoder"), config, grid[0] * grid[1])
-        queries = Anchors if config.anchored else Slots
+        # What is halved by convolutions of three pixels looks around the first pixel of each place.
+        queries = partial(Anchors, middle=0.5 / 2**config.stages) if config.anchored else Slots
         self.queries = queries(child(key, "queries"), config.queries, width)
         self.decoder = stack(
             lambda key: QueryLayer(key, sizes, attentions["among"], attentions["cross"]),
@@ -137,7 +139,8 @@ class DetrNetwork(nnx.Module):
         """The same, and what watched attentions saw: {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}."""
         keys = (None, None) if key is None else jax.random.split(key)
         memory, where, seen = self.read(image, keys[0])
-        place, points = (each.astype(memory.dtype) for each in self.queries(*self.grid))
+        sides = (side / 2**self.config.stages for side in image.shape[:2])
+        place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
         step = lambda layer, x, key: _twice(*layer(x, place, memory, where, key))
         _, (x, looks) = climb(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
         L, Q, D = x.shape

@@ -51,7 +51,7 @@ class Slots(nnx.Module):
     def __init__(self, key: PRNGKeyArray, count: int, width: int):
         self.place = nnx.Param(jax.random.normal(key, (count, width)))
 
-    def __call__(self, rows: int, columns: int) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
+    def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
         """(the vector of each, where its box begins: nowhere, which is 0)."""
         place = self.place[...]
         return place, jnp.zeros((place.shape[0], 2), place.dtype)
@@ -60,23 +60,23 @@ class Slots(nnx.Module):
 class Anchors(nnx.Module):
     """Queries that are learned points of the image, told by sines and cosines (Wang et al. 2022; Liu et al. 2022).
 
-    Points start anywhere, each place as likely. `width` is divisible by 4.
+    Points start anywhere, each place as likely. `width` is divisible by 4. Place 0 of a grid is seen `middle` of a
+    place from the border.
     """
 
-    def __init__(self, key: PRNGKeyArray, count: int, width: int):
+    def __init__(self, key: PRNGKeyArray, count: int, width: int, middle: float = 0.5):
         start = jax.random.uniform(child(key, "points"), (count, 2), minval=0.05, maxval=0.95)
         self.points = nnx.Param(jnp.log(start / (1 - start)))
         self.dense = Dense(child(key, "dense"), width, width)
-        self.width = width
+        self.width, self.middle = width, middle
 
-    def __call__(self, rows: int, columns: int) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
+    def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
         """(the vector of each, the point from which the centre of its box is reckoned), in a grid of rows and columns.
 
-        A point is (x, y), whose sigmoids are shares of the image.
+        A point is (x, y), whose sigmoids are shares of the image; of the last row and column a part may be beyond it.
         """
         points = self.points[...]
-        # In a grid a place is its middle: the first is half a column from the border.
-        x, y = (jax.nn.sigmoid(points[:, n]) * side - 0.5 for n, side in enumerate((columns, rows)))
+        x, y = (jax.nn.sigmoid(points[:, n]) * side - self.middle for n, side in enumerate((columns, rows)))
         return self.dense(jnp.concatenate([_sines(y, self.width // 2), _sines(x, self.width // 2)], axis=1)), points
 
 

@@ -1,4 +1,5 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -6,6 +7,7 @@ from attnlab.analysis.maps import maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.modules.position import Learned2D, Position
+from attnlab.ops.position import sinusoidal_2d
 from attnlab.tasks.base import Image, Tokens
 from attnlab.tasks.objects import Detections
 
@@ -40,6 +42,21 @@ def test_boxes_start_where_their_queries_stand():
     _, boxes = answer(model, image())
     stand = jax.nn.sigmoid(model.queries.points[...])
     np.testing.assert_allclose(boxes[..., :2], np.broadcast_to(stand, (1, 5, 2)), atol=0.06)
+
+
+@pytest.mark.parametrize(("height", "width"), [(16, 24), (17, 22)])
+def test_a_query_that_stands_where_a_place_looks_is_told_as_that_place(height, width):
+    shape = Detections(Image(height, width, 3), classes=2, most=4)
+    model = jax.jit(lambda: Detr(**SMALL).create(jax.random.key(0), shape))()
+    halved = lambda x: model.features.half[1](model.features.half[0](x))[1, 2].sum()
+    seen = np.abs(jax.jit(jax.grad(halved))(jnp.ones((height, width, 3)))).sum(axis=2)
+    rows, columns = (np.nonzero(seen.any(axis=axis))[0] for axis in (1, 0))
+    # The middle of all that place (1, 2) looks at, in pixels, whose own middles are half a pixel on.
+    share = np.array([(columns[0] + columns[-1] + 1) / 2 / width, (rows[0] + rows[-1] + 1) / 2 / height])
+    model.queries.points[...] = jnp.float32(np.tile(np.log(share / (1 - share)), (5, 1)))
+    model.queries.dense.w[...] = jnp.eye(8)
+    found, _ = model.queries(height / 4, width / 4)
+    np.testing.assert_allclose(found, np.tile(sinusoidal_2d(np.array([1 * 6 + 2]), 8, 6), (5, 1)), atol=1e-5)
 
 
 def test_the_order_of_queries_says_nothing():

@@ -79,7 +79,7 @@ def test_dropout_needs_a_key_and_differs_by_it():
 
 
 def test_slots_stand_nowhere():
-    place, points = Slots(jax.random.key(0), Q, 8)(4, 6)
+    place, points = Slots(jax.random.key(0), Q, 8)(4.0, 6.0)
     assert place.shape == (Q, 8)
     np.testing.assert_array_equal(points, np.zeros((Q, 2)))
 
@@ -91,7 +91,7 @@ def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
     # The middles of row 1, column 2, and of row 3, column 5.
     share = np.array([[2.5 / columns, 1.5 / rows], [5.5 / columns, 3.5 / rows]])
     anchors.points[...] = jnp.float32(np.log(share / (1 - share)))
-    place, points = anchors(rows, columns)
+    place, points = anchors(float(rows), float(columns))
     np.testing.assert_allclose(place, sinusoidal_2d(np.array([columns + 2, 3 * columns + 5]), 8, columns), atol=1e-5)
     np.testing.assert_allclose(jax.nn.sigmoid(points), share, rtol=1e-5)
 
