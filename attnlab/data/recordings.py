@@ -117,8 +117,10 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _label(root: Path, file: Path) -> str:
-    if file.parent != root:
+    if file.parent.parent == root:
         return file.parent.name
+    if file.parent != root:
+        raise DataError(f"{file} lies deeper than a folder for each class: which of its folders is the class?")
     label, mark, _ = file.stem.partition("_")
     if not mark or not label:
         raise DataError(f"{file} has no label: put it in a folder named by its class, or name it label_….wav")

@@ -80,6 +80,7 @@ class Sounds(Heard):
 
     `train`, `valid` and `test` name a folder each. A file in a subfolder is of the class that the subfolder is named
     by (yes/anna.wav); one in the folder itself of the class before the first underscore of its name (yes_anna.wav).
+    Deeper ones are refused.
     What has another rate is resampled to `rate`. The rest as in `Heard`.
     """
 

@@ -19,14 +19,21 @@ def put(path, samples, depth=16, rate=8000):
 
 
 def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
-    for name in ("yes/anna.wav", "no/deep/maybe/b.WAV", "no_1.wav", "yes_anna_2.wav", ".hidden/x.wav", "yes/.y.wav"):
+    for name in ("yes/anna.wav", "maybe/b.WAV", "no_1.wav", "yes_anna_2.wav", ".hidden/x.wav", "yes/.y.wav"):
         put(tmp_path / name, tone(440, 8000))
     (tmp_path / "yes" / "README").write_text("words")
     found, notes = folder(str(tmp_path), 8000)
     assert [(each.label, each.name.removeprefix(f"{tmp_path}/")) for each in found] == [
-        ("maybe", "no/deep/maybe/b.WAV"), ("no", "no_1.wav"), ("yes", "yes/anna.wav"), ("yes", "yes_anna_2.wav"),
+        ("maybe", "maybe/b.WAV"), ("no", "no_1.wav"), ("yes", "yes/anna.wav"), ("yes", "yes_anna_2.wav"),
     ]  # fmt: skip
     assert notes == (f"{tmp_path}: 1 files that are no wav were passed over",)
+
+
+def test_of_folders_in_folders_it_is_not_known_which_is_the_class(tmp_path):
+    for name in ("yes/anna/1.wav", "no/anna/1.wav", "no/ben/1.wav"):
+        put(tmp_path / name, tone(440, 8000))
+    with pytest.raises(DataError, match=r"no/anna/1.wav lies deeper than a folder for each class"):
+        folder(str(tmp_path), 8000)
 
 
 def test_all_rates_and_depths_become_one(tmp_path):
