@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnlab.data.example import Symbols
 from attnlab.data.files import DataError
@@ -22,8 +22,8 @@ class Codec(ABC):
     vocabulary: Vocabulary
 
     @abstractmethod
-    def encode(self, text: str, known: bool = False) -> list[int]:
-        """The ids of `text`, without marks.
+    def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
+        """The ids of `text`, without marks; `within`: of a text that begins in the midst of another.
 
         Raises DataError naming symbols never seen and where they stand; `known` leaves them out instead.
         """
@@ -33,8 +33,11 @@ class Codec(ABC):
         """How many symbols of a text were never seen, and how many it has."""
 
     @abstractmethod
-    def decode(self, ids: Iterable) -> str:
-        """The text of ids up to the end mark, without padding and begin marks; ValueError beyond the size."""
+    def decode(self, ids: Iterable, within: bool = False) -> str:
+        """The text of ids up to the end mark, without padding and begin marks; ValueError beyond the size.
+
+        `within`: of ids that begin in the midst of a text.
+        """
 
     @abstractmethod
     def plain(self, text: str) -> str:
@@ -53,7 +56,12 @@ class Codec(ABC):
 
 @dataclass(frozen=True)
 class Units(ABC):
-    """What the symbols of a text are. Plain configuration; `fit` learns which ones there are."""
+    """What the symbols of a text are. Plain configuration; `fit` learns which ones there are.
+
+    `spells` says whether they are all of the text: joined, they are it again.
+    """
+
+    spells: ClassVar[bool] = True
 
     @abstractmethod
     def fit(self, sentences: Iterable[str]) -> Codec:
@@ -108,6 +116,7 @@ class Words(Listed):
     """A symbol is what stands between white space, in NFC, in lower case if `lower`; written with one space."""
 
     lower: bool = False
+    spells = False
 
     def cut(self, text: str) -> Symbols:
         """The words of a text."""
@@ -199,7 +208,7 @@ class ListCodec(Codec):
 
     units: Listed
 
-    def encode(self, text: str, known: bool = False) -> list[int]:
+    def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
         """The ids of the symbols that `text` is cut into."""
         symbols = self.units.cut(text)
         return self.vocabulary.encode(self.vocabulary.known(symbols) if known else symbols)
@@ -209,7 +218,7 @@ class ListCodec(Codec):
         symbols = self.units.cut(text)
         return len(symbols) - len(self.vocabulary.known(symbols)), len(symbols)
 
-    def decode(self, ids: Iterable) -> str:
+    def decode(self, ids: Iterable, within: bool = False) -> str:
         """The symbols of the ids, joined."""
         return self.units.join(self.vocabulary.decode(ids))
 
@@ -222,13 +231,14 @@ class ListCodec(Codec):
 class BpeCodec(Codec):
     """The codec of merged pairs: `merges` in the order in which they are tried.
 
-    A space is put before the text, so that its first word is written as any other, and taken away again.
+    A space is put before the text, so that its first word is written as any other, and taken away again; not of what
+    stands within another text.
     """
 
     units: Bpe
     merges: tuple[tuple[str, str], ...] = field(repr=False)
 
-    def encode(self, text: str, known: bool = False) -> list[int]:
+    def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
         """The ids of `text`; a symbol never seen is always a character, for the rest is made of them."""
         text = plain(text, self.units.lower)
         if not self._seen.issuperset(text):
@@ -236,7 +246,7 @@ class BpeCodec(Codec):
             if not known:
                 seen.encode(text)
             text = "".join(seen.known(text))
-        ids = self._tokenizer.encode(" " + text, add_special_tokens=False).ids if text else []
+        ids = self._tokenizer.encode(text if within else " " + text, add_special_tokens=False).ids if text else []
         return [RESERVED + n for n in ids]
 
     def unseen(self, text: str) -> tuple[int, int]:
@@ -244,9 +254,10 @@ class BpeCodec(Codec):
         text = plain(text, self.units.lower)
         return sum(character not in self._seen for character in text), len(text)
 
-    def decode(self, ids: Iterable) -> str:
+    def decode(self, ids: Iterable, within: bool = False) -> str:
         """The symbols of the ids side by side."""
-        return "".join(self.vocabulary.decode(ids)).removeprefix(" ")
+        text = "".join(self.vocabulary.decode(ids))
+        return text if within else text.removeprefix(" ")
 
     def plain(self, text: str) -> str:
         """The text in NFC, in lower case if the units are."""

@@ -36,13 +36,14 @@ class Continuation(Prompting, Problem):
     has never seen.
     """
 
-    metric, higher = "nats_per_character", False
+    metric, higher = "nats_per_character", False  # of words "nats_per_word"
 
     def __init__(self, parts: Mapping[str, str], units: Units, length: int, longest: int = 0):
         taken = {"train": ("length", length)}
         examined = ("longest", longest) if longest else ("length", length)
         parts = {part: lines(parts[part]) for part in PARTS}
         super().__init__(units.fit([parts["train"]]), longest or length)
+        self.metric = f"nats_per_{self._measure}"
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
@@ -66,8 +67,9 @@ class Continuation(Prompting, Problem):
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given.
 
-        The characters are those of the symbols that are asked for. What was left out costs nothing and has none: where
-        `notes` tell of much of it, as of rare words, the number is not that of the whole text.
+        The characters are those of the symbols that are asked for. What was left out costs nothing and has none. Of
+        words it is "nats_per_word": rare ones are left out, white space is not foretold, and by the character the
+        number would be lower than that of any model that spells.
 
         Where blocks are longer than those trained on, also "nats_per_character.1-64", ".65-128", …: of the symbols at
         these places of a block, the first as many as trained on, then twice as many each time.
@@ -77,19 +79,27 @@ class Continuation(Prompting, Problem):
         told = np.concatenate(blocks)
         nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
         found = {
-            "nats_per_character": float(nats.sum()) / max(1, len(self.codec.decode(told))),
+            self.metric: float(nats.sum()) / max(1, self._amount(told)),
             "perplexity": perplexity(float(nats.sum()), len(told)),
             "accuracy": float(right.sum()) / len(told),
         }
         length, longest = self._blocks.length, self.shape.length
         edges = [0, *_doubled(length, longest)]
         if longest > length:
-            # Behind a symbol, so that the space before a word counts as it does in the whole text.
-            up_to = [sum(len(self.codec.decode([told[0], *row[:end]])) for row in blocks) for end in edges]
+            up_to = [sum(self._amount(row[:end]) for row in blocks) for end in edges]
             for n, (first, last) in enumerate(pairwise(edges)):
-                letters = up_to[n + 1] - up_to[n]
-                found[f"nats_per_character.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, letters)
+                amount = up_to[n + 1] - up_to[n]
+                found[f"{self.metric}.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, amount)
         return found
+
+    @property
+    def _measure(self) -> str:
+        """What the cost is reckoned by: characters, or words where these alone come back."""
+        return "character" if self.codec.units.spells else "word"
+
+    def _amount(self, ids: np.ndarray) -> int:
+        """How many characters, or words, symbols in the midst of the text are."""
+        return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
         """A line for each examined part with symbols never seen in training."""

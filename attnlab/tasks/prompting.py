@@ -75,15 +75,15 @@ class Prompting(Prediction):
         return jax.vmap(one)(source, keys)._asdict()
 
     def ask(self, text: str) -> Batch:
-        """{"source": [1 P]}: a beginning. Raises DataError where it is empty, or has symbols never seen."""
-        ids = self.codec.encode(lines(text))
+        """{"source": [1 P]}: what is gone on with. Raises DataError where it is empty, or has symbols never seen."""
+        ids = self.codec.encode(lines(text), within=True)
         if not ids:
             raise DataError(f"the input {text!r} is empty: give the beginning of a text")
         return {"source": np.array([ids], np.int32)}
 
     def tell(self, answer: Batch) -> str:
         """What comes after the beginning."""
-        return self.codec.decode(np.asarray(answer["tokens"])[0].tolist())
+        return self.codec.decode(np.asarray(answer["tokens"])[0].tolist(), within=True)
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The symbols of row 0."""

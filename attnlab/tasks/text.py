@@ -15,13 +15,11 @@ from attnlab.tasks.prompting import TextTask
 class Shakespeare(TextTask):
     """Tiny Shakespeare, a megabyte of plays: each symbol from those before it; scored in nats a character.
 
-    `units` are its symbols: characters, bytes, words or merged pairs. Sequences are `length` symbols long, in training
-    as in examinations; where `longest` is given, examinations and what is gone on with are that long instead, and
-    scored by how far into the block a symbol stands as well: what was never trained on. The test is the last tenth,
-    which published numbers call validation.
+    `units` are its symbols: characters, bytes, merged pairs, or words, which are scored in nats a word. Sequences are
+    `length` symbols long, in training as in examinations; where `longest` is given, examinations and what is gone on
+    with are that long instead, and scored by how far into the block a symbol stands as well: what was never trained on.
+    The test is the last tenth, which published numbers call validation.
     """
-
-    teaching = ("units",)
 
     units: Units = Characters()
     length: int = 64
@@ -29,6 +27,11 @@ class Shakespeare(TextTask):
 
     def __post_init__(self):
         _check(self)
+
+    @property
+    def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The symbols, where these spell the text: what it costs is told by the character."""
+        return ("units",) if self.units.spells else ()
 
     def load(self) -> Continuation:
         """Read the plays, fetched where they are not at hand."""
@@ -43,8 +46,6 @@ class Text(TextTask):
     `shakespeare`.
     """
 
-    teaching = ("units",)
-
     train: str = ""
     valid: str = ""
     test: str = ""
@@ -54,6 +55,11 @@ class Text(TextTask):
 
     def __post_init__(self):
         _check(self)
+
+    @property
+    def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The symbols, where these spell the text: what it costs is told by the character."""
+        return ("units",) if self.units.spells else ()
 
     def load(self) -> Continuation:
         """Read one's files."""
