@@ -11,7 +11,7 @@ always answering the commonest digit is right in 15 to 16%, the commonest for ea
 first word, in 33%. So 16.13 is what a model gets that has learned nothing, and at this length reading the padding does
 not explain it.
 
-Short ListOps: 16 to 128 words, padded to 128; three fifths of all positions are padding (there, of 500 to 2,000, about
+Short ListOps: 16 to 128 words, padded to 128; two thirds of all positions are padding (there, of 500 to 2,000, about
 half). Ignored means that attention reads the padding as one more symbol, in training and in the test. What is scored by
 is a token of its own, as there, so that the mask counts in attention alone, and not in a mean.
 """

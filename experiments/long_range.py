@@ -14,8 +14,11 @@ word); text, pairs and curves 50; pixels 10; induction 7; recall 41 (the commone
 Shorter than the arena's: lists of 16 to 128 words; film reviews (SST-2) joined to 256 to 512 bytes, and pairs of such
 of half the length; figures of 16 × 16 pixels read one by one; curves on 16 × 16. Two layers of width 64; within a task
 all mechanisms have the same number of parameters, but for a few that rule a gate, and learn at one rate. Windows are of
-16 tokens each way. `long_range_all.py` asks every mechanism. Time and memory at 1,024 to 4,096 bytes:
-`benchmarks/long.py`.
+16 tokens each way. FAVOR+ has the same random directions in every seed. `long_range_all.py` asks every mechanism. Time
+and memory at 1,024 to 4,096 bytes: `benchmarks/long.py`.
+
+Not all of it is about reach. Of the texts a naive Bayes of their words, whatever their order, sorts 95% of the test,
+and of the curves least squares on seven sums of ink, most of it near the straight line between the dots, 70%.
 """
 
 from typing import Any

@@ -10,7 +10,8 @@ everywhere. Not yet measured. The same is a difference of less than two points.
 
 The small form of Zoology: 256 symbols, sequences of 64 with 4 pairs, all of which are asked for again; two layers of
 attention alone with one head. What differs: sequences are drawn anew for every step (published: 10,000 of them, told
-again and again), and the widths. Taylor has the first 16 components of queries and keys.
+again and again); questions stand at any place (there, mostly soon after their pair, by a power law); and the widths.
+Taylor has the first 16 components of queries and keys.
 """
 
 from attnlab.lab.study import Experiment, Study, over, product

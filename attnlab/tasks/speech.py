@@ -101,9 +101,9 @@ class Speech(Classification):
         """{"accuracy", "frame_accuracy", "exact_match", "digit_error_rate"}.
 
         The share of words right, of frames, of strings all of whose words are right, and, with nothing told of where
-        words stand, Σ d(answer, string) / Σ |string| in words, the answer being the `collapse` of its frames. Where no
-        silence is between words it tells no word from two of the same, however good the frames are: of strings of 4
-        digits, a quarter of which have such a pair, .07 are lost.
+        words stand (but that the silence of a gap is without noise), Σ d(answer, string) / Σ |string| in words, the
+        answer being the `collapse` of its frames. Where no silence is between words it tells no word from two of the
+        same, however good the frames are: of strings of 4 digits, a quarter of which have such a pair, .07 are lost.
         """
         right, frames, errors = [], [], []
         for (rows, batch), answer in zip(self._examined(part, limit), answers, strict=True):
