@@ -10,7 +10,7 @@ from attnlab.analysis.maps import maps
 from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Softmax
 from attnlab.models import Transformer
-from attnlab.modules.position import POSITIONS, T5, ALiBi, Floater, Learned, Rotary, Shaw
+from attnlab.modules.position import POSITIONS, T5, ALiBi, Floater, Learned, Rotary, Shaw, XPos
 from attnlab.tasks.base import Pairs
 
 from .kinds import one_of_each
@@ -233,7 +233,7 @@ class Mixing(Softmax):
         ({"layers": 0}, "model.layers=0"),
         ({"dropout": 1.0}, "model.dropout=1.0"),
         ({"feedforward": -1}, "model.feedforward=-1"),
-        ({"position": Rotary(), "mechanism": Linear()}, "model.position=Rotary.*encoder's Linear.*choose another"),
+        ({"position": XPos(), "mechanism": Linear()}, "model.position=XPos.*encoder's Linear.*choose another"),
         ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*adds no bias"),
         ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*adds no bias"),
         ({"position": Rotary(), "width": 6}, "must be even"),
