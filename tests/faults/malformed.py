@@ -331,7 +331,7 @@ OPTIONS = [
     (["sample", "runs/old", "--input", "1", "--temperature", "cold"], "--temperature: 'cold' must be a number"),
     (["sample", "runs/old", "--input", "1", "--top-p", "1.5"], "top_p=1.5 must be above 0 and at most 1"),
     (["sample", "runs/old", "--input", "1", "--penalty", "inf"], "penalty=inf must be at least 0"),
-    (["sample", "runs/old", "--input", "1", "--seed", "3"], "--seed 3 is for draws"),
+    (["sample", "runs/old", "--input", "1", "--seed", "3", "--beam", "2"], "--seed 3 is for draws"),
     (["sample", "runs/old", "--input", "1", "--top-k", "2", "--seed", "-1"], "--seed -1 must lie in 0"),
     (["sample", "runs/old", "--input", "1", "--step", "last"], "--step: 'last' must be a step's number, or best"),
     (["inspect", "runs/old"], "the following arguments are required: --input"),
