@@ -3,7 +3,7 @@
 Claim: sentences alone, without the phrases in them, carry a small encoder that starts from nothing to about four in
 five; it is asked what half of its steps, spent on filling in words of the same reviews, are worth.
 Command: ATTNLAB_DATA=... attnlab run experiments/bert_sst2.py
-Minutes on two cores: 27, beside other work.
+Minutes on two cores: 27, beside other work, with jax's compilation cache (2.8 GHz Xeon).
 Expected: accuracy on the 1,821 test sentences, 3 seeds at the better of two rates: from scratch 77.4% [75.2, 79.0],
 with hidden words first 75.7% [75.2, 76.1]; the difference, −1.7 points [−3.7, 0.2], is unclear. Published from scratch
 .827 (Kim 2014, CNN-rand), which was trained on the phrases of the sentences besides, ten times as many examples. The

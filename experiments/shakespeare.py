@@ -12,7 +12,7 @@ Karpathy's nanoGPT, its recipe for a CPU, which prints 1.88: 4 layers, 4 heads, 
 tied to the embedding. What differs: its cosine ends at a tenth of the rate, ours at zero; its decay spares norms and
 biases; our last twentieth before the test is held out of training; its loss is that of random blocks, ours of all; its
 weights all start from N(0, .02), those that join the residual stream smaller still, ours as Xavier has it, with tokens
-times √128 as they enter, so that the loss starts above ln 68; its norms have no shift.
+times √128 as they enter, so that the loss starts above ln 68; its norms have no shift (of its start, from memory).
 """
 
 from attnlab.lab.study import Experiment, Study, over

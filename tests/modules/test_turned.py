@@ -13,8 +13,6 @@ from attnlab.modules.position import Earlier, Rotary, Rotary2D, XPos
 from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, Taylor, Turned
 from attnlab.ops.mask import Causal, EdgeList, Kept, Window
 
-from .test_attention import token_by_token
-
 T, K, V = 7, 6, 3
 # An even and an odd number of features, one that has exponentials, one without a denominator.
 LINEAR = {
@@ -135,7 +133,6 @@ def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
     values = jnp.repeat(module.remember(x)["v"], 2 // key_heads, axis=1)
     np.testing.assert_allclose(module.o(jnp.einsum("hts,shv->thv", map_, values).reshape(6, 8)), y, atol=1e-5)
     assert np.abs(y - module.whole(x)[0]).max() > 1e-3
-    np.testing.assert_allclose(token_by_token(module, x), module.whole(x)[0], atol=1e-5)
 
 
 def test_padding_reaches_nobody():
