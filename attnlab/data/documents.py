@@ -60,9 +60,13 @@ def drawn(seed: int, classes: int) -> Parts:
 
 
 def check(pools: Mapping[str, Pool], least: int, path: str) -> None:
-    """Raise DataError, naming part and class, where the sentences of one make fewer than `least` bytes."""
+    """Raise DataError, naming part and class, where one has no sentences, or they make fewer than `least` bytes."""
     for part, pool in pools.items():
         for name, sentences in pool.items():
+            if not sentences:
+                raise DataError(
+                    f"{path}: the {part} part has no sentence of the class {name!r}, or none that no later part has"
+                )
             if (size := sum(len(sentence) + 1 for sentence in sentences)) < least:
                 raise DataError(
                     f"{path}: the {part} part has {size:,} bytes of sentences of the class {name!r}, and {least:,} are "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +88,7 @@ class Written(Stream):
     each = 1  # documents an example
 
     def __init__(self, task: Documents):
-        parts = _parts(task)
+        parts, notes = _parts(task)
         self._pools = documents.pools(parts)
         known = list(self._pools["train"])
         # Less than a sentence of a document's last is cut off.
@@ -95,6 +96,10 @@ class Written(Stream):
         documents.check(self._pools, self.each * (task.longest + longest), f"task.text={task.text}")
         self._known = known
         super().__init__(task, *self._asked(known, Tokens(documents.BYTES, task.longest)), self.each * task.longest)
+        if task.text == "own":
+            # A few documents of each part would not tell that a line of a file is another now.
+            self.fingerprint = hashlib.sha256(repr((self.fingerprint, self._pools)).encode()).hexdigest()
+        self.notes = (*notes, *self.notes)
         for part, examples in parts.items():
             if lost := len(examples) - sum(map(len, self._pools[part].values())):
                 left = f"{part}: {lost:,} of {len(examples):,} sentences stand in a later part, too, and are left out"
@@ -172,13 +177,14 @@ class Compared(Written):
         return {name: x.reshape(-1, 2, self.task.longest) for name, x in super()._given(found).items()}
 
 
-def _parts(task: Documents) -> Parts:
-    """The sentences that a task names."""
+def _parts(task: Documents) -> tuple[Parts, list[str]]:
+    """The sentences that a task names, and what is to be known of how they were read."""
     if task.text == "drawn":
-        return documents.drawn(task.seed, task.kinds)
+        return documents.drawn(task.seed, task.kinds), []
     if task.text == "own":
         checks.files(task)
         corpora = {part: sentences.corpus(getattr(task, part)) for part in PARTS}
         sentences.compared(corpora)
-        return {part: corpus.examples for part, corpus in corpora.items()}
-    return PUBLISHED[task.text]()
+        notes = [note for corpus in corpora.values() for note in corpus.notes()]
+        return {part: corpus.examples for part, corpus in corpora.items()}, notes
+    return PUBLISHED[task.text](), []

@@ -117,6 +117,41 @@ def test_no_sentence_is_in_two_parts(tmp_path):
         Documents(text="own", **files | {"valid": files["train"]}, **SMALL).load()
 
 
+def own(folder, **lines):
+    """A task of one's own files of `lines`, by part."""
+    for part, each in lines.items():
+        (folder / part).write_text("\n".join(each))
+    return Documents(text="own", **{part: str(folder / part) for part in lines}, **SMALL)
+
+
+def rows(part, count=40, classes=("good", "bad")):
+    return [f"{label} {part} sentence {n} of {label}" for n in range(count) for label in classes]
+
+
+def test_a_line_that_is_another_now_is_told_by_the_fingerprint(tmp_path):
+    lines = {part: rows(part) for part in ("train", "valid", "test")}
+    task = own(tmp_path, **lines)
+    before = task.load()
+    assert before.fingerprint == task.load().fingerprint
+    for part, each in lines.items():
+        # Of hundreds of sentences one, whichever documents are drawn at first.
+        for n in range(0, len(each), 19):
+            changed = [*each[:n], each[n] + "!", *each[n + 1 :]]
+            assert own(tmp_path, **lines | {part: changed}).load().fingerprint != before.fingerprint
+
+
+def test_lines_that_were_left_out_are_told_and_a_class_that_a_part_lacks_is_named(tmp_path):
+    lines = {part: rows(part) for part in ("train", "valid", "test")}
+    notes = own(tmp_path, **lines | {"valid": ["", *lines["valid"]]}).load().notes
+    assert [note.rpartition("/")[2] for note in notes][0] == "valid: 1 line (1) empty and left out"
+    lacking = rows("valid", classes=("good",))
+    with pytest.raises(DataError, match=r"task\.text=own: the valid part has no sentence of the class 'bad'"):
+        own(tmp_path, **lines | {"valid": lacking}).load()
+    shared = [row.replace("valid", "test") if row.startswith("bad") else row for row in lines["valid"]]
+    with pytest.raises(DataError, match=r"has no sentence of the class 'bad', or none that no later part has"):
+        own(tmp_path, **lines | {"valid": shared}).load()
+
+
 def test_published_sentences_are_read(published):
     published("text_classification")
     problem = Documents(text="sst2", shortest=300, longest=400, valid_examples=5, test_examples=20).load()
