@@ -18,6 +18,8 @@ from attnlab.lab.loading import read, same_data, same_vocabulary
 from attnlab.lab.lock import locked
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Problem
+from attnlab.training.averaging import counted
+from attnlab.training.config import Train
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def plans(
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if done is None:
-            _check_lengths(problem, model, experiment.train.steps)
+            _check_lengths(problem, model, experiment.train)
         _check_decoder(experiment, problem, model)
         found.append(Plan(study, order, variant, experiment, problem, folder, quick, clear, done))
     return found
@@ -100,11 +102,17 @@ def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
     return done
 
 
-def _check_lengths(problem: Problem, model: Any, steps: int) -> None:
+def _check_lengths(problem: Problem, model: Any, train: Train) -> None:
     """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
-    if problem.preparing >= steps:
+    if problem.preparing >= train.steps:
         raise ValueError(
-            f"train.steps={steps} must be more than the {problem.preparing} first ones, which only prepare for the task"
+            f"train.steps={train.steps} must be more than the {problem.preparing} first ones, which only prepare for "
+            "the task"
+        )
+    if (first := min(counted(train), default=train.steps)) <= problem.preparing:
+        raise ValueError(
+            f"train.average={train.average} begins with the checkpoint of step {first}, and the {problem.preparing} "
+            "first ones only prepare for the task: average fewer, or save more often"
         )
     longest = max(problem.examination("test", 1), key=lambda batch: max(map(np.size, batch.values())))
     batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.preparing))]

@@ -199,7 +199,7 @@ def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tupl
     signed = [float(mean) * (1 if problem.higher else -1) for mean in means if np.isfinite(mean)]
     merit = max(signed, default=None)
     if train.patience or train.target is not None:
-        state = judge(train, state, values, problem.higher)
+        state = judge(train, state, values, problem.higher, problem.preparing)
     return state, merit
 
 

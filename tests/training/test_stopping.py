@@ -23,10 +23,12 @@ def lanes(count, step=10):
     )  # fmt: skip
 
 
-def judged(train, *evaluations, higher=False):
+def judged(train, *evaluations, higher=False, preparing=0):
     state = lanes(len(evaluations[0]))
     for n, values in enumerate(evaluations, start=1):
-        state = judge(train, replace(state, step=jnp.full_like(state.step, 10 * n)), np.array(values), higher)
+        state = judge(
+            train, replace(state, step=jnp.full_like(state.step, 10 * n)), np.array(values), higher, preparing
+        )
     return state
 
 
@@ -43,6 +45,21 @@ def test_a_lane_stops_after_so_many_evaluations_without_a_gain():
     np.testing.assert_allclose(state.best, [-3.0, -1.0])
 
 
+def test_evaluations_of_the_steps_that_prepare_do_not_count():
+    # Up to step 20 the target is no target, and a chance value that stays no end; nor is it a best to be bettered.
+    values = [9.0], [9.0], [3.0], [4.0], [4.0]
+    np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True).stopped, [30])
+    np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True, preparing=20).stopped, [-1])
+    np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, preparing=20).stopped, [-1])
+    np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, preparing=19).stopped, [20])
+
+
+def test_a_run_is_not_stopped_while_it_prepares(tmp_path, monkeypatch):
+    monkeypatch.setattr(Falling, "preparing", 40)
+    # It is at its target in step 10 already.
+    np.testing.assert_array_equal(train(tmp_path, [], replace(CONFIG, learning_rate=(0.1,))).state.stopped, [45])
+
+
 def test_a_lane_that_diverged_is_not_done():
     state = replace(lanes(2), died=jnp.array([5, -1], "int32"))
     np.testing.assert_array_equal(judge(Train(target=1.0), state, np.array([0.0, 0.0]), False).stopped, [-1, 10])
@@ -51,7 +68,7 @@ def test_a_lane_that_diverged_is_not_done():
 class Falling:
     """A problem whose validation metric is the model's own number, which Adam carries down."""
 
-    metric, higher = "height", False
+    metric, higher, preparing = "height", False, 0
 
     def batch(self, seed, step, size):
         return {"x": np.ones((size, 1 + seed), np.float32)}
