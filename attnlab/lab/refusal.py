@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from attnlab.lab.terminal import plain
+from attnlab.training.signals import NUMBERS
 
 MOST = 4000  # letters of a refusal
 
@@ -20,7 +21,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         code = 2
     if code is None:
         return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows where", 1
-    return f"attnlab: {line}" if code > 128 else f"attnlab: error: {line}", code
+    # Who stops us means it; a process that was killed is an error.
+    return f"attnlab: {line}" if code - 128 in NUMBERS else f"attnlab: error: {line}", code
 
 
 def _words(error: BaseException) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 
-def work(told: dict[str, Any], progress: Any) -> None:
-    """Train variant after variant, leaving out what is done and what another process trains."""
+def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
+    """Train variant after variant, leaving out what is done and what another process trains.
+
+    One that fails is noted, and the next begins. Answers what `explain` says of the first that failed.
+    """
     import jax
 
     jax.config.update("jax_platforms", told["platforms"])
@@ -20,6 +22,7 @@ def work(told: dict[str, Any], progress: Any) -> None:
     from attnlab.lab.file import load_study
     from attnlab.lab.lock import LockedError
     from attnlab.lab.plan import plans
+    from attnlab.lab.refusal import explain
     from attnlab.lab.study import Study
 
     for file in told["sources"]:
@@ -27,10 +30,20 @@ def work(told: dict[str, Any], progress: Any) -> None:
     experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
+    refused = None
     for plan in found:
-        if plan.done is None:
-            with suppress(LockedError):
-                conduct(plan, found, told["command"], progress, told["workers"])
+        if plan.done is not None:
+            continue
+        try:
+            conduct(plan, found, told["command"], progress, told["workers"])
+        except LockedError:
+            pass
+        except Exception as error:
+            # In words: the error itself would hold on to the arrays of its variant.
+            said = explain(error)
+            progress.note(f"variant {plan.variant} failed: {said[0].removeprefix('attnlab: error: ')}")
+            refused = refused or said
+    return refused
 
 
 def main() -> int:
@@ -42,12 +55,13 @@ def main() -> int:
     from attnlab.training.signals import Interrupted
 
     try:
-        work(json.load(sys.stdin), Plain())
+        refused = work(json.load(sys.stdin), Plain())
     except (Exception, Interrupted) as error:
-        line, code = explain(error)
-        print(line, file=sys.stderr)
-        return code
-    return 0
+        refused = explain(error)
+    if refused is None:
+        return 0
+    print(refused[0], file=sys.stderr)
+    return refused[1]
 
 
 if __name__ == "__main__":

@@ -37,12 +37,12 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     """Train the variants of a study that are not done in so many processes; the results of these.
 
     Each process has its share of the cores, runs the experiment files whose own classes the experiments name, reads the
-    experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done: so
-    one that fails or is killed loses its own variant alone. What they say is told as notes. SIGINT and SIGTERM reach
-    them all, and they save.
+    experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done. A
+    variant that fails it leaves for the next: so what fails or kills a process loses its own variant alone. What they
+    say is told as notes. SIGINT and SIGTERM reach them all, and they save.
 
     Raises ValueError as `sources` does; once all have ended, Interrupted where they were stopped, WorkerError where
-    one failed.
+    one failed or was killed.
     """
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
@@ -60,6 +60,8 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
         last, number = failed[0].last, failed[0].code - 128
         if number in NUMBERS:
             raise Interrupted(number, last.partition(f"{signal.Signals(number).name} ")[2] or "at once")
+        if failed[0].process.returncode < 0:
+            last = f"a process was killed by {_called(number)}; it last said: {last}"
         raise WorkerError(last, failed[0].code)
     return [_result(plan) for plan in waiting]
 
@@ -102,6 +104,10 @@ def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict
         "sources": sources(plans),
         "experiments": {plan.variant: configuration.write(plan.experiment) for plan in plans},
     }  # fmt: skip
+
+
+def _called(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 class _Worker:

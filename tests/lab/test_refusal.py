@@ -16,6 +16,8 @@ def test_a_signal_s_code_is_no_error():
     error = Coded("stopped by SIGTERM at step 3, saved")
     error.exit_code = 143
     assert explain(error) == ("attnlab: stopped by SIGTERM at step 3, saved", 143)
+    error.exit_code = 137
+    assert explain(error)[0].startswith("attnlab: error: ")
 
 
 def test_a_refusal_of_ours_is_the_user_s_to_mend():

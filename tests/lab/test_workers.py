@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from attnlab.lab import run
 from attnlab.lab.file import load_study
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.progress import Silent
+from attnlab.lab.refusal import explain
 from attnlab.lab.study import Study, Variation, change
 from attnlab.lab.workers import WorkerError, _shares
 from attnlab.models import Retriever
@@ -101,16 +103,35 @@ def test_workers_know_what_an_experiment_file_defines(tmp_path, monkeypatch):
             del attnlab.MECHANISMS[name]
 
 
-def test_a_worker_that_fails_is_told_and_the_others_end(tmp_path, monkeypatch):
+def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monkeypatch):
+    study = Study(BASE, Variation(VARY.variants | {"d": {"train.warmup": 5}}), name="shared")
     # The lock of "b" is no file: whoever comes to it cannot go on.
     (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
     monkeypatch.setattr("attnlab.lab.runs.free", lambda plans, note: None)
-    with pytest.raises(WorkerError, match=r"b/lock: Is a directory") as failed:
-        run(STUDY, tmp_path, workers=2)
+    notes = Notes()
+    with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
+        run(study, tmp_path, workers=2, progress=notes)
     assert failed.value.exit_code == 4
-    assert folder(tmp_path, "a").read("result") is not None
+    assert any("variant b failed: " in line for line in notes.said)
+    assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
     (folder(tmp_path, "b").path / "lock").rmdir()
-    assert run(STUDY, tmp_path, workers=2).code == 0
+    assert run(study, tmp_path, workers=2).code == 0
+
+
+def test_a_process_that_is_killed_is_named_and_its_variant_taken_over(tmp_path):
+    def kill():
+        lock = folder(tmp_path, "a").path / "lock"
+        while not (lock.exists() and (found := re.match(r"process (\d+) on ", lock.read_text()))):
+            time.sleep(0.01)
+        os.kill(int(found[1]), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    with pytest.raises(WorkerError, match=r"^a process was killed by SIGKILL; it last said: \S") as failed:
+        run(STUDY, tmp_path, workers=2)
+    line, code = explain(failed.value)
+    assert line.startswith("attnlab: error: a process was killed")
+    assert code == 128 + signal.SIGKILL
+    assert all(folder(tmp_path, variant).read("result") for variant in "bc")
 
 
 def test_a_signal_reaches_the_workers_which_save(tmp_path):
