@@ -89,7 +89,7 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
     """
     found: dict[str, list[int]] = {part: [] for part in PARTS}
     at, seen = {name: n for n, name in enumerate(graph.names)}, set()
-    lines = text(contents(path, path.name.endswith(".gz")), path).splitlines()
+    lines = text(contents(path, path.name.endswith(".gz")), path).removeprefix("\ufeff").splitlines()
     for number, line in enumerate(lines, start=1):
         name, _, part = line.partition("\t")
         if not line.strip():

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.data import waves
+from attnlab.data import folders, waves
 from attnlab.data.files import DataError, own
 
 RATES = (4_000, 384_000)  # samples a second of what is read
 LONGEST = 30.0  # seconds of what is taken for one word
-QUIET = 1e-4  # the root mean square below which a recording is silence, and left as it is
+QUIET = 1e-4  # the root mean square of the quietest recording that is made as loud as the others
 
 
 class Recording(NamedTuple):
@@ -54,7 +54,9 @@ def resampled(wave: waves.Wave, rate: int) -> np.ndarray:
 
 
 def level(samples: np.ndarray) -> np.ndarray:
-    """The samples without their mean, as loud as all others: of mean square one. Silence is left as quiet as it is.
+    """(x − x̄) / max(rms, 0.0001): without their mean, as loud as all others, of mean square one.
+
+    What is quieter than 0.0001, silence with its noise, is made 10,000 times as loud and stays quieter than the others.
 
     >>> level(np.array([1.0, 3.0, 1.0, 3.0], np.float32)).tolist()
     [-1.0, 1.0, -1.0, 1.0]
@@ -70,13 +72,13 @@ def folder(path: str, rate: int, least: int = 2) -> tuple[list[Recording], tuple
     A file in a folder below is labelled by the name of the folder it lies in (yes/anna.wav is "yes"); one that lies in
     `path` itself by what stands before the first underscore of its name (yes_anna.wav). Names that begin with a dot
     are passed over. Raises DataError where the folder is missing or has no such file, a file has no label, and as
-    `waves.read` and `heard`.
+    `folders.files`, `waves.read` and `heard`.
     """
     root = own(path)
     if not root.is_dir():
         raise DataError(f"{path} is no folder: one of wav files is needed, in a subfolder for each class")
     found, other, rates = [], 0, Counter()
-    for file in _files(root):
+    for file in folders.files(root):
         name = str(file)
         if file.suffix.lower() != ".wav":
             other += 1
@@ -108,12 +110,6 @@ def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
     """A note for each part that lacks classes."""
     lacks = {part: sorted({*classes} - {each.label for each in recordings}) for part, recordings in parts.items()}
     return tuple(f"{part} has no recording of {', '.join(names)}" for part, names in lacks.items() if names)
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for file in sorted(root.rglob("*")):
-        if file.is_file() and not any(name.startswith(".") for name in file.relative_to(root).parts):
-            yield file
 
 
 def _label(root: Path, file: Path) -> str:

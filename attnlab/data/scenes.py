@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.data import photos
+from attnlab.data import folders, photos
 from attnlab.data.archives import members
 from attnlab.data.files import DataError, given, own, text
 
@@ -70,8 +70,8 @@ def table(content: str, path: str) -> list[Row]:
         cells = line.split("\t")
         if len(cells) != len(names):
             raise DataError(f"{path}, line {n}: {len(names)} columns expected, {len(cells)} found")
-        cell = dict(zip(names, cells, strict=True))
-        if empty := [name for name in ("image", "label") if not cell[name].strip()]:
+        cell = dict(zip(names, map(str.strip, cells), strict=True))
+        if empty := [name for name in ("image", "label") if not cell[name]]:
             raise DataError(f"{path}, line {n}: {empty[0]} is empty")
         number = lambda name, cell=cell, n=n: _number(cell[name], f"{path}, line {n}: {name}")
         size = tuple(map(number, SIZE)) if sized else ()
@@ -126,14 +126,14 @@ def pictures(files: Files, path: str) -> dict[str, str]:
 
 
 def within(name: str) -> Files:
-    """The files of a folder, all that it holds, or of an archive; DataError where there is neither."""
+    """The files of a folder, all that it holds, or of an archive, but those that are `folders.hidden`.
+
+    Raises DataError where there is neither, and as `folders.files` and `archives.members`.
+    """
     path = own(name)
-    if not path.is_dir():
-        return members(path)
-    try:
-        return {each.relative_to(path).as_posix(): each for each in sorted(path.rglob("*")) if each.is_file()}
-    except OSError as error:
-        raise DataError(f"{name} cannot be read: {error.strerror or error}") from error
+    if path.is_dir():
+        return {each.relative_to(path).as_posix(): each for each in folders.files(path)}
+    return {each: content for each, content in members(path).items() if not folders.hidden(each)}
 
 
 def listed(files: Files, name: str) -> list[Row]:

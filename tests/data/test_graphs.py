@@ -48,7 +48,7 @@ def test_parts_that_cannot_be_say_so():
 
 def test_a_split_is_read_by_name(tmp_path):
     file = tmp_path / "split.tsv"
-    file.write_text("3\ttrain\n\n5\tvalid\n8\ttest\n4\ttrain\n")
+    file.write_text("\ufeff3\ttrain\n\n5\tvalid\n8\ttest\n4\ttrain\n")
     assert {part: nodes.tolist() for part, nodes in graphs.split(GRAPH, file).items()} == {
         "train": [3, 4], "valid": [5], "test": [8],
     }  # fmt: skip

@@ -29,6 +29,17 @@ def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
     assert notes == (f"{tmp_path}: 1 files that are no wav were passed over",)
 
 
+def test_a_class_may_be_a_link_and_a_file_that_is_gone_is_named(tmp_path):
+    put(tmp_path / "root" / "no" / "1.wav", tone(440, 8000))
+    put(tmp_path / "elsewhere" / "1.wav", tone(440, 8000))
+    (tmp_path / "root" / "yes").symlink_to(tmp_path / "elsewhere")
+    found, _ = folder(str(tmp_path / "root"), 8000)
+    assert [each.label for each in found] == ["no", "yes"]
+    (tmp_path / "root" / "no" / "2.wav").symlink_to(tmp_path / "gone.wav")
+    with pytest.raises(DataError, match=r"no/2.wav cannot be read"):
+        folder(str(tmp_path / "root"), 8000)
+
+
 def test_of_folders_in_folders_it_is_not_known_which_is_the_class(tmp_path):
     for name in ("yes/anna/1.wav", "no/anna/1.wav", "no/ben/1.wav"):
         put(tmp_path / name, tone(440, 8000))

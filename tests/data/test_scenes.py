@@ -1,4 +1,5 @@
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -86,6 +87,11 @@ def test_columns_stand_in_any_order_and_the_size_may_be_left_out():
             rows(head=head)
 
 
+def test_white_space_around_a_name_is_none_of_it():
+    found = rows(("a", 60, 40, "dog", 1, 2, 3, 4), (" a ", "60 ", 40, "dog ", 1, 2, 3, " 4"))
+    assert {row[1:] for row in found} == {found[0][1:]}
+
+
 def test_a_missing_image_is_named():
     with pytest.raises(DataError, match=r"boxes.tsv: the image 'b' is missing"):
         read(names=("a", "b"))
@@ -115,6 +121,27 @@ def test_two_images_of_one_name_are_refused():
     assert pictures({"x/a.jpg": b"", "b.PNG": b"", "boxes.tsv": b""}, "x") == {"a": "x/a.jpg", "b": "b.PNG"}
     with pytest.raises(DataError, match=r"two images of the name 'a': x/a.jpg and y/a.png"):
         pictures({"x/a.jpg": b"", "y/a.png": b""}, "x")
+
+
+def test_what_macos_packs_besides_is_passed_over_in_an_archive_and_in_a_folder(tmp_path):
+    names = ("set/a.jpg", "__MACOSX/set/._a.jpg", "set/.DS_Store", "set/._boxes.tsv", "set/boxes.tsv")
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, HEAD)
+            (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "root" / name).write_text(HEAD)
+    for place in ("set.zip", "root"):
+        files = within(str(tmp_path / place))
+        assert list(pictures(files, place)) == ["a"]
+        assert listed(files, place) == []
+
+
+def test_images_and_tables_may_be_links(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.jpg").write_bytes(jpeg())
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "images").symlink_to(tmp_path / "elsewhere")
+    assert pictures(within(str(tmp_path / "root")), "x") == {"a": "images/a.jpg"}
 
 
 def test_a_folder_holds_one_table(tmp_path):
