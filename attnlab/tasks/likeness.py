@@ -1,6 +1,10 @@
 """How like one another two sets of examples are, by what a classifier sees in them: features [N F] and [M F]."""
 
+from collections.abc import Iterator
+
 import numpy as np
+
+ROWS = 256  # of a matrix of pairs, made at a time: whole it would be samples × samples
 
 
 def frechet(a: np.ndarray, b: np.ndarray) -> float:
@@ -30,10 +34,10 @@ def kernel(a: np.ndarray, b: np.ndarray) -> float:
     `frechet`.
     """
     _check(a, b)
-    of = lambda x, y: (x @ y.T / x.shape[1] + 1) ** 3
     # No example is compared with itself: that is what makes the sum of squares too large.
-    apart = lambda x: (np.sum(k := of(x, x)) - np.trace(k)) / (len(x) * (len(x) - 1))
-    return float(apart(a) + apart(b) - 2 * of(a, b).mean())
+    apart = lambda x: sum(np.sum(k) - np.trace(k, n) for n, k in _pairs(x, x)) / (len(x) * (len(x) - 1))
+    mean = sum(np.sum(k) for _, k in _pairs(a, b)) / (len(a) * len(b))
+    return float(apart(a) + apart(b) - 2 * mean)
 
 
 def evenness(chances: np.ndarray) -> float:
@@ -47,6 +51,12 @@ def evenness(chances: np.ndarray) -> float:
     mean = chances.mean(axis=0)
     held = mean[mean != 0]  # what is NaN stays in
     return float(-(held * np.log(held)).sum() / np.log(len(mean)))
+
+
+def _pairs(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The kernel of some rows of x with all of y, and which of x the first of them is."""
+    for n in range(0, len(x), ROWS):
+        yield n, (x[n : n + ROWS] @ y.T / x.shape[1] + 1) ** 3
 
 
 def _check(a: np.ndarray, b: np.ndarray) -> None:

@@ -1,8 +1,10 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.linalg
 
-from attnlab.tasks.likeness import evenness, frechet, kernel
+from attnlab.tasks.likeness import ROWS, evenness, frechet, kernel
 
 rng = np.random.default_rng(0)
 
@@ -32,6 +34,18 @@ def test_kernel_is_the_mean_over_pairs_of_different_examples():
     of = lambda x, y, apart: np.mean([k(p, q) for n, p in enumerate(x) for m, q in enumerate(y) if n != m or not apart])
     expected = of(a, a, True) + of(b, b, True) - 2 * of(a, b, False)
     assert kernel(a, b) == pytest.approx(expected)
+
+
+def test_kernel_of_many_examples_is_the_same_and_takes_no_square_of_them():
+    a, b = rng.standard_normal((5 * ROWS + 7, 3)), rng.standard_normal((4 * ROWS, 3)) + 1
+    k = lambda x, y: (x @ y.T / 3 + 1) ** 3
+    apart = lambda x: (k(x, x).sum() - k(x, x).trace()) / (len(x) * (len(x) - 1))
+    assert kernel(a, b) == pytest.approx(apart(a) + apart(b) - 2 * k(a, b).mean(), rel=1e-9)
+    tracemalloc.start()
+    kernel(a, a)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4 * ROWS * len(a) * a.itemsize
 
 
 def test_kernel_has_no_bias():
