@@ -53,7 +53,7 @@ def grid(
         top = 255 if np.issubdtype(image.dtype, np.integer) else 1
         axes.imshow(image, cmap="gray", vmin=0, vmax=top, interpolation="nearest")
         if titles:
-            axes.set_title(titles[n], fontsize=8)
+            axes.set_title(titles[n], fontsize=8, parse_math=False)
         height, width = image.shape[:2]
         for box in boxes[n] if boxes else ():
             left, high, right, low = box.corners
@@ -61,7 +61,7 @@ def grid(
             colour, style = COLOURS[box.colour % len(COLOURS)], ":" if box.dashed else "-"
             axes.add_patch(Rectangle(corner, *size, fill=False, edgecolor=colour, linestyle=style, linewidth=1.2))
             if box.label:
-                axes.text(*corner, box.label, fontsize=6, color=colour, verticalalignment="bottom")
+                axes.text(*corner, box.label, fontsize=6, color=colour, verticalalignment="bottom", parse_math=False)
     return png(figure)
 
 

@@ -60,9 +60,11 @@ def _draw(axes: Any, one: Heard, step: float) -> None:
         for at in (start, stop):
             axes.axvline(at, color="white", linewidth=0.8)
         middle = (start + stop) / 2
-        axes.text(middle, bands * 1.02, word, ha="center", va="bottom", fontsize=10)
+        # A name is no mathematics, whatever dollars it has.
+        style = {"ha": "center", "fontsize": 10, "parse_math": False}
+        axes.text(middle, bands * 1.02, word, va="bottom", **style)
         colour = RIGHT if word == answered else WRONG
-        axes.text(middle, -bands * 0.09, answered, ha="center", va="top", fontsize=10, color=colour, weight="bold")
+        axes.text(middle, -bands * 0.09, answered, va="top", color=colour, weight="bold", **style)
     for good, colour in ((one.right, RIGHT), (~one.right, WRONG)):
         axes.fill_between(
             np.repeat(np.arange(frames + 1), 2)[1:-1] * step, -0.06 * bands, 0,

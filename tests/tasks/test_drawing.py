@@ -1,6 +1,7 @@
 from io import BytesIO
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from attnlab.tasks.drawing import COLOURS, Box, grid
@@ -41,6 +42,21 @@ def test_boxes_are_drawn_where_they_are():
     np.testing.assert_allclose(changed.max(axis=0) / side, 0.75, atol=0.03)
     blue = np.array([int(COLOURS[1][n : n + 2], 16) for n in (1, 3, 5)])
     assert (np.abs(boxed - blue).max(axis=-1) < 30).any()
+
+
+@pytest.mark.parametrize("name", ["$_$", "$5_$10"])
+def test_dollars_in_a_name_are_dollars(name):
+    blank = np.full((40, 40), 1.0)
+    other = name.replace("$", "S")
+    # Nothing is lowered, slanted or left out: with other letters it is as wide.
+    for one in (
+        lambda name: grid([blank], [name], side=4),
+        lambda name: grid([blank], boxes=[[Box((0, 0.5, 1, 1), name)]]),
+    ):
+        dark = [np.argwhere((opened(one(each)) < 100).any(axis=-1)) for each in (name, other)]
+        wide, tall = ([np.ptp(each[:, axis]) for each in dark] for axis in (1, 0))
+        assert abs(wide[0] - wide[1]) <= 6
+        assert abs(tall[0] - tall[1]) <= 6
 
 
 def test_the_same_picture_is_the_same_bytes():
