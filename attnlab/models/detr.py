@@ -83,7 +83,8 @@ class Detr(Layers):
 class Features(nnx.Module):
     """An image [H W C] as [h w D] by stages of convolution, norm and relu, each half as high and wide.
 
-    From the second on, a stage adds to what it made another convolution of it (He et al. 2016).
+    From the second on, a stage adds to what it made another convolution of it (He et al. 2016). The norm of a stage has
+    as many groups as divide its width, eight at most.
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int):
@@ -91,8 +92,9 @@ class Features(nnx.Module):
         name = lambda n, what: child(key, f"{n} {what}")
         self.half = nnx.List(Conv(name(n, "half"), *widths[n : n + 2], step=2) for n in range(stages))
         self.more = nnx.List(Conv(name(n, "more"), widths[n + 1], widths[n + 1]) for n in range(1, stages))
-        self.norms = nnx.List(GroupNorm(width, min(8, width)) for width in widths[1:])
-        self.others = nnx.List(GroupNorm(width, min(8, width)) for width in widths[2:])
+        groups = lambda width: max(count for count in range(1, 9) if width % count == 0)
+        self.norms = nnx.List(GroupNorm(width, groups(width)) for width in widths[1:])
+        self.others = nnx.List(GroupNorm(width, groups(width)) for width in widths[2:])
 
     def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "h w D"]:
         """One example."""

@@ -37,6 +37,13 @@ def test_after_every_layer_a_class_and_a_box_for_each_query(anchored):
     assert np.abs(answer(model, image(1))[0] - scores).max() > 1e-4
 
 
+@pytest.mark.parametrize("channels", [1, 6, 7, 12, 20])
+def test_a_stage_may_have_any_width(channels):
+    config = Detr(**SMALL | {"channels": channels, "stages": 3})
+    features = jax.eval_shape(lambda: config.create(jax.random.key(0), SHAPE)).features
+    assert all(1 <= norm.groups <= 8 for norm in (*features.norms, *features.others))
+
+
 def test_boxes_start_where_their_queries_stand():
     model = jax.jit(lambda: Detr(**SMALL).create(jax.random.key(0), SHAPE))()
     _, boxes = answer(model, image())
