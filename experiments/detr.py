@@ -4,9 +4,11 @@ Claim: they learn to, from 184 photographs and from nothing. It is a working dem
 million parameters, where published detectors are a hundred times larger and start from a network that has seen a
 million images.
 Command: ATTNLAB_DATA=... attnlab run experiments/detr.py
-Minutes on two cores: not yet measured.
-Expected: average precision at an IoU of .5, and over .5 to .95; not yet measured. No published number stands beside
-it: on COCO, 118,000 photographs and 80 classes, DETR has .420, and .624 at .5, with 41 million parameters.
+Minutes on two cores: 31 in two parts, beside other work, with jax's compilation cache (2.8 GHz Xeon).
+Expected: average precision at an IoU of .5, one seed: softmax 52.4%, linear 52.0, vectors 34.0; over .5 to .95 22.1,
+24.5 and 19.0. White cells 87.7, 88.6 and 96.7%; red ones 60.4, 61.9 and 5.4; platelets, in the median as large as one
+of the 12 × 16 places that are attended to, 9.1, 5.4 and 0. No published number stands beside it: on COCO, 118,000
+photographs and 80 classes, DETR has .420, and .624 at .5, with 41 million parameters.
 
 The published split has a close pair: BloodImage_00038 to train with is next to BloodImage_00037 of the test (a root
 mean square difference of 7.4 of 255 at 96 × 128).
