@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import statistics
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from attnlab.lab.study import Experiment
 from attnlab.tasks.base import Problem
 from attnlab.training.trainer import DISPATCH, Trainer
 
-DISPATCHES = 4  # that are timed, after one that warms up
+DISPATCHES = 8  # that are timed of each kind of step, after one that warms up
 
 
 @dataclass
@@ -40,11 +42,17 @@ class Stopwatch:
         return self.folder / "seconds.json"
 
     def __call__(self, experiment: Experiment, problem: Problem) -> float:
-        """The seconds of a step, without compiling."""
-        at = _digest(experiment)
+        """The seconds of a step, without compiling: the mean over those that prepare and those that do not."""
+        steps, preparing = experiment.train.steps, min(problem.preparing, experiment.train.steps)
+        kinds = [kind for kind in (range(preparing), range(preparing, steps)) if kind]
+        return sum(len(kind) / steps * self._of(experiment, problem, kind) for kind in kinds)
+
+    def _of(self, experiment: Experiment, problem: Problem, kind: range) -> float:
+        """The seconds of one of the steps of a kind."""
+        at = _digest(experiment) + (f" from {kind.start}" if kind.start else "")
         if at not in self.found:
             self.note("measuring how long a training step takes")
-            self.found[at] = measured(experiment, problem)
+            self.found[at] = measured(experiment, problem, kind)
         return self.found[at]
 
     def keep(self) -> None:
@@ -52,17 +60,22 @@ class Stopwatch:
         write_whole(self.file, jsonfile.sealed(self.found, indent=1))
 
 
-def measured(experiment: Experiment, problem: Problem) -> float:
-    """The mean seconds of a step of all lanes over a few dispatches, on the first batches of training."""
+def measured(experiment: Experiment, problem: Problem, kind: range) -> float:
+    """The mean seconds of a step of all lanes over a few dispatches, on the first batches of those steps.
+
+    Of dispatches of equal shapes the median counts for each, so that a noisy machine does not.
+    """
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    state, step, seconds = trainer.start(), 0, []
-    for _ in range(DISPATCHES + 1):
-        batches, count = trainer.batches(step, step + DISPATCH)
+    state, step, seconds = trainer.start(), kind.start, defaultdict(list)
+    for n in range(DISPATCHES + 1):
+        batches, count = trainer.batches(step, min(step + DISPATCH, kind.stop))
         began, compiled = time.perf_counter(), trainer.compile_seconds
         state, _ = trainer.advance(state, batches, count)
-        seconds.append((time.perf_counter() - began - (trainer.compile_seconds - compiled)) / count)
-        step += count
-    return sum(seconds[1:]) / DISPATCHES
+        if n:
+            shapes = tuple((name, x.shape) for name, x in batches.items())
+            seconds[shapes].append((time.perf_counter() - began - (trainer.compile_seconds - compiled)) / count)
+        step = step + count if step + count < kind.stop else kind.start
+    return sum(len(each) * statistics.median(each) for each in seconds.values()) / DISPATCHES
 
 
 def _digest(experiment: Experiment) -> str:
