@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from attnlab.lab import configuration
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.study import Experiment
+from attnlab.lab.terminal import plain
 from attnlab.tasks.base import Interpreter, Problem
 from attnlab.training.averaging import chosen
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
@@ -40,8 +42,10 @@ Step = int | Literal["best"] | None
 def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
     """The trained model of a run folder and the problem it was trained on.
 
-    `step` is that of the checkpoint to take, or "best", on validation; None: the newest that verifies. Raises
-    FolderError, DataError or CheckpointError, in one line naming the file, for what cannot be used.
+    `step` is that of the checkpoint to take, or "best", on validation; None: the newest that verifies, with a line on
+    stderr where newer ones do not. Raises FolderError, DataError or CheckpointError, in one line naming the file, for
+    what cannot be used, and for the best of a run of several learning rates: validation chose among checkpoints by
+    whichever rate was ahead at each.
     """
     found = trained(run, step)
     return found.model, found.problem
@@ -56,14 +60,22 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
     written = read(folder, "experiment")
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
-    experiment = configured(folder, written)
+    experiment, passed = configured(folder, written), []
+    checkpoints = saved(folder, experiment, fingerprint(folder, written), note=passed.append)
+    if step == "best" and len(experiment.train.rates) > 1:
+        raise CheckpointError(
+            f"{run} was trained at {len(experiment.train.rates)} learning rates, and no one checkpoint is the best of "
+            f"them all; ask for one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
+        )
     problem = _interpreter(folder, experiment) if not data else None
     if problem is None:
         problem = experiment.task.load()
         same_data(folder, written, problem)
         same_vocabulary(folder, problem)
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    step, state = _state(saved(folder, experiment, fingerprint(folder, written)), step, jax.eval_shape(trainer.start))
+    step, state = _state(checkpoints, step, jax.eval_shape(trainer.start))
+    for line in passed:
+        print(plain(f"attnlab: {line}; the checkpoint of step {step} is taken"), file=sys.stderr)
     lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)), step)
 

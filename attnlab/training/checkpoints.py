@@ -67,8 +67,9 @@ class Checkpoints:
     def save(self, step: int, state: Any, facts: dict[str, Any], merit: float | None = None) -> None:
         """Write the state and the facts beside it, complete or not at all; then drop those that need not be kept.
 
-        `merit` is how well it does on validation, more being better. Later steps are dropped too: training went back
-        behind them because they could not be used. What is written is on the disk, not in a buffer, when this ends.
+        `merit` is how well it does on validation, more being better: of several learning rates, the one that is ahead.
+        Later steps are dropped too: training went back behind them because they could not be used. What is written is
+        on the disk, not in a buffer, when this ends.
 
         Raises CheckpointError where it cannot be written, or where there is no room for it.
         """
@@ -118,8 +119,12 @@ class Checkpoints:
         return None
 
     def best(self) -> int:
-        """The step that did best on validation, of those still there. Raises CheckpointError where none is known."""
-        known = [(merit, step) for step in self.steps() if (merit := self._merit(step)) is not None]
+        """The step that did best on validation, of those still there. Raises CheckpointError where none is known.
+
+        One whose merit cannot be read is named and passed over.
+        """
+        merits = {step: self._merit(step, self.note) for step in self.steps()}
+        known = [(merit, step) for step, merit in merits.items() if merit is not None]
         if not known:
             raise CheckpointError(f"{self.folder} holds no checkpoint of a step at which validation was looked at")
         return max(known)[1]
@@ -156,10 +161,11 @@ class Checkpoints:
             if at not in kept:
                 self._drop(at)
 
-    def _merit(self, step: int) -> float | None:
+    def _merit(self, step: int, note: Callable[[str], None] = lambda text: None) -> float | None:
         try:
             return manifest.read(self.folder / str(step))["merit"]
-        except CheckpointError:
+        except CheckpointError as error:
+            note(f"passed over: {error}")
             return None
 
 

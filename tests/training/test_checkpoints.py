@@ -142,6 +142,18 @@ def test_the_best_outlives_later_ones_and_the_newest_outlives_all(tmp_path):
     assert checkpoints.best() == 2
 
 
+def test_the_best_is_said_not_to_be_known_where_a_merit_cannot_be_read(tmp_path):
+    heard = []
+    checkpoints = Checkpoints(tmp_path, note=heard.append)
+    for step, merit in ((3, 0.2), (5, 0.9)):
+        checkpoints.save(step, STATE, {}, merit)
+    assert checkpoints.best() == 5
+    assert not heard
+    (tmp_path / "5" / "manifest.json").write_text("{}")
+    assert checkpoints.best() == 3
+    assert [line.startswith("passed over: checkpoint ") and "/5/" in line for line in heard] == [True]
+
+
 def test_without_an_evaluation_none_is_the_best(saved):
     with pytest.raises(CheckpointError, match="no checkpoint of a step at which validation was looked at"):
         saved.best()
