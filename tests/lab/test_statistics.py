@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.lab.statistics import compare, difference, interval, summary, verdicts
+from attnlab.lab.statistics import compare, difference, interval, needed, smallest, summary, verdicts
 
 values = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
 pairs = st.lists(st.tuples(*[st.floats(-9, 9).map(lambda x: round(x, 2))] * 2), min_size=2, max_size=9)
@@ -145,6 +145,18 @@ def test_without_spread_values_are_as_sure_as_their_grain(shift):
     assert (found.low, found.high) == pytest.approx((-shift + t.ppf(0.025), -shift + t.ppf(0.975)))
     assert found.p == pytest.approx(2 * t.cdf(-shift))
     assert found.p_same == pytest.approx(max(t.cdf(-0.01 - shift), t.cdf(shift - 0.01)))
+    # What could have been found, and with how many seeds, is of the same test.
+    assert found.smallest == pytest.approx(smallest(0.001, 4))
+    assert found.seeds_for_difference == needed(shift, 0.001)
+    assert found.seeds_for_margin == needed(0.01, 0.001)
+    assert found.effect is None
+
+
+def test_no_spread_is_no_certainty_of_what_could_be_found():
+    found = compare([0.501] * 3, [0.5] * 3, 0.0005, step=0.001)
+    assert found.verdict == "unclear"
+    assert found.smallest > 0.001
+    assert found.seeds_for_difference > 3
 
 
 def test_a_known_step_is_taken_where_values_lie_further_apart():

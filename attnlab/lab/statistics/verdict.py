@@ -27,7 +27,7 @@ class Verdict:
     As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
     of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
-    Without a margin nothing is the same, and `p_same` is 1.
+    Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread of 0.
     """
 
     verdict: Word
@@ -42,6 +42,7 @@ class Verdict:
     p_same: float
     comparisons: int = 1
     tried: tuple[int, int] = (1, 1)
+    grain: float = 0.0
 
     @property
     def effect(self) -> float | None:
@@ -60,22 +61,27 @@ class Verdict:
     def smallest(self) -> float:
         """The least true difference that the difference test over so many seeds finds in 80% of studies.
 
-        The spread seen is taken for the true one, of which few seeds know little.
+        The spread seen, or the grain where there is none, is taken for the true one, of which few seeds know little.
         """
-        return smallest(self.spread, self.seeds, self._alone)
+        return smallest(self._width, self.seeds, self._alone)
 
     @property
     def seeds_for_difference(self) -> int | None:
         """The seeds with which the difference test would find the difference seen in 80% of studies.
 
-        Difference and spread seen are taken for the true ones. None where it would be more than a million.
+        Difference and spread are taken as in `smallest`. None where it would be more than a million.
         """
-        return needed(self.difference, self.spread, self._alone)
+        return needed(self.difference, self._width, self._alone)
 
     @property
     def seeds_for_margin(self) -> int | None:
         """The seeds with which the difference test would find a true difference of `margin` in 80% of studies."""
-        return None if self.margin is None else needed(self.margin, self.spread, self._alone)
+        return None if self.margin is None else needed(self.margin, self._width, self._alone)
+
+    @property
+    def _width(self) -> float:
+        """The spread that the tests reckon with."""
+        return self.spread or self.grain
 
     @property
     def _alone(self) -> float:
@@ -184,7 +190,7 @@ def conclude(
     elif p <= 1 - level:
         word = "better" if (centre > 0) == case.higher else "worse"
     found = case.spread, seeds
-    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried)
+    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, case.grain)
 
 
 def share(level: float, comparisons: int) -> float:
