@@ -11,10 +11,15 @@ from attnlab.lab.quantity import NONE
 from attnlab.lab.reporting.layout import details, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 
+# What `experiment.json` says of how variants were made to agree, in words.
+MATCHED = {"parameters": "parameters", "flops": "the FLOPs of a training step", "state": "decoding state"}
+SPENT = {"flops": "FLOPs", "seconds": "seconds"}
+
 
 def making(found: list[Outcome]) -> Markup:
-    """Configuration, command, versions and data, folded away."""
+    """What was made alike; configuration, command, versions and data, folded away."""
     parts = [
+        _agreed(found),
         details("What varies", _varying(found)),
         details("Commands", [tag("pre", tag("code", command)) for command in _commands(found)]),
         details("Machine and versions", _facts(found, [o.environment for o in found])),
@@ -22,6 +27,21 @@ def making(found: list[Outcome]) -> Markup:
         [details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment"))) for o in found],
     ]
     return section("How it was made", *parts)
+
+
+def _agreed(found: list[Outcome]) -> Markup | None:
+    """In what the variants were matched, and for which budget they were trained; None where it is steps alone."""
+    told = [outcome.experiment for outcome in found if "match" in outcome.experiment]
+    match, budget = (_common(told, field, words) for field, words in (("match", MATCHED), ("budget", SPENT)))
+    said = [f"Matched in {match}, within 2%."] if match else []
+    said += [f"Trained for the {budget} of the base, each in as many steps as that takes."] if budget else []
+    return tag("p", " ".join(said)) if said else None
+
+
+def _common(told: list[dict[str, Any]], field: str, words: dict[str, str]) -> str | None:
+    """What all say of a field, in words; None where there are none for it, or they do not agree."""
+    values = {str(each.get(field)) for each in told}
+    return words.get(values.pop()) if len(values) == 1 else None
 
 
 def _varying(found: list[Outcome]) -> Markup | None:

@@ -1,0 +1,41 @@
+"""What the page says of how runs were made."""
+
+from typing import get_args
+
+import pytest
+
+from attnlab.lab.reporting.making import MATCHED, SPENT, making
+from attnlab.lab.study import Budget, Match
+from tests.lab.made import outcome
+
+
+def page(*told):
+    found = [outcome(name, [0.5, 0.6]) for name in "abc"]
+    for one, more in zip(found, told, strict=False):
+        one.experiment.update(more)
+    return str(making(found[: len(told)]))
+
+
+def test_in_what_variants_were_matched_and_for_what_they_were_trained_is_said():
+    parameters = {"match": "parameters", "budget": "steps"}
+    assert "<p>Matched in parameters, within 2%.</p>" in page(parameters, parameters)
+    both = {"match": "state", "budget": "flops"}
+    assert "Matched in decoding state, within 2%. Trained for the FLOPs of the base, each in as many" in page(both)
+    assert set(MATCHED) == set(get_args(Match))
+    assert set(SPENT) | {"steps"} == set(get_args(Budget))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [{}, {}],
+        [{"match": None, "budget": "steps"}] * 2,
+        [{"match": "flops", "budget": "steps"}, {"match": None, "budget": "steps"}],
+        [{"match": ["flops"], "budget": 3}],
+        [{"match": "luck", "budget": None}],
+    ],
+)
+def test_where_there_is_nothing_of_it_to_say_nothing_is(told):
+    said = page(*told)
+    assert "Matched" not in said
+    assert "Trained" not in said
