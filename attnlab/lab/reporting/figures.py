@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from attnlab.lab.quantity import is_rate, percent
+from attnlab.lab.quantity import is_rate, percent, within
 from attnlab.lab.reporting.curves import Curve
 from attnlab.lab.reporting.markup import Markup, tag
 
@@ -76,7 +76,7 @@ def canvas(width: float, height: float) -> Any:
 def panel(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
     """The curves of what was recorded under `key`, on matplotlib's axes."""
     for one in curves:
-        _draw(axes, one, is_rate(key), paint, len(curves) > MANY)
+        _draw(axes, one, key, paint, len(curves) > MANY)
     _dress(axes, curves, key, paint)
 
 
@@ -89,14 +89,14 @@ def undressed(axes: Any, paint: Paint, across: str) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw(axes: Any, one: Curve, rate: bool, paint: Paint, many: bool) -> None:
+def _draw(axes: Any, one: Curve, key: str, paint: Paint, many: bool) -> None:
     style = {"color": paint.variants[one.order % 8], "linewidth": 1.2 if many else 1.8}
     marker = {"marker": "o", "markersize": 3.5} if len(one.steps) <= 12 else {}
     if one.values.shape[1]:
         dashes = DASHES[(one.order + one.order // 8) % len(DASHES)]
         axes.plot(one.steps, one.values.mean(1), linestyle=dashes, label=one.name, **style, **marker)
     if band := one.band():
-        low, high = (np.clip(end, 0, 1) for end in band) if rate else band
+        low, high = zip(*(within(key, *ends) for ends in zip(*band, strict=True)), strict=True)
         axes.fill_between(one.steps, low, high, color=style["color"], alpha=0.06 if many else 0.18, linewidth=0)
     for steps, values in one.cut:
         axes.plot(steps, values, linestyle=":", color=style["color"], linewidth=1)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from attnlab.lab.reporting.curves import curve
-from attnlab.lab.reporting.figures import draw
+from attnlab.lab.reporting.figures import Paint, canvas, draw, panel
 from tests.lab.reporting.test_curves import run
 
 
@@ -40,6 +40,16 @@ def test_any_numbers_give_a_figure(values, key):
 def test_the_numbers_along_the_axes_are_whole(values, ticks):
     drawn = draw([curve(run(values), "loss")], "loss", "x")
     assert ticks <= set(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))
+
+
+@pytest.mark.parametrize(
+    ("key", "highest"), [("valid.exact_match", 1.0), ("valid.phoneme_error_rate", 3.0), ("loss", 3.0)]
+)
+def test_a_band_ends_where_the_truth_must_and_not_before(key, highest):
+    axes = canvas(5, 3).add_subplot()
+    panel(axes, [curve(run([[0.5, 3.0], [0.5, 3.0]], key=key), key)], key, Paint("black", "grey", ("black",) * 8))
+    (band,) = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == highest
 
 
 def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():
