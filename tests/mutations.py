@@ -164,8 +164,8 @@ BUGS = [
     Bug(
         "sum of linear attention kept in half precision",
         "mechanisms/linear.py",
-        "memory = self._empty(q.shape[1], v.shape[1], wide(v.dtype))",
-        "memory = self._empty(q.shape[1], v.shape[1], v.dtype)",
+        "return self._empty(K, V, wide(dtype))",
+        "return self._empty(K, V, dtype)",
         contract("linear", "numbers"),
     ),
     Bug(

@@ -11,6 +11,7 @@ A mechanism writes one of three things, and the base does the rest (positions, p
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cache import Cache
-from attnlab.mechanisms.clock import Block, Clock, pairs, place
+from attnlab.mechanisms.clock import Block, Clock, first, pairs, place
 from attnlab.mechanisms.given import (
     arrays,
     check_bias,
@@ -137,6 +138,7 @@ class Mechanism:
         if self.pairwise and not self.remembers:
             return blend(self.weights(q, k, block.pairs, i=block.i, j=block.i, bias=bias, **extra), v)
         T = q.shape[0]
+        self.check(block)
         memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
         size = self.block or T
         if size >= T:
@@ -144,6 +146,8 @@ class Mechanism:
         tokens, rest = split(extra, self.tokens)
         columns = jax.tree.map(lambda x: cut(x, size), {"q": q, "k": k, "v": v, **tokens})
 
+        # A gradient keeps of each block no more than what was remembered before it.
+        @partial(jax.checkpoint, prevent_cse=False)
         def advance(memory, here):
             columns, block = here
             y, memory = self.absorb(memory, block=block, bias=bias, **columns, **rest)
@@ -163,6 +167,12 @@ class Mechanism:
     def sized(self, length: int) -> Mechanism:
         """The same for sequences of up to `length`: itself, unless it is bound to a length."""
         return self
+
+    def fit(self, length: int) -> None:
+        """Raise ValueError where it is bound to fewer than `length` positions."""
+
+    def check(self, block: Block) -> None:
+        """Raise ValueError where tokens are known to stand beyond the positions that it is bound to."""
 
     def oversees(self, length: int) -> bool:
         """Whether the first of `length` tokens sees all of them, under a full mask, whatever they hold."""
@@ -263,7 +273,11 @@ class Mechanism:
         return None
 
     def start(self, length: int, K: int, V: int, dtype=None) -> State:
-        """The state before the first token. `length` bounds a cache and never changes a result."""
+        """The state before the first token. `length` is the room of a cache, and changes no result.
+
+        Raises ValueError where the mechanism is bound to fewer positions.
+        """
+        self.fit(length)
         return State(Clock.start(), self.memory(length, K, V, jnp.result_type(float) if dtype is None else dtype))
 
     def extend(self, state: State, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra):
@@ -278,6 +292,7 @@ class Mechanism:
         if isinstance(state.memory, Cache):
             state.memory.check(q.shape[0] if keep is None else keep)
         block, clock = place(state.clock, q.shape[0], i, keep, segment)
+        self.check(block)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y, memory = self.absorb(state.memory, q, k, v, block, bias=bias, **extra)
         return y if keep is None else select(keep, y), State(clock, memory)
@@ -289,12 +304,10 @@ class Mechanism:
         while tracing.
         """
         q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
-        if i is None and keep is None and segment is None:
-            i = np.arange(q.shape[0], dtype=np.int32)
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
             state = self.start(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
-        block, _ = place(Clock.start(), q.shape[0], i, keep, segment)
+        block = first(q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.sequence(q, k, v, block, bias=bias, **extra)
         return y if keep is None else select(keep, y)

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Mechanism, State
+from attnlab.mechanisms.clock import Clock, first
 from attnlab.mechanisms.given import arrays, split
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Places
@@ -40,7 +41,11 @@ def causal(
     if block < 1:
         raise ValueError(f"{block=} must be at least 1")
     q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
-    state = mechanism.start(T, q.shape[1], v.shape[1], v.dtype)
+    mechanism.check(first(T, i, keep, segment))
+    # Rows are no positions: padding takes none, and those of a segment count anew.
+    own = type(mechanism).start is not Mechanism.start
+    begin = mechanism.start if own else lambda *sizes: State(Clock.start(), mechanism.memory(*sizes))
+    state = begin(T, q.shape[1], v.shape[1], v.dtype)
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
     (i,) = arrays(i)

@@ -62,6 +62,11 @@ class Block:
         return pairs(self.mask, order, order)
 
     @property
+    def stands(self) -> Int[Places, " T"]:
+        """Where each token stands; 0 for padding, which may stand anywhere, before the first position even."""
+        return self.i if self.plain else jnp.where(self.keep, self.i, 0)
+
+    @property
     def sees(self) -> Bool[Places, " T"]:
         """Which tokens see the state: those before the first change of segment."""
         return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.before)
@@ -86,6 +91,13 @@ class Block:
 def pairs(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array, "T S"]:
     """The mask as an array of all pairs: computed when it is run, for a program is no place to keep one."""
     return jnp.asarray(mask(jnp.asarray(i), jnp.asarray(j)))
+
+
+def first(T: int, i: Places | None, keep: Array | None, segment: Array | None) -> Block:
+    """The block that a sequence from its beginning forms. Positions that follow from the shapes are numpy's."""
+    if i is None and keep is None and segment is None:
+        i = np.arange(T, dtype=np.int32)
+    return place(Clock.start(), T, i, keep, segment)[0]
 
 
 def place(

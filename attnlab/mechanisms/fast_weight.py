@@ -51,15 +51,21 @@ class FastWeight(Chunked):
         """With its feature map for that length."""
         return replace(self, feature=self.feature.sized(length))
 
+    def fit(self, length):
+        """As the feature map."""
+        self.feature.fit(length)
+
+    def check(self, block):
+        """As the feature map."""
+        self.feature.check(block.stands)
+
     def memory(self, length, K, V, dtype):
         """The empty sum [M V], in float32 at least: bfloat16 loses most of a long sequence."""
-        self.feature.fit(length)
         return jnp.zeros((self.feature.dim(K), V), wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, beta, **learned):
         """Tokens after a state, by chunks."""
-        # Padding may stand anywhere, before the first position even.
-        i = jnp.where(block.keep, block.i, 0)
+        i = block.stands
         q, k = self.feature.query(q, i, **learned).rows, self.feature.key(k, i, **learned).rows
         q, k = (divide(x, x.sum(axis=1, keepdims=True)).astype(memory.dtype) for x in (q, k))
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import edges, linear
-from attnlab.ops.chunks import cut
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned
 from attnlab.ops.precision import product, wide
 
@@ -64,6 +61,14 @@ class Linear(Mechanism):
         """With its feature map for that length."""
         return replace(self, feature=self.feature.sized(length))
 
+    def fit(self, length):
+        """As the feature map."""
+        self.feature.fit(length)
+
+    def check(self, block):
+        """As the feature map."""
+        self.feature.check(block.stands)
+
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S]: φ(q)·ψ(k) of the allowed pairs; where normalised, over the sum of what is counted of a row."""
         q, k = self._mapped(q, k, i, j, learned)
@@ -107,15 +112,11 @@ class Linear(Mechanism):
 
         In bfloat16 the sums would lose most of a long sequence.
         """
-        self.feature.fit(length)
         return self._empty(K, V, wide(dtype))
 
     def absorb(self, memory, q, k, v, block, *, bias=None, **learned):
         """One block, given the sum over all before it."""
-        state, peak = memory
-        # Padding may stand anywhere, before the first position even.
-        i = block.i if block.plain else jnp.where(block.keep, block.i, 0)
-        self.feature.check(i)
+        (state, peak), i = memory, block.stands
         q, k = self.feature.query(q, i, **learned), self.feature.key(k, i, **learned)
         reach = linear.Reach(block.pairs, block.sees, block.stays, block.carries)
         if k.scale is not None:
@@ -125,25 +126,6 @@ class Linear(Mechanism):
         found = [linear.chunk(state, *part, *reach) for state, part in zip(states, parts, strict=True)]
         y, state = (jnp.concatenate(each, axis=1) for each in zip(*found, strict=True))
         return self._answer(y, v), (state, peak)
-
-    def sequence(self, q, k, v, block, *, bias=None, **learned):
-        """Block after block, keeping of each no more than the sum before it for a gradient."""
-        T = q.shape[0]
-        memory = self._empty(q.shape[1], v.shape[1], wide(v.dtype))
-        if self.block >= T:
-            return self.absorb(memory, q, k, v, block, **learned)[0]
-        if block.plain:
-            self.feature.check(block.i)
-        columns = tuple(cut(x, self.block) for x in (q, k, v))
-
-        @partial(jax.checkpoint, prevent_cse=False)
-        def advance(memory, here):
-            (q, k, v), block = here
-            y, memory = self.absorb(memory, q, k, v, block, **learned)
-            return memory, y
-
-        _, y = jax.lax.scan(advance, memory, (columns, block.cut(self.block)))
-        return y.reshape(-1, v.shape[1])[:T]
 
     def cost(self, T, S, K, V, block=None):
         """One sum over the keys read by every query; causally, pairs within a block besides."""

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlab import mechanisms as library
 from attnlab import registry
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Taylor
 from attnlab.ops.mask import Causal, Kept, Window
 from tests.mechanisms.contract import (
@@ -202,6 +204,24 @@ def test_cosformer_beyond_its_length():
     assert not np.any(attend(mechanism, q[:4], k[:0], v[:0]))
     # Segments begin anew, so that five tokens have positions.
     assert np.isfinite(causal(mechanism, q, k, v, segment=jnp.array([0, 0, 1, 1, 1]))).all()
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Linear(feature=Cosformer(8), block=4), FastWeight(feature=Cosformer(8), chunk=4)]
+)
+@pytest.mark.usefixtures("x64")
+def test_rows_beyond_the_length_are_answered_by_all_blocks_where_positions_are_within(mechanism):
+    q, k, v, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 11))
+    kept, blocks = np.arange(11) % 4 > 0, (None, 1, 3, 11)
+    for taken in ({"keep": kept}, {"segment": np.arange(11) // 6}, {"i": np.arange(11) % 8}):
+        first, *others = (library.causal(mechanism, q, k, v, block=block, **taken, **extra) for block in blocks)
+        assert np.isfinite(first).all()
+        for y in others:
+            near(y, first)
+    for beyond in ({}, {"keep": np.ones(11, bool)}, {"segment": np.zeros(11, int)}, {"i": np.arange(11)}):
+        for block in blocks:
+            with pytest.raises(ValueError, match="no position 10"):
+                library.causal(mechanism, q, k, v, block=block, **beyond, **extra)
 
 
 def test_decoding_past_the_length_answers_nan_and_leaves_the_state():
