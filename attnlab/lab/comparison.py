@@ -111,7 +111,8 @@ def _asked(outcome: Outcome) -> str:
     experiment = outcome.experiment.get("experiment")
     task = experiment.get("task") if isinstance(experiment, dict) else None
     asked = outcome.experiment.get("asked") or (task.get("name") if isinstance(task, dict) else None)
-    return json.dumps(asked, sort_keys=True) if asked else ""
+    # A glimpse is asked less.
+    return json.dumps([asked, bool(outcome.experiment.get("quick"))], sort_keys=True) if asked else ""
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:

@@ -20,7 +20,7 @@ from attnlab.lab.look import looks
 from attnlab.lab.plan import Plan, ahead
 from attnlab.lab.result import result
 from attnlab.lab.shown import shown
-from attnlab.tasks.base import Task
+from attnlab.lab.studyfile import asked
 from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
@@ -72,9 +72,9 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
 
 
 def clear(folder: Path) -> None:
-    """Empty the folder, except for the lock that is held."""
+    """Empty the folder, except for the lock that is held; what says whose the rest is goes last."""
     with named(folder):
-        for path in folder.iterdir():
+        for path in sorted(folder.iterdir(), key=lambda path: path.name == "experiment.json"):
             if path.is_dir():
                 shutil.rmtree(path)
             elif path.name != "lock":
@@ -87,19 +87,13 @@ def describe(plan: Plan, command: str) -> None:
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
-            "match": plan.study.match, "budget": plan.study.budget, "asked": _asked(plan.experiment.task),
+            "match": plan.study.match, "budget": plan.study.budget, "asked": asked(plan.experiment.task),
             "experiment": configuration.write(plan.experiment),
         })  # fmt: skip
     # Sealed as that run's.
     for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():
         if plan.folder.read(name) is None:
             plan.folder.write(name, value())
-
-
-def _asked(task: Task) -> dict[str, Any]:
-    """What a task asks: itself, without how it is taught."""
-    written = configuration.write(task)
-    return written | {"fields": {name: value for name, value in written["fields"].items() if name not in task.teaching}}
 
 
 def _chosen(plan: Plan, fitted: Fitted, found: dict) -> Any:

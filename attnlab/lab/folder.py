@@ -43,6 +43,11 @@ class RunFolder:
         """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures or metrics."""
         return Path(self.path) / ("metrics.jsonl" if name == "metrics" else f"{name}.json")
 
+    def left(self) -> bool:
+        """Whether there is anything of a run."""
+        files = [self.file(name) for name in (*FILES, "metrics")]
+        return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])
+
     def read(self, name: str) -> dict[str, Any] | None:
         """What the file of that name holds; None where there is none. FolderError where it is broken or another's."""
         path = self.file(name)

@@ -39,6 +39,11 @@ class Outcome:
     order: int = 0  # its place in the study, which its colour goes by; the first is what others are compared with
 
     @property
+    def begun(self) -> bool:
+        """Whether it has a folder."""
+        return bool(self.rows or self.troubles or "experiment" in self.experiment)
+
+    @property
     def headline(self) -> Estimate | None:
         """The estimate of the metric that the task names first."""
         return self.metrics.get(self.result["metric"]) if self.result else None
@@ -121,8 +126,9 @@ class Outcome:
 
 
 def outcomes(folder: Path) -> list[Outcome]:
-    """Every variant in the folder of a study: finished ones first, the best by its headline metric leading.
+    """Every variant of a study: finished ones first, the best by its headline metric leading.
 
+    Where `study.json` says which those are, other folders are left out, and variants without a folder are not begun.
     Raises FolderError where there is no run in it, and where what the study says of them cannot be read.
     """
     folder = Path(folder)
@@ -133,7 +139,11 @@ def outcomes(folder: Path) -> list[Outcome]:
     if not places:
         raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
     said = studyfile.said(folder)
-    found = sorted((_outcome(place, folder, said.get(place.name, {})) for place in places), key=_planned)
+    found = [_outcome(place, folder, said.get(place.name, {})) for place in places if not said or place.name in said]
+    there = {place.name for place in places}
+    # What is yet to come is what others may be compared with.
+    found += [Outcome(name, own, {}, None, {}, [], (), ()) for name, own in said.items() if name not in there]
+    found.sort(key=_planned)
     return sorted((replace(outcome, order=n) for n, outcome in enumerate(found)), key=_rank)
 
 
@@ -174,10 +184,12 @@ def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
         return otherwise if found is None else found
 
     run = RunFolder(place)
-    experiment = attempt(lambda: run.read("experiment"), {}) | said
+    own = attempt(lambda: run.read("experiment"), {})
+    # What it was asked is what its own folder says.
+    experiment = own | said | {name: own[name] for name in ("asked",) if name in own}
     if not run.file("experiment").exists():
-        # Nothing says whose the others are.
-        return Outcome(place.name, {}, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
+        # Nothing says whose the others are; what the study says is not theirs.
+        return Outcome(place.name, said, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
     environment = attempt(lambda: run.read("environment"), {})
     result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
     rows = attempt(lambda: _rows(run, result), [])

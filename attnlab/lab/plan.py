@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.lab import configuration, precision
 from attnlab.lab.confined import confined
-from attnlab.lab.folder import RunFolder, folder_name
+from attnlab.lab.folder import FolderError, RunFolder, folder_name
 from attnlab.lab.loading import read, same_data, same_vocabulary
 from attnlab.lab.lock import locked
 from attnlab.lab.study import Experiment, Study
@@ -57,7 +57,9 @@ def plans(
         # What a fresh run drops need not be readable.
         before = None if fresh else read(folder, "experiment")
         # A glimpse is thrown away by the real run.
-        clear = folder.file("experiment").exists() if before is None else before["quick"] and not quick
+        clear = fresh and folder.left() if before is None else before["quick"] and not quick
+        if before is None and not fresh and folder.left():
+            raise FolderError(f"{folder.file('experiment')}: is missing, of a run that was begun; --fresh starts again")
         kept = None if clear else before
         if kept is not None:
             _same(folder, kept, experiment)

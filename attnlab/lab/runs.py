@@ -89,7 +89,7 @@ def run(
         sources(found)  # what the processes cannot know is refused before anything is written
     if watch is not None:
         watch.keep()
-    changed = studyfile.keep(home, study, quick)
+    changed = studyfile.keep(home, study, quick, fresh)
     for line in [*changed, *solved.lines, *(note for problem in problems.values() for note in problem.notes)]:
         progress.note(line)
     for plan in found:
@@ -118,6 +118,7 @@ def glimpse(study: Study) -> Study:
         names = list(study.vary.variants)
         kept = [names[n * count // GLIMPSED] for n in range(GLIMPSED)]
         study = study.keeping(Variation({name: study.vary.variants[name] for name in kept}))
+        study = replace(study, part_of=None)  # no more is to come
     if study.quick:
         return study
     train = study.base.train

@@ -174,7 +174,7 @@ class Study:
     `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
     unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
     `against` names the variant that another is compared with, one that stands before it, by that other's name; the rest
-    are compared with the first that was asked the same.
+    are compared with the first that was asked the same. `part_of` is the study that this one has some variants of.
 
     `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
     "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
@@ -198,6 +198,7 @@ class Study:
     budget: Budget = "steps"
     margin: float | None = None
     against: dict[str, str] = field(default_factory=dict)
+    part_of: Study | None = None
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
@@ -227,7 +228,7 @@ class Study:
         """The study of these of its variants alone, other fields of it changed at once."""
         left = {"base"} if vary is None else set(vary.variants)
         against = {one: other for one, other in self.against.items() if {one, other} <= left}
-        return replace(self, vary=vary, against=against, **changes)
+        return replace(self, vary=vary, against=against, part_of=self.part_of or self, **changes)
 
     def _check_kinds(self) -> None:
         """Refuse values of another kind before they are used: Python's own words would name no field."""

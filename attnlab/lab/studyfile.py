@@ -5,42 +5,73 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab import jsonfile
+from attnlab.lab import configuration, jsonfile
 from attnlab.lab.jsonfile import Fields, FolderError
 from attnlab.lab.study import Study
+from attnlab.tasks.base import Task
 
 FIELDS: Fields = {"question": str, "variants": list, "published": dict, "bands": dict, "against": dict}
 
 
-def keep(home: Path, study: Study, quick: bool = False) -> list[str]:
+def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> list[str]:
     """Write down what the study says now; the answer is what a person should know of it, a line each.
 
-    A run of some of its variants leaves all in their places; variants that it no longer has stand behind the others.
-    Of a glimpse nothing that was published is kept. Raises FolderError for a file that cannot be read or written.
+    A run of some of its variants leaves all in their places, and those that were made by setting a field behind them
+    (`added`); a variant that the study no longer has is left out. Of a glimpse nothing that was published is kept.
+    `fresh` does without a file that cannot be read. Raises FolderError for one, and
+    for one that cannot be written.
     """
-    before, names = _read(home), list(study.vary.variants if study.vary else ("base",))
-    known = before.get("variants", [])
-    some = set(names) < set(known)
+    whole = study.part_of or study
+    try:
+        before = _read(home)
+    except FolderError as error:
+        if not fresh:
+            # What the system does not let us read would not be written either.
+            hint = "" if isinstance(error.__cause__, OSError) else "; --fresh writes it anew"
+            raise FolderError(f"{error}{hint}") from error
+        before = {}
+    names, run = _names(whole), _names(study)
+    added = [name for name in dict.fromkeys([*before.get("added", []), *run]) if name not in names]
     told = {
         "question": study.question,
         "margin": study.margin,
-        "variants": known if some else [*names, *(name for name in known if name not in names)],
-        "against": {**before.get("against", {}), **study.against} if some else study.against,
+        "variants": [*names, *added],
+        "added": added,
+        "asked": {
+            **{name: before.get("asked", {}).get(name) for name in added},
+            **{name: asked(one.task) for name, one in (whole.variants() | study.variants()).items()},
+        },
+        "against": whole.against,
         **{
-            field: {name: value for name, value in before.get(field, {}).items() if quick or name not in names}
+            field: {name: value for name, value in before.get(field, {}).items() if quick or name not in run}
             | ({} if quick else getattr(study, field))
             for field in ("published", "bands")
         },
     }
     if told != before:
         jsonfile.write_whole(home / "study.json", jsonfile.sealed(told, indent=1))
+    notes = [
+        f"{name} is no variant of this study any more: what it left in {home / name} is not compared"
+        for name in before.get("variants", [])
+        if name not in told["variants"] and (home / name).is_dir()
+    ]
     if before and before["margin"] != study.margin:
-        return [f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one"]
-    return []
+        notes.append(f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one")
+    return notes
+
+
+def asked(task: Task) -> dict[str, Any]:
+    """What a task asks: itself, without how it is taught."""
+    written = configuration.write(task)
+    return written | {"fields": {name: value for name, value in written["fields"].items() if name not in task.teaching}}
+
+
+def _names(study: Study) -> list[str]:
+    return list(study.vary.variants) if study.vary else ["base"]
 
 
 def said(home: Path) -> dict[str, dict[str, Any]]:
-    """What is said of each variant: its order, margin, question, published, band and against.
+    """What is said of each variant: its order, what it is asked, margin, question, published, band and against.
 
     Empty where there is no such file. Raises FolderError for one that cannot be read.
     """
@@ -48,6 +79,7 @@ def said(home: Path) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "order": order,
+            "asked": found.get("asked", {}).get(name),
             "margin": found["margin"],
             "question": found["question"],
             "published": found["published"].get(name),

@@ -46,6 +46,7 @@ def results_table(folder: Path) -> Table:
 
     found = outcomes(folder)
     heads, rows = table_of(found)
+    found = [outcome for outcome in found if outcome.begun]
     if len(found) <= SIDE_BY_SIDE:
         lines = [["", *(o.name for o in found)], *zip(heads, *(map(_line, row) for row in rows), strict=True)]
     else:
@@ -77,7 +78,10 @@ def _line(cell: Cell) -> str:
 
 
 def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
-    """Column heads and, for each outcome, its cells; one that has not finished has its state in the first."""
+    """Column heads and, for each outcome, its cells; one that has not finished has its state in the first.
+
+    Those not begun have no row.
+    """
     said = comparison(found)
     columns = [(title(metric), partial(_estimate, metric)) for metric in _metrics(found)]
     # A column in which no variant has anything to say would only take room.
@@ -92,6 +96,7 @@ def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
     rows = [
         [Cell(state(outcome)), *none] if outcome.result is None else [cell(outcome) for _, cell in columns]
         for outcome in found
+        if outcome.begun
     ]
     return [head for head, _ in columns], rows
 
@@ -100,6 +105,8 @@ def state(outcome: Outcome) -> str:
     """How far a run is that has no result: "unfinished, 120 of 1,500 steps"."""
     if outcome.troubles:
         return "cannot be read"
+    if not outcome.begun:
+        return "not begun"
     planned = outcome.planned_steps()
     of = f" of {count(planned)}" if planned else ""
     return f"unfinished, {count(outcome.last_step())}{of} steps"

@@ -1,5 +1,9 @@
+from pathlib import Path
+
 import pytest
 
+from attnlab.lab.conduct import clear
+from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.plan import ahead, plans
 from attnlab.lab.study import Study, Variation, change
 from attnlab.models import Bert, Retriever
@@ -35,3 +39,27 @@ def test_a_model_of_the_steps_that_prepare_is_not_averaged(tmp_path):
             ValueError, match=rf"train\.average={average} begins .* step {4 * (6 - average)}, and the 8"
         ):
             plans(study, study.variants(), tmp_path, {})
+
+
+def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
+    assert not plans(STUDY, STUDY.variants(), tmp_path, {})[0].clear
+    home = tmp_path / "a"
+    home.mkdir()
+    for name in ("lock", "notes.txt"):
+        (home / name).write_text("")
+    assert not any(plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True))
+    (home / "result.json").write_text("{}")
+    with pytest.raises(FolderError, match=r"experiment\.json: is missing.*--fresh starts again"):
+        plans(STUDY, STUDY.variants(), tmp_path, {})
+    assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]
+
+
+def test_what_says_whose_a_folder_is_goes_last(tmp_path, monkeypatch):
+    for name in ("lock", "experiment.json", "result.json", "vocabulary.json", "a.json", "z.json"):
+        (tmp_path / name).write_text("")
+    gone = []
+    unlink = Path.unlink
+    monkeypatch.setattr(Path, "unlink", lambda path: (gone.append(path.name), unlink(path)))
+    clear(tmp_path)
+    assert gone[-1] == "experiment.json"
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]

@@ -1,13 +1,17 @@
 """What a study says of its variants, beside their folders."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from attnlab.lab.comparison import comparison
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.outcome import outcomes
-from attnlab.lab.study import Study, over
-from attnlab.lab.studyfile import keep, said
+from attnlab.lab.overrides import apply
+from attnlab.lab.reporting.page import page
+from attnlab.lab.study import Study, Variation, over, product
+from attnlab.lab.studyfile import asked, keep, said
 from attnlab.mechanisms import Linear, Sigmoid, Softmax
 from tests.lab.synthetic import write_run
 from tests.small import EXPERIMENT
@@ -33,25 +37,62 @@ def test_what_a_study_says_is_read_by_variant(tmp_path):
     assert said(tmp_path) == {}
     assert keep(tmp_path, replace(STUDY, against={"delta": "softmax"})) == []
     assert said(tmp_path)["delta"] == {
-        "order": 2, "margin": 0.02, "question": "Which?", "published": None, "band": [0.5, None], "against": "softmax",
+        "order": 2, "asked": asked(EXPERIMENT.task), "margin": 0.02, "question": "Which?",
+        "published": None, "band": [0.5, None], "against": "softmax",
     }  # fmt: skip
     assert said(tmp_path)["linear"]["published"] == 0.9
 
 
 def test_a_run_of_some_variants_leaves_every_one_in_its_place(tmp_path):
-    keep(tmp_path, part("linear"))
-    assert order(tmp_path) == ["linear"]
-    keep(tmp_path, STUDY)
-    assert order(tmp_path) == ["softmax", "linear", "delta"]
-    keep(tmp_path, part("delta", "linear"))
-    assert order(tmp_path) == ["softmax", "linear", "delta"]
+    for study in (part("linear"), STUDY, part("delta", "linear")):
+        keep(tmp_path, study)
+        assert order(tmp_path) == ["softmax", "linear", "delta"]
     assert said(tmp_path)["linear"]["published"] == 0.9
-    # The same variants in another order are another order, and those that are gone stand behind.
+    # The same variants in another order are another order.
     turned = replace(THREE, variants={name: THREE.variants[name] for name in ("delta", "softmax", "linear")})
     keep(tmp_path, replace(STUDY, vary=turned))
     assert order(tmp_path) == ["delta", "softmax", "linear"]
-    keep(tmp_path, Study(EXPERIMENT))
-    assert order(tmp_path) == ["base", "delta", "softmax", "linear"]
+
+
+def test_a_variant_made_by_setting_a_field_stands_behind_and_leads_nothing(tmp_path):
+    keep(tmp_path, replace(STUDY, against={"delta": "linear"}))
+    own = apply(replace(STUDY, against={"delta": "linear"}), ["model.mechanism=window"])
+    assert list(own.variants()) == ["window"]
+    keep(tmp_path, own)
+    assert order(tmp_path) == ["softmax", "linear", "delta", "window"]
+    assert said(tmp_path)["delta"]["against"] == "linear"
+    keep(tmp_path, STUDY)
+    assert order(tmp_path) == ["softmax", "linear", "delta", "window"]
+
+
+def test_what_is_no_variant_any_more_is_named_and_left_out(tmp_path):
+    for n, name in enumerate(("softmax", "linear", "delta")):
+        write_run(tmp_path / name, name, steps=20, groups=(), order=n)
+    keep(tmp_path, STUDY)
+    two = replace(THREE, variants={name: THREE.variants[name] for name in ("softmax", "delta")})
+    changed = replace(STUDY, vary=two, published={})
+    (note,) = keep(tmp_path, changed)
+    assert note.startswith("linear is no variant of this study any more")
+    assert keep(tmp_path, changed) == []
+    assert {one.name for one in outcomes(tmp_path)} == {"softmax", "delta"}
+
+
+def test_a_variant_that_is_not_there_keeps_its_place_and_nothing_is_compared_with_another(tmp_path):
+    for n, name in enumerate(("linear", "delta")):
+        write_run(tmp_path / name, name, steps=20, groups=(), order=n)
+    keep(tmp_path, STUDY)
+    found = {one.name: one for one in outcomes(tmp_path)}
+    assert [found[name].order for name in ("softmax", "linear", "delta")] == [0, 1, 2]
+    assert not found["softmax"].begun
+    said = comparison(list(found.values()))
+    assert not said.verdicts
+    assert said.silent == "it has not finished"
+    # Nor where its folder has lost what says whose it is.
+    write_run(tmp_path / "softmax", "softmax", steps=20, groups=())
+    assert comparison(outcomes(tmp_path)).verdicts
+    (tmp_path / "softmax" / "experiment.json").unlink()
+    assert not comparison(outcomes(tmp_path)).verdicts
+    assert "Not begun" not in page(outcomes(tmp_path), "study")
 
 
 def test_another_margin_is_told_and_taken(tmp_path):
@@ -86,3 +127,26 @@ def test_one_that_was_altered_is_named(tmp_path):
     for call in (lambda: said(tmp_path), lambda: keep(tmp_path, STUDY)):
         with pytest.raises(FolderError, match=r"study\.json: "):
             call()
+
+
+def test_fresh_gets_past_one_that_cannot_be_read(tmp_path):
+    keep(tmp_path, STUDY)
+    (tmp_path / "study.json").write_text("{")
+    with pytest.raises(FolderError, match="--fresh writes it anew"):
+        keep(tmp_path, STUDY)
+    assert keep(tmp_path, STUDY, fresh=True) == []
+    assert order(tmp_path) == ["softmax", "linear", "delta"]
+
+
+def test_what_is_not_begun_is_asked_what_its_own_task_asks(tmp_path):
+    tasks = over("task", short=EXPERIMENT.task, long=replace(EXPERIMENT.task, seed=7))
+    study = Study(EXPERIMENT, product(tasks, THREE))
+    second = {name: own for name, own in product(tasks, THREE).variants.items() if name.startswith("long")}
+    for n, name in enumerate(second):
+        write_run(tmp_path / name, name, steps=20, groups=(), order=n)
+    keep(tmp_path, study.keeping(Variation(second)))
+    assert set(comparison(outcomes(tmp_path)).verdicts) == {"long-linear", "long-delta"}
+    drawn = page(outcomes(tmp_path), "study")
+    (waiting,) = re.findall("Not begun: (.*?)</p>", drawn)
+    assert re.sub("<.*?>", "", waiting) == "short-softmax, short-linear, short-delta."
+    assert "3 of 6 variants finished" in drawn

@@ -16,6 +16,7 @@ from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.table import Cell, state, table_of
 
+NAMED = 8  # variants that are not begun, at most
 DASHES = ("none", "6 2", "2 2", "7 2 2 2")
 
 
@@ -61,8 +62,13 @@ def findings(found: list[Outcome]) -> Markup:
     unfinished = [
         tag("p", name(o.name), f": {state(o)}; not part of any number here.", class_="quiet")
         for o in found
-        if o.result is None
+        if o.result is None and o.begun
     ]
+    waiting = [o.name for o in sorted(found, key=lambda o: o.order) if not o.begun]
+    if waiting:
+        more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
+        names = [part for one in waiting[:NAMED] for part in (", ", name(one))][1:]
+        unfinished.append(tag("p", "Not begun: ", names, f"{more}.", class_="quiet"))
     quick = any(outcome.experiment.get("quick") for outcome in found)
     heading = "The answer of a quick run" if quick else "The answer"
     told = basis(said)
@@ -81,7 +87,8 @@ def numbers(found: list[Outcome]) -> Markup:
     """The table: what came out, and what it cost."""
     heads, rows = table_of(found)
     head = tag("tr", tag("th", "variant", scope="col"), [tag("th", text, scope="col") for text in heads])
-    body = [_row(outcome, heads, cells) for outcome, cells in zip(found, rows, strict=True)]
+    begun = [outcome for outcome in found if outcome.begun]
+    body = [_row(outcome, heads, cells) for outcome, cells in zip(begun, rows, strict=True)]
     table = tag("table", tag("thead", head), tag("tbody", body), class_="results")
     chosen = sorted({outcome.result["metric"] for outcome in found if outcome.result and outcome.tried() > 1})
     notes = NOTES + (CHOSEN.format(title(chosen[0])) if chosen else "")
