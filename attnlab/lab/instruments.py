@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import registry
-from attnlab.lab.jsonfile import dumps, try_out, write_whole
+from attnlab.lab.jsonfile import check_place, dumps, write_whole
 from attnlab.lab.verbs import print_table
 
 
@@ -83,13 +83,12 @@ def _whole(option: str, text: str, most: int = 2**24) -> int:
 
 def _check(option: str, file: Path | None) -> None:
     """Minutes of measuring are not to be lost to a name that cannot be written."""
-    if file is not None and file.is_dir():
-        raise ValueError(f"{option} {file} is a folder; name a file")
-    if option == "--json" and file is not None and str(file) != "-" and file.suffix != ".json":
+    if file is None or str(file) == "-":
+        return
+    if option == "--json" and file.suffix != ".json" and not file.is_dir():
         # The name of a mechanism behind the option would be taken for that of a file.
         raise ValueError(f"--json {file} must end in .json; mechanisms are named before the options")
-    if file is not None and str(file) != "-":
-        try_out(file)
+    check_place(option, file)
 
 
 def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:

@@ -102,21 +102,24 @@ def named(path: Path):
 
 
 def check_target(option: str, path: Path) -> None:
-    """Raise ValueError where no file could be written for an option, `--json` or `--html`, which is its ending, too."""
+    """Raise as `check_place`, and ValueError where a file does not end as its option is called: `--json`, `--html`."""
     ending = "." + option.removeprefix("--")
     if path.suffix != ending:
         raise ValueError(f"{option} {path} must end in {ending}")
+    check_place(option, path)
+
+
+def check_place(option: str, path: Path) -> None:
+    """Raise where no file could be written for an option, before there is anything to write.
+
+    ValueError for a folder and for one in a folder that is not there, FolderError for what the system refuses.
+    """
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no folder {path.parent}")
-
-
-def try_out(path: Path) -> None:
-    """Raise FolderError where no file could be written there, before there is anything to write."""
-    there = path.exists()
     with named(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        there = path.exists()
         path.open("ab").close()
         if not there:
             path.unlink()

@@ -55,6 +55,7 @@ def test_all_mechanisms_under_both_masks_and_the_record_alone_on_standard_output
         (["--repeat", "0"], "--repeat '0' must be a whole number, at least 1"),
         (["--causal", "--full"], "argument --full: not allowed with argument --causal"),
         (["--plot", "."], "--plot . is a folder; name a file"),
+        (["--plot", "nowhere/a.png"], "--plot nowhere/a.png: there is no folder nowhere"),
         (["--peer"], "attnlab bench takes no '--peer'; nearest: '--peers'"),
     ],
 )

@@ -1,8 +1,9 @@
 import re
+from pathlib import Path
 
 import pytest
 
-from attnlab.lab.jsonfile import check_target
+from attnlab.lab.jsonfile import FolderError, check_place, check_target
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,12 @@ def test_where_no_file_can_be_is_told_beforehand(tmp_path, option, name, words):
         check_target(option, tmp_path / name)
     check_target("--html", tmp_path / "a.html")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
+
+
+@pytest.mark.parametrize("check", [check_target, check_place])
+def test_where_the_system_refuses_a_file_is_told_beforehand_and_what_is_there_stays(tmp_path, check):
+    with pytest.raises(FolderError, match=r"/proc/a\.json: "):
+        check("--json", Path("/proc/a.json"))
+    (tmp_path / "a.json").write_text("{}")
+    check("--json", tmp_path / "a.json")
+    assert (tmp_path / "a.json").read_text() == "{}"

@@ -133,7 +133,7 @@ def small(monkeypatch):
 
 def test_on_the_command_line(small, capfd, tmp_path):
     small(sum=Sum(), late=Late(), mean=Mean())
-    file = tmp_path / "new" / "parity.json"
+    file = tmp_path / "parity.json"
     assert main(["parity", "sum", "late", "--length", "16", "--json", str(file)]) == 5
     told = capfd.readouterr()
     lines = {line.split()[0]: line for line in told.out.splitlines() if line.strip()}
@@ -173,6 +173,7 @@ def test_json_on_standard_output_is_alone_there(small, capfd):
         (["--length", "0"], "--length '0' must be a whole number, at least 1"),
         (["--length", "1e3"], "--length '1e3' must be a whole number, at least 1"),
         (["--json", "."], "--json . is a folder; name a file"),
+        (["--json", "nowhere/a.json"], "--json nowhere/a.json: there is no folder nowhere"),
         (["--json", "softmax"], "--json softmax must end in .json; mechanisms are named before the options"),
         (["--lenght", "8"], "attnlab parity takes no '--lenght'; nearest: '--length'"),
         (["--device", "gpuu"], "--device='gpuu' is not known; nearest: 'gpu'"),
