@@ -19,7 +19,7 @@ ROOMS = {
     "data": ({"data"}, {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
     "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax", "sacrebleu", "scipy", "matplotlib"}),
     "training": ({"training"}, {"jax", "jaxtyping", "numpy", "optax", "orbax"}),
-    "analysis": ({"ops", "mechanisms", "modules", "models", "analysis"}, {"jax", "jaxtyping", "numpy"}),
+    "analysis": ({"ops", "mechanisms", "modules", "models", "analysis"}, {"jax", "jaxtyping", "numpy", "scipy"}),
 }
 UNWANTED = {
     "tensorflow",

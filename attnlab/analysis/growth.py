@@ -8,12 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Student's t at 97.5% for 1 … 30 degrees of freedom.
-STUDENT = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
-    *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-
 
 @dataclass(frozen=True)
 class Growth:
@@ -32,6 +26,9 @@ def growth(costs: Mapping[int, Sequence[float]]) -> Growth | None:
     measurement is a point, so the interval holds both how they scatter and how far they are from a power of T.
     None where fewer than two lengths have measurements above zero.
     """
+    # Imported where it is asked for: imports of the analysis stay light.
+    from scipy.special import stdtrit
+
     measured = {T: [x for x in costs[T] if x > 0] for T in sorted(costs)}
     lengths = [T for T, values in measured.items() if values]
     if len(lengths) < 2:
@@ -44,5 +41,5 @@ def growth(costs: Mapping[int, Sequence[float]]) -> Growth | None:
     if degrees < 1:
         return Growth(exponent, None, None, tuple(lengths))
     error = math.sqrt(max(0.0, float(np.sum((y - y.mean() - exponent * x) ** 2))) / degrees / float(x @ x))
-    reach = error * (STUDENT[degrees - 1] if degrees <= len(STUDENT) else 1.96 + 2.5 / degrees)
+    reach = error * float(stdtrit(degrees, 0.975))
     return Growth(exponent, exponent - reach, exponent + reach, tuple(lengths))

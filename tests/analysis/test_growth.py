@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from attnlab.analysis import growth as module
 from attnlab.analysis.growth import growth
 
 
@@ -20,21 +19,16 @@ def test_what_does_not_grow_is_left_behind_with_the_smaller_half():
     assert found.exponent == pytest.approx(2, abs=0.02)
 
 
-def test_the_interval_is_that_of_the_textbook():
+@pytest.mark.parametrize("repeats", [1, 4, 30])
+def test_the_interval_is_that_of_the_textbook(repeats):
     generator = np.random.default_rng(0)
-    costs = {T: list(T**1.5 * np.exp(generator.normal(0, 0.1, 4))) for T in (100, 200, 400)}
+    costs = {T: list(T**1.5 * np.exp(generator.normal(0, 0.1, repeats))) for T in (100, 200, 400)}
     found = growth({50: [1.0], 60: [1.0], 70: [1.0], **costs})
-    x = np.log([T for T in costs for _ in range(4)])
+    x = np.log([T for T in costs for _ in range(repeats)])
     fit = stats.linregress(x, np.log(np.concatenate(list(costs.values()))))
-    reach = stats.t.ppf(0.975, 10) * fit.stderr
+    reach = stats.t.ppf(0.975, 3 * repeats - 2) * fit.stderr
     assert found.exponent == pytest.approx(fit.slope)
-    assert (found.low, found.high) == pytest.approx((fit.slope - reach, fit.slope + reach), rel=1e-3)
-
-
-def test_student():
-    assert pytest.approx(stats.t.ppf(0.975, np.arange(1, 31)), abs=6e-4) == module.STUDENT
-    for degrees in (31, 100):
-        assert pytest.approx(stats.t.ppf(0.975, degrees), abs=6e-3) == 1.96 + 2.5 / degrees
+    assert (found.low, found.high) == pytest.approx((fit.slope - reach, fit.slope + reach), rel=1e-9)
 
 
 def test_too_little_to_tell():
