@@ -36,18 +36,13 @@ class Machine:
         """What bounds work of that intensity: "compute" from the ridge on, "memory" below it."""
         return "compute" if intensity >= self.ridge else "memory"
 
-    def seconds(self, flops: float, bytes: float) -> float:
-        """The least time for that work: the longer of computing and moving."""
-        return max(flops / self.flops, bytes / self.bandwidth)
-
 
 # Published peaks, as collections of them list: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and
 # bfloat16 without sparsity; Google's TPU v5e, whose products are in bfloat16.
-A100 = Machine("A100", 312e12, 2e12, "bfloat16")
 PUBLISHED = (
     Machine("A100", 19.5e12, 2e12),
     Machine("H100", 67e12, 3.35e12),
-    A100,
+    Machine("A100", 312e12, 2e12, "bfloat16"),
     Machine("H100", 989e12, 3.35e12, "bfloat16"),
     Machine("TPU v5e", 197e12, 819e9, "bfloat16"),
 )

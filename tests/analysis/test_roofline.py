@@ -3,9 +3,11 @@ import jax.numpy as jnp
 import pytest
 
 from attnlab.analysis.cost import flops, operations
-from attnlab.analysis.roofline import A100, Kind, Machine, intensity, kinds
+from attnlab.analysis.roofline import PUBLISHED, Kind, Machine, intensity, kinds
 from attnlab.mechanisms import Softmax
 from attnlab.modules.attention import Attention
+
+A100 = next(each for each in PUBLISHED if (each.name, each.dtype) == ("A100", "bfloat16"))
 
 
 def product(n, dtype=jnp.bfloat16):
@@ -68,4 +70,3 @@ def test_a_machine_must_be_able_to_do_something():
         Machine("none", 1e12, 0)
     assert intensity(5, 0) == float("inf")
     assert intensity(0, 0) == 0
-    assert Machine("m", 10.0, 5.0).seconds(100, 10) == 10

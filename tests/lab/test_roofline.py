@@ -1,9 +1,10 @@
 from attnlab.analysis import measure
-from attnlab.analysis.roofline import A100, Kind, Machine
+from attnlab.analysis.roofline import Kind, Machine
 from attnlab.cli import main
 from attnlab.lab.roofline import MOST, table
 
 HERE = Machine("here", 1e11, 1e10)
+A100 = Machine("A100", 312e12, 2e12, "bfloat16")
 
 
 def test_a_line_says_what_bounds_an_operation_on_each_machine():
