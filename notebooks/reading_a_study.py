@@ -65,22 +65,26 @@ results.curves()
 # %% [markdown]
 # ## By hand
 #
-# The same from the numbers. An interval over five seeds is Student's; the verdict comes from the paired differences.
+# The same from the numbers. An interval over five seeds is Student's; the verdict comes from the paired differences. A
+# seed that diverged has no value, so that values are paired by their seeds, not by their places.
 
 # %%
 from attnlab.lab import RunFolder
-from attnlab.lab.statistics import compare, interval, needed
+from attnlab.lab.statistics import compare, interval
 
-values = {
-    name: RunFolder(results.folder / name).read("result")["metrics"]["exact_match"]["values"]
-    for name in ("softmax", "linear")
-}
-for name, seeds in values.items():
-    low, high = interval(seeds)
-    print(f"{name:8} {[round(value, 3) for value in seeds]}  95% interval {low:.3f} to {high:.3f}")
-found = compare(values["linear"], values["softmax"], margin=0.02)
+values = {}
+for name in ("softmax", "linear"):
+    result = RunFolder(results.folder / name).read("result")
+    values[name] = dict(zip(result["seeds"], result["metrics"]["exact_match"]["values"], strict=True))
+for name, by_seed in values.items():
+    low, high = interval([*by_seed.values()])
+    rounded = {seed: round(value, 3) for seed, value in by_seed.items()}
+    print(f"{name:8} {rounded}  95% interval {low:.3f} to {high:.3f}")
+both = [seed for seed in values["linear"] if seed in values["softmax"]]
+linear, softmax = ({seed: values[name][seed] for seed in both} for name in ("linear", "softmax"))
+found = compare(linear, softmax, margin=0.02)
 print(f"linear is {found.verdict}: {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f})")
-print(f"effect {found.effect:.2f}")
+print("no effect size" if found.effect is None else f"effect {found.effect:.2f}")
 
 # %% [markdown]
 # ## One seed says nothing
@@ -89,7 +93,7 @@ print(f"effect {found.effect:.2f}")
 
 # %%
 try:
-    interval(values["softmax"][:1])
+    interval([*softmax.values()][:1])
 except ValueError as refusal:
     print(refusal)
 
@@ -99,4 +103,4 @@ except ValueError as refusal:
 # To find a difference of two points in four studies of five, at the spread seen here:
 
 # %%
-print(needed(0.02, found.spread), "seeds")
+print(found.seeds_for_margin, "seeds")
