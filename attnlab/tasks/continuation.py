@@ -11,8 +11,8 @@ import numpy as np
 from attnlab.data.blocks import Blocks
 from attnlab.data.files import DataError
 from attnlab.data.repeats import repeated
-from attnlab.data.units import Units
-from attnlab.data.vocabulary import PAD
+from attnlab.data.units import Bytes, Units
+from attnlab.data.vocabulary import PAD, RESERVED
 from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.prompting import Prompting, lines
@@ -99,6 +99,9 @@ class Continuation(Prompting, Problem):
 
     def _amount(self, ids: np.ndarray) -> int:
         """How many characters, or words, symbols in the midst of the text are."""
+        if isinstance(self.codec.units, Bytes):
+            # Blocks cut characters in two: each counts where its first byte is, and the others are 10xxxxxx.
+            return int(((ids - RESERVED) & 0xC0 != 0x80).sum())
         return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:

@@ -30,8 +30,8 @@ class Shakespeare(TextTask):
 
     @property
     def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The symbols, where these spell the text: what it costs is told by the character."""
-        return ("units",) if self.units.spells else ()
+        """The symbols, where these spell the text as it is: what it costs is told by the character."""
+        return _teaching(self.units)
 
     def load(self) -> Continuation:
         """Read the plays, fetched where they are not at hand."""
@@ -58,14 +58,19 @@ class Text(TextTask):
 
     @property
     def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The symbols, where these spell the text: what it costs is told by the character."""
-        return ("units",) if self.units.spells else ()
+        """The symbols, where these spell the text as it is: what it costs is told by the character."""
+        return _teaching(self.units)
 
     def load(self) -> Continuation:
         """Read one's files."""
         checks.files(self)
         parts = {part: _content(getattr(self, part)) for part in PARTS}
         return Continuation(parts, self.units, self.length, self.longest)
+
+
+def _teaching(units: Units) -> tuple[str, ...]:
+    # Text in lower case is another text, of fewer characters to tell apart.
+    return ("units",) if units.spells and not getattr(units, "lower", False) else ()
 
 
 def _check(task: Shakespeare | Text) -> None:

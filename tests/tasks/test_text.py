@@ -179,6 +179,33 @@ def test_what_words_cost_is_not_held_against_what_characters_do():
     assert "units" not in Shakespeare(units=Words()).teaching
 
 
+@pytest.mark.parametrize("task", [Shakespeare, Text])
+def test_what_text_in_lower_case_costs_is_not_held_against_what_it_costs_as_it_is(task):
+    assert all(task(units=units).teaching for units in (Characters(), Bytes(), Bpe()))
+    assert not any(task(units=units).teaching for units in (Characters(lower=True), Bpe(lower=True), Words()))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_a_character_that_blocks_cut_is_one(length):
+    text = "щ€𝄞a" * 20
+    problem = Continuation(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
+    batches = problem.examination("test")
+    asked = np.concatenate([batch["asked"] for batch in batches])
+    found = problem.score("test", [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches])
+    assert asked.sum() / found["nats_per_character"] == pytest.approx(len(text))
+    # Half of the places have about half of the characters, however they are cut.
+    half = asked[:, :length].sum() / found[f"nats_per_character.1-{length}"]
+    rest = asked[:, length:].sum() / found[f"nats_per_character.{length + 1}-{2 * length}"]
+    assert half + rest == pytest.approx(len(text))
+    assert abs(half / len(text) - 0.5) < 0.11
+    # So have blocks one by one all of them together.
+    assert sum(
+        problem._amount(row[kept])
+        for batch in batches
+        for row, kept in zip(batch["answers"], batch["asked"], strict=True)
+    ) == len(text)
+
+
 def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_its_space():
     parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
     problem = Continuation(parts, Bpe(size=60), 4)
@@ -202,6 +229,14 @@ def test_a_beginning_is_gone_on_with():
     # Of a long beginning the end is read.
     assert problem.tell({"tokens": answer("abcdefgabcdefgab", Greedy())["tokens"][:, 0]}) == "cdefgab"
     assert isinstance(problem.decoder, Sample)
+
+
+def test_marks_are_never_drawn():
+    problem = Continuation(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
+    # Of five symbols that are as likely three are marks.
+    drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.ask("ab"), Sample(best=4), jax.random.key(0))
+    assert (drawn["tokens"] >= 3).all()
+    assert len(problem.tell({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
 
 
 def test_a_network_goes_on_as_it_scores():
