@@ -6,17 +6,17 @@ from pathlib import Path
 from attnlab.data.files import DataError, own
 
 
-def repeated(parts: Mapping[str, Iterable[Hashable]], what: str = "examples") -> tuple[str, ...]:
-    """A line for each part, but "train", of which examples (or `what`) stand in that, too.
+def repeated(parts: Mapping[str, Iterable[Hashable]], what: str = "examples", first: str = "train") -> tuple[str, ...]:
+    """A line for each part, but the `first`, of which examples (or `what`) stand in that, too.
 
     >>> repeated({"train": "abc", "test": "bbx"})
     ('test: 2 of 3 examples stand in train, too',)
     """
-    known, lines = set(parts["train"]), []
+    known, lines = set(parts[first]), []
     for part, examples in parts.items():
         there = [example in known for example in examples]
-        if part != "train" and any(there):
-            lines.append(f"{part}: {sum(there):,} of {len(there):,} {what} stand in train, too")
+        if part != first and any(there):
+            lines.append(f"{part}: {sum(there):,} of {len(there):,} {what} stand in {first}, too")
     return tuple(lines)
 
 

@@ -70,7 +70,8 @@ class Finetuning(Labelling, Classification):
         self._filled = Buckets([len(row) for row in [*ids["train"], *more]], buckets)
         self._examined = {part: pad(ids[part], width) for part in ("valid", "test")}
         self.fingerprint = _fingerprint(parts, unlabelled)
-        self.notes = repeated(texts)
+        read_too = {"the unlabelled text": unlabelled, "valid": texts["valid"], "test": texts["test"]}
+        self.notes = (*repeated(texts), *repeated(read_too, first="the unlabelled text"))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Of the first phase {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.data import names, parallel, questions, sentences
-from attnlab.data.example import Parts
+from attnlab.data import names, parallel, questions, repeats, sentences
+from attnlab.data.example import Example, Parts
 from attnlab.data.parallel import Corpus, Limit
 from attnlab.data.units import Units, Words
 from attnlab.tasks import checks
@@ -49,8 +49,8 @@ class Sorting(Task):
         """A `Labelling` of the vocabulary."""
         return Labelling.restored(vocabulary, where, self.read)
 
-    def _problem(self, parts: Parts, notes: tuple[str, ...] = ()) -> Finetuning:
-        more, told = _more(self.unlabelled)
+    def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> Finetuning:
+        more, told = _more(self.unlabelled, limit)
         found = Finetuning(
             parts, self.units, masked=self.masked, unlabelled=more, share=self.share, least=self.least,
             buckets=self.buckets, read=self.read,
@@ -117,7 +117,7 @@ class Sentences(Sorting):
 
     `train`, `valid` and `test` name a file each, of that `encoding` (utf-8 or latin-1), gzipped where its name ends in
     .gz. Lines of more than `longest` words (0: none is too long) are refused, cut or left out, as `longer` says:
-    refuse, truncate or skip. The other fields are those of `trec`.
+    refuse, truncate or skip; those of `unlabelled`, too. The other fields are those of `trec`.
     """
 
     train: str = ""
@@ -140,17 +140,30 @@ class Sentences(Sorting):
     def load(self) -> Finetuning:
         """Read one's files."""
         checks.files(self)
+        if self.unlabelled not in ("", *PUBLISHED):
+            repeats.distinct({name: getattr(self, name) for name in (*questions.PARTS, "unlabelled")})
         limit = Limit(self.longest, self.longer)
         corpora = {part: sentences.corpus(getattr(self, part), limit, self.encoding) for part in questions.PARTS}
         notes = [note for corpus in corpora.values() for note in corpus.notes()] + sentences.compared(corpora)
-        return self._problem({part: corpus.examples for part, corpus in corpora.items()}, notes=tuple(notes))
+        return self._problem({part: corpus.examples for part, corpus in corpora.items()}, tuple(notes), limit)
 
 
-def _more(name: str) -> tuple[list[str], list[str]]:
+def _more(name: str, limit: Limit) -> tuple[list[str], list[str]]:
     """The sentences of a file, or of a published set, and what is to be known of how they were read."""
     if not name:
         return [], []
-    if name in PUBLISHED:
-        return [str(example.source) for example in PUBLISHED[name]()["train"]], []
-    corpus: Corpus = sentences.corpus(name, classes=False)
+    corpus: Corpus = _published(name, limit) if name in PUBLISHED else sentences.corpus(name, limit, classes=False)
     return [str(example.source) for example in corpus.examples], corpus.notes()
+
+
+def _published(name: str, limit: Limit) -> Corpus:
+    """The training sentences of a published set, as they are where the limit allows them."""
+    found, kept, longer = [], [], []
+    for number, example in enumerate(PUBLISHED[name]()["train"], start=1):
+        words = str(example.source).split()
+        if not (short := limit.met([words])):
+            longer.append(number)
+        if sides := limit.kept([words], f"{name}, line {number}"):
+            found.append(example if short else Example(" ".join(sides[0]), ()))
+            kept.append(number)
+    return Corpus(name, found, kept, [], longer, limit)

@@ -9,6 +9,11 @@ def test_examples_that_are_trained_on_are_counted_and_others_are_not():
     assert repeated(parts) == ("test: 2 of 3 examples stand in train, too",)
 
 
+def test_they_are_held_against_any_part():
+    parts = {"more": ["a", "b"], "test": ["b", "c"]}
+    assert repeated(parts, "lines", first="more") == ("test: 1 of 2 lines stand in more, too",)
+
+
 def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):
     one, link = tmp_path / "one", tmp_path / "link"
     one.write_text("text")

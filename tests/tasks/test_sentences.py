@@ -16,7 +16,7 @@ from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
 from attnlab.tasks.base import Classes, Tokens
 from attnlab.tasks.finetuning import Finetuning
-from attnlab.tasks.sentences import Questions, Sentences, Sst2, Trec
+from attnlab.tasks.sentences import PUBLISHED, Questions, Sentences, Sst2, Trec
 from attnlab.training.config import Train
 from attnlab.training.trainer import Trainer
 from tests.models.training import filled
@@ -223,6 +223,37 @@ def test_ones_own_files(tmp_path):
     (tmp_path / "test").write_text("new the fine\n")
     with pytest.raises(DataError, match=r"test, line 1: its first word, 'new', is none of the 2 classes"):
         Sentences(**files).load()
+
+
+def test_what_is_examined_and_read_unlabelled_is_told(tmp_path):
+    test = str(PARTS["test"][0].source)
+    assert made(unlabelled=["something else"]).notes == made().notes
+    found = made(unlabelled=["something else", test]).notes
+    assert found == (*made().notes, "test: 1 of 3 examples stand in the unlabelled text, too")
+
+
+def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(tmp_path, monkeypatch):
+    for part, examples in PARTS.items():
+        (tmp_path / part).write_text("".join(f"{each.targets[0]} {each.source}\n" for each in examples))
+    (tmp_path / "more").write_text("the end\n" + "the long line of words " * 9)
+    files = {part: str(tmp_path / part) for part in PARTS}
+    task = lambda **fields: Sentences(**files, masked=5, units=Words(), **fields)
+    for part, name in files.items():
+        with pytest.raises(DataError, match=rf"is both task\.{part} and task\.unlabelled"):
+            task(unlabelled=name).load()
+    width = task().load().shape.source.length
+    for unlabelled in (str(tmp_path / "more"), "trec"):
+        content = [Example((tmp_path / "more").read_text().split("\n")[n], ("x",)) for n in (0, 1)]
+        monkeypatch.setitem(PUBLISHED, "trec", lambda content=content: {"train": content})
+        assert task(unlabelled=unlabelled).load().shape.source.length > 4 * width
+        for longer, said in (("truncate", "cut"), ("skip", "left out")):
+            problem = task(unlabelled=unlabelled, longest=8, longer=longer).load()
+            assert problem.shape.source.length == width
+            assert [n for n in problem.notes if unlabelled in n] == [
+                f"{unlabelled}: 1 line (2) longer than 8 and {said}"
+            ]
+        with pytest.raises(DataError, match=rf"{unlabelled}, line 2: its length 45 is more than 8"):
+            task(unlabelled=unlabelled, longest=8).load()
 
 
 def test_the_generated_questions():
