@@ -1,4 +1,4 @@
-"""Members of tar and zip archives, in memory or under a folder, whatever somebody put into them.
+"""Members of tar and zip archives, in memory, whatever somebody put into them.
 
 Only files count, by names that stay inside. A link, a device or a pipe is refused, though `tarfile`'s "data" filter
 lets links pass that stay inside: no data set needs one, and every way around that filter began with one.
@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from attnlab.data.files import BLOCK, DataError, given, place, room, too_much, unpacked
+from attnlab.data.files import BLOCK, DataError, given, room, too_much, unpacked
 
 MEMBERS = 100_000  # of an archive, folders among them
 DICTIONARY = 1 << 27  # bytes that unpacking xz may take for itself; the largest preset takes half
@@ -50,25 +50,6 @@ def members(archive: bytes | Path, path: str | Path = "archive", names: Collecti
     if missing := [name for name in names if name not in found]:
         raise DataError(f"{path} lacks {missing[0]!r}")
     return {name: found[name] for name in names} if names else found
-
-
-def extract(archive: bytes | Path, root: Path, path: str | Path = "archive") -> list[Path]:
-    """Write the files of an archive under a folder, each whole or not at all; where they stand.
-
-    Nothing is written where anything in the archive is refused. Raises DataError as `members`, and where a link that
-    stood under `root` before leads a file out of it.
-    """
-    found = members(archive, path)
-    targets = [root / name for name in found]
-    for target in targets:
-        if not target.resolve().is_relative_to(root.resolve()):
-            raise DataError(f"{path}: {target} leads out of {root} by a link")
-    for target, content in zip(targets, found.values(), strict=True):
-        try:
-            place(content, target)
-        except OSError as error:
-            raise DataError(f"{target} cannot be written: {error.strerror or error}") from error
-    return targets
 
 
 def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
