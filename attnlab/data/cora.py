@@ -4,9 +4,10 @@ import base64
 
 import numpy as np
 
-from attnlab.data import graphfile, graphs
+from attnlab.data import graphfile
 from attnlab.data.files import DataError, Source, read
 from attnlab.data.graphs import Graph
+from attnlab.data.names import PARTS
 
 # The matrices of Shchur et al. 2018. The branch, not a commit: the hash says which state of it is meant.
 MATRICES = Source(
@@ -44,4 +45,4 @@ def parts() -> tuple[Graph, dict[str, np.ndarray]]:
     part = (packed[:, None] >> np.array([0, 2, 4, 6], np.uint8)[None, :] & 3).ravel()
     if len(part) != len(graph.labels):
         raise DataError(f"{MATRICES.file} holds {len(graph.labels)} nodes: the published parts are of {len(part)}")
-    return graph, {name: np.flatnonzero(part == n).astype(np.int32) for n, name in enumerate(graphs.PARTS, start=1)}
+    return graph, {name: np.flatnonzero(part == n).astype(np.int32) for n, name in enumerate(PARTS, start=1)}

@@ -11,6 +11,7 @@ import numpy as np
 
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS
 
 _LANGUAGES = (
     "en en_GB de fr es pt it nl sv da nb fi et lv lt pl cs hu ro bg "
@@ -20,7 +21,6 @@ LANGUAGES = tuple(_LANGUAGES.split())
 FORMS = ("full", "long", "medium", "short")
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 DAYS = (LAST - FIRST).days + 1  # 73,049
-PARTS = ("train", "valid", "test")
 
 # Babel writes Latin digits everywhere; CLDR says which ones a language is written with.
 _ZERO = {"arab": "٠", "arabext": "۰", "beng": "০", "deva": "०"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.data.files import DataError, contents, text
+from attnlab.data.names import PARTS
 
-PARTS = ("train", "valid", "test")
 UNKNOWN = -1  # the label of a node that has none
 MOST = 2**24  # nodes or features: beyond it a table of them would not fit
 

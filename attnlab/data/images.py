@@ -9,7 +9,6 @@ import numpy as np
 from attnlab.data import arrays, files, photos
 from attnlab.data.files import DataError, Source
 
-PARTS = ("train", "valid", "test")
 # How the names of a part's files begin in a folder.
 NAMES = {"train": ("train",), "valid": ("valid", "val"), "test": ("test", "t10k")}
 MOST = 1000  # classes: beyond it a slip of the hand is likelier

@@ -7,8 +7,8 @@ import numpy as np
 
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS
 
-PARTS = ("train", "valid", "test")
 _SLOTS = {
     "human": "baker captain doctor farmer king painter pilot queen singer teacher",
     "thing": "bell boat book bridge clock garden ladder letter lamp picture statue wagon",

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnlab.data.example import Example, Parts
-
-PARTS = ("train", "valid", "test")
+from attnlab.data.names import PARTS
 
 
 def read(seed: int, sizes: dict[str, int], longest: dict[str, int], symbols: int, backwards: bool = True) -> Parts:

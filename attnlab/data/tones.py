@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attnlab.data.names import PARTS
 from attnlab.data.recordings import Parts, Recording, level
 
 # The first two formants in hertz, means over men (Peterson and Barney 1952, table II).
@@ -9,7 +10,6 @@ VOWELS = {"i": (270, 2290), "ae": (660, 1720), "a": (730, 1090), "u": (300, 870)
 # Both orders of five pairs: no stretch within a vowel says which of two words it belongs to.
 PAIRS = (("i", "ae"), ("ae", "a"), ("a", "u"), ("u", "er"), ("er", "i"))
 WORDS = {f"{first}-{last}": (first, last) for pair in PAIRS for first, last in (pair, pair[::-1])}
-PARTS = ("train", "valid", "test")
 SECONDS = (0.20, 0.45)
 NOISE = 0.05  # of the loudness of the tones
 

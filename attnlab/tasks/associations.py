@@ -10,11 +10,11 @@ import numpy as np
 
 from attnlab.data import associations
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
 from attnlab.tasks.drawn import fingerprint
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 20  # sequences of an examination's batch, each asked for all of its keys
 
 
@@ -171,8 +171,7 @@ class Retrieval(Problem):
         return {"keys": keys, "values": values, "queries": queries, "answers": answers, "asked": asked}
 
     def _count(self, part: str, limit: int | None) -> int:
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         return self.task.examined if limit is None else min(limit, self.task.examined)
 
     def _random(self, part: str, *more: int) -> np.random.Generator:

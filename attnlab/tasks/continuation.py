@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.data.blocks import Blocks
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Bytes, Units
 from attnlab.data.vocabulary import PAD, RESERVED
@@ -20,7 +21,6 @@ from attnlab.tasks.questions import filled
 from attnlab.tasks.sampled import sampled
 
 EXAMINED = 128  # blocks of an examination's batch
-PARTS = ("train", "valid", "test")
 LONG = 40  # characters of a line that is not likely to be written twice
 
 
@@ -115,8 +115,7 @@ class Continuation(Prompting, Problem):
 
     def _examined(self, part: str, limit: int | None) -> Batch:
         """What is examined, block by block."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         ids, length = self._ids[part], self.shape.length
         rows = np.sort(sampled(-(-(len(ids) - 1) // length), limit))
         places = (rows * length)[:, None] + np.arange(length + 1)

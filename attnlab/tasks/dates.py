@@ -5,6 +5,7 @@ from typing import Any
 
 from attnlab.data import dates, names
 from attnlab.data.dates import LANGUAGES
+from attnlab.data.names import PARTS
 from attnlab.data.units import Characters
 from attnlab.tasks import checks
 from attnlab.tasks.metrics import exact_match
@@ -46,7 +47,7 @@ class Dates(PairTask):
 
     def load(self) -> Transduction:
         """Write the days out."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in dates.PARTS}
+        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         parts = dates.read(self.seed, sizes, self.languages)
         units = (Characters(), Characters())
         return Transduction(parts, units, exact_match, "exact_match", True, self.buckets, **self.how)

@@ -8,9 +8,10 @@ import numpy as np
 
 from attnlab.data import cells, discs, scenes
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
-from attnlab.tasks.objects import PARTS, Objects
+from attnlab.tasks.objects import Objects
 
 
 @dataclass(frozen=True)

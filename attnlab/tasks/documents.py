@@ -11,9 +11,10 @@ import numpy as np
 from attnlab.data import documents, names, sentences
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Classes, Task, Tokens
-from attnlab.tasks.stream import PARTS, Stream
+from attnlab.tasks.stream import Stream
 
 PUBLISHED = {"trec": sentences.trec, "sst2": sentences.sst2}
 TEXTS = ("drawn", *PUBLISHED, "own")

@@ -9,13 +9,13 @@ import numpy as np
 
 from attnlab.data import filtering
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Image, Problem, Task
 from attnlab.tasks.drawing import grid
 from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.numbered import numbered
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 64  # images of an examination
 
 
@@ -87,8 +87,7 @@ class Filtering(Problem):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """One batch of up to 64 images."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         return [self._drawn(part, 0, min(EXAMINED, limit or EXAMINED))]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:

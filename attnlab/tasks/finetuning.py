@@ -13,6 +13,7 @@ from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError
 from attnlab.data.masking import Masking
+from attnlab.data.names import check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units, Words
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
@@ -107,8 +108,7 @@ class Finetuning(Labelling, Classification):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches {"source", "keep", "label"} of one width; with {"hidden", "places", "answers"} where words were."""
-        if part not in ("valid", "test") or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         source = self._examined[part]
         whole = asked(source) | {"label": self._labels[part]}
         if self.masked:

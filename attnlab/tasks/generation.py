@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.files import DataError
-from attnlab.data.images import PARTS
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks, likeness
 from attnlab.tasks.base import Batch, Image, Problem, Task
 from attnlab.tasks.features import Features
@@ -215,8 +215,7 @@ class Painting(Problem):
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seeds)))
 
     def _count(self, part: str, limit: int | None) -> int:
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         return self.task.samples if limit is None else min(limit, self.task.samples)
 
 

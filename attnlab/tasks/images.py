@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import figures, files, images, repeats
-from attnlab.data.images import PARTS, Labelled
+from attnlab.data.images import Labelled
+from attnlab.data.names import PARTS
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.pictures import Change, Pictures

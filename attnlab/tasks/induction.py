@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.data import induction
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
 from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.questions import Questions, filled
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 128  # sequences of an examination's batch
 
 
@@ -87,8 +87,7 @@ class Inductive(Questions):
 
     def _examined(self, part: str, limit: int | None) -> dict[int, Batch]:
         """The sequences of a part by their length."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         lengths = self.task.tested if part == "test" else (self.task.length,)
         count = getattr(self.task, f"{part}_examples")
         return {

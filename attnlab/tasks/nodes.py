@@ -13,6 +13,7 @@ from attnlab.data import cora, files, graphfile, graphs
 from attnlab.data.batches import Buckets
 from attnlab.data.files import DataError
 from attnlab.data.graphs import UNKNOWN, Graph
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
 from attnlab.tasks.sampled import sampled
@@ -89,7 +90,7 @@ class NodeClassification(Problem):
         self._order = Buckets(np.ones(len(parts["train"]), np.int64), count=1)
         self._at = {name: n for n, name in enumerate(graph.names)}
         digest = hashlib.sha256(graph.fingerprint.encode())
-        for name in graphs.PARTS:
+        for name in PARTS:
             digest.update(f"{name} {len(parts[name])} ".encode() + parts[name].astype("<i4").tobytes())
         self.fingerprint = digest.hexdigest()
 
@@ -183,8 +184,7 @@ class NodeClassification(Problem):
         return {"node": nodes.astype(np.int32), "label": self.graph.labels[nodes]}
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
-        if part not in graphs.PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         nodes = self.parts[part]
         return nodes[sampled(len(nodes), limit)]
 
@@ -192,7 +192,7 @@ class NodeClassification(Problem):
 def _absent(graph: Graph, parts: Mapping[str, np.ndarray]) -> list[str]:
     """A line for each part that lacks a class."""
     told = []
-    for part in graphs.PARTS:
+    for part in PARTS:
         lacking = np.setdiff1d(np.arange(len(graph.classes)), graph.labels[parts[part]])
         if len(lacking):
             names = ", ".join(graph.classes[n] for n in lacking[:5])

@@ -12,6 +12,7 @@ import numpy as np
 from attnlab.data import scenes
 from attnlab.data.batches import Buckets
 from attnlab.data.files import DataError, own
+from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.scenes import Scene, Scenes
 from attnlab.tasks.average_precision import Marks, average_precision
@@ -21,7 +22,6 @@ from attnlab.tasks.matching import Costs, costs
 from attnlab.tasks.numbered import numbered
 from attnlab.tasks.sampled import sampled
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 16  # images of an examination's batch
 NONE = -1  # the label of a box that is not there
 SURE = 0.5  # the least score of what is shown and told
@@ -186,8 +186,7 @@ class Objects(Problem):
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
         """The rows of what is examined."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         boxes = np.array([len(scene.boxes) for scene in self._scenes[part]])
         rows = sampled(len(boxes), limit)
         if not boxes[rows].any():

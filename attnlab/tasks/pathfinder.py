@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.data import images, pathfinder
+from attnlab.data.names import PARTS
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Classes, Image, Task
 from attnlab.tasks.numbered import numbered
-from attnlab.tasks.stream import PARTS, Stream
+from attnlab.tasks.stream import Stream
 
 CLASSES = ("apart", "joined")
 SHOWN = 16

@@ -11,7 +11,8 @@ import numpy as np
 
 from attnlab.data import images
 from attnlab.data.batches import Buckets
-from attnlab.data.images import PARTS, Labelled
+from attnlab.data.images import Labelled
+from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Image
 from attnlab.tasks.classification import Classification, examined
@@ -72,8 +73,7 @@ class Pictures(Classification):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The images of a part, or `limit` of them, as the model is given them; what fills them up asks nothing."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         held, labels = self.parts[part]
         rows = sampled(len(labels), limit)
         return examined({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from attnlab.data import recall
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
 from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.questions import Questions, filled
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 250  # sequences of an examination's batch
 
 
@@ -119,6 +119,5 @@ class Recollection(Questions):
         return {name: drawn[name] for name in ("tokens", "answers", "asked")}
 
     def _examined(self, part: str, limit: int | None) -> Batch:
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         return {name: x[:limit] for name, x in self._parts[part].items()}

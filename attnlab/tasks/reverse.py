@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from attnlab.data import names, reverse
+from attnlab.data.names import PARTS
 from attnlab.data.units import Words
 from attnlab.tasks import checks
 from attnlab.tasks.metrics import bleu, exact_match
@@ -48,7 +49,7 @@ class Reverse(PairTask):
 
     def load(self) -> Transduction:
         """Draw the sequences."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in reverse.PARTS}
+        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes, longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)

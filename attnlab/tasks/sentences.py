@@ -8,6 +8,7 @@ from typing import Any
 
 from attnlab.data import names, parallel, questions, repeats, sentences
 from attnlab.data.example import Example, Parts
+from attnlab.data.names import PARTS
 from attnlab.data.parallel import Corpus, Limit
 from attnlab.data.units import Units, Words
 from attnlab.tasks import checks
@@ -102,12 +103,12 @@ class Questions(Sorting):
 
     def __post_init__(self):
         super().__post_init__()
-        checks.examples(self, questions.PARTS)
+        checks.examples(self, PARTS)
         checks.seed(self)
 
     def load(self) -> Finetuning:
         """Draw the questions."""
-        sizes = {part: getattr(self, f"{part}_examples") for part in questions.PARTS}
+        sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         return self._problem(questions.draw(self.seed, sizes))
 
 
@@ -141,9 +142,9 @@ class Sentences(Sorting):
         """Read one's files."""
         checks.files(self)
         if self.unlabelled not in ("", *PUBLISHED):
-            repeats.distinct({name: getattr(self, name) for name in (*questions.PARTS, "unlabelled")})
+            repeats.distinct({name: getattr(self, name) for name in (*PARTS, "unlabelled")})
         limit = Limit(self.longest, self.longer)
-        corpora = {part: sentences.corpus(getattr(self, part), limit, self.encoding) for part in questions.PARTS}
+        corpora = {part: sentences.corpus(getattr(self, part), limit, self.encoding) for part in PARTS}
         notes = [note for corpus in corpora.values() for note in corpus.notes()] + sentences.compared(corpora)
         return self._problem({part: corpus.examples for part, corpus in corpora.items()}, tuple(notes), limit)
 

@@ -12,6 +12,7 @@ from attnlab.data.batches import Buckets, rounded
 from attnlab.data.files import DataError, own
 from attnlab.data.frames import FLOOR, LogMel
 from attnlab.data.joined import NONE, Strings, noisy, varied
+from attnlab.data.names import PARTS, check_part
 from attnlab.data.recordings import Parts, absent, heard, known
 from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Frames
@@ -21,7 +22,6 @@ from attnlab.tasks.metrics import distance
 from attnlab.tasks.numbered import numbered
 from attnlab.tasks.spectrograms import spectrograms
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 50  # strings of an examination's batch at most
 SILENCE = float(np.log(FLOOR))
 GAP = "·"  # the class of the silence between words, where there is any
@@ -175,8 +175,7 @@ class Speech(Classification):
 
     def _examined(self, part: str, limit: int | None) -> list[tuple[np.ndarray, Batch]]:
         """Which strings are in each batch, and the batch; the last one of a width is filled up with silence."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         if (part, limit) in self._known:
             return self._known[part, limit]
         lengths, found = self._lengths[part][:limit], self._known.setdefault((part, limit), [])

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from attnlab.data import names, recordings, repeats, spoken, tones
 from attnlab.data.frames import LogMel
+from attnlab.data.names import PARTS
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
 from attnlab.tasks.speech import Speech
 
-PARTS = ("train", "valid", "test")
 # What a share or a number of seconds may be.
 MOST = {"gap": 10.0, "speed": 0.5, "shift": 10.0, "noise": 10.0}
 

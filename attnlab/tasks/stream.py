@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data.names import PARTS, check_part
 from attnlab.tasks.base import Batch, Classes
 from attnlab.tasks.classification import Classification, examined
 from attnlab.tasks.drawn import fingerprint
 
-PARTS = ("train", "valid", "test")
 EXAMINED, POSITIONS = 256, 2**15  # examples of an examination's batch, and positions in it: maps are their squares
 
 
@@ -43,8 +43,7 @@ class Stream(Classification):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` examples of the part, the last batch filled up with such as ask nothing."""
-        if part not in PARTS[1:] or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         return examined({name: x[:limit] for name, x in self._parts[part].items()}, self._most)
 
     def _drawn(self, size: int, part: str, *more: int) -> Batch:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnlab.data import files, shakespeare
+from attnlab.data.names import PARTS
 from attnlab.data.units import Characters, Units
 from attnlab.tasks import checks
-from attnlab.tasks.continuation import PARTS, Continuation
+from attnlab.tasks.continuation import Continuation
 from attnlab.tasks.prompting import TextTask
 
 

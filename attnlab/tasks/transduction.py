@@ -11,6 +11,7 @@ import numpy as np
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Example, Parts, Symbols
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units
 from attnlab.data.vocabulary import END
@@ -19,7 +20,6 @@ from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.pairing import Pairing
 from attnlab.tasks.sampled import sampled
 
-PARTS = ("train", "valid", "test")
 EXAMINED = 256  # examples of an examination's batch
 SHARES = ("exact_match", "word_error_rate")  # metrics by which an example is right or wrong
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
@@ -131,8 +131,7 @@ class Transduction(Pairing, Problem):
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
         """The rows of what is examined."""
-        if part not in ("valid", "test") or (limit is not None and limit < 1):
-            raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")
+        check_part(part, limit)
         groups = [example.group for example in self._parts[part]]
         return sampled(len(groups), limit, groups)
 

@@ -7,6 +7,7 @@ from PIL import Image
 from attnlab.data import images
 from attnlab.data.files import DataError
 from attnlab.data.images import Labelled
+from attnlab.data.names import PARTS
 
 KINDS = {"uint8": 8, "int8": 9, "int16": 11, "float32": 13}
 
@@ -164,7 +165,7 @@ def test_moving_and_turning():
 
 
 def test_images_of_one_class_are_refused():
-    parts = {part: Labelled(drawn()[0][..., None], np.full(6, 3, np.int32)) for part in images.PARTS}
+    parts = {part: Labelled(drawn()[0][..., None], np.full(6, 3, np.int32)) for part in PARTS}
     with pytest.raises(DataError, match="mine: all images are of class 3: there is nothing to tell apart"):
         images.agreed(parts, dict.fromkeys(parts, "mine"))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.data.names import check
+from attnlab.data.names import PARTS, check, check_part
 
 
 def test_a_known_name_passes():
@@ -15,3 +15,12 @@ def test_an_unknown_name_is_told_the_nearest_and_all():
 def test_nothing_is_nearest_to_a_name_like_none():
     with pytest.raises(ValueError, match=r"'xyz' is not known; known: hun, jpn"):
         check("task.language", "xyz", ["hun", "jpn"])
+
+
+def test_what_is_examined_is_a_part_but_the_first_and_some_of_it():
+    for part in PARTS[1:]:
+        for limit in (None, 1, 9):
+            check_part(part, limit)
+    for part, limit in (("train", None), ("dev", 3), ("test", 0), ("valid", -1)):
+        with pytest.raises(ValueError, match=rf"part={part!r} must be 'valid' or 'test', limit={limit} None or 1"):
+            check_part(part, limit)
