@@ -67,7 +67,7 @@ def dispatch(arguments: list[str]) -> int:
     """Options of the whole first, then a verb and what belongs to it."""
     rest = [argument for argument in arguments if argument != "--debug"]
     if not rest:
-        raise ValueError(f"say what to do: {', '.join(VERBS)}; attnlab --help tells more")
+        raise ValueError(f"no command given: {', '.join(VERBS)}; see attnlab --help")
     first, *others = rest
     if first in ("-h", "--help", "help"):
         print(usage())
@@ -78,9 +78,9 @@ def dispatch(arguments: list[str]) -> int:
         print(f"attnlab {__version__}")
         return 0
     if first.startswith("-"):
-        raise ValueError(registry.unknown(f"{first} is no option", first, ["--help", "--version", "--debug"]))
+        raise ValueError(registry.unknown(f"unknown option {first}", first, ["--help", "--version", "--debug"]))
     if first not in VERBS:
-        raise ValueError(registry.unknown(f"{first!r} is no verb", first, VERBS))
+        raise ValueError(registry.unknown(f"unknown command {first!r}", first, VERBS))
     return VERBS[first].run(others, f"attnlab {first}")
 
 
@@ -117,22 +117,30 @@ def _experiment(parser: Parser) -> None:
         metavar="field=value",
         nargs="*",
         default=[],  # without one, argparse would call them required
-        help="model.width=256 model.mechanism=linear train.seeds=0,1,2",
+        help="fields to set, such as model.width=256 model.mechanism=linear train.seeds=0,1,2",
     )
 
 
 def _show_options(parser: Parser) -> None:
     _experiment(parser)
-    parser.add_argument("--roofline", action="store_true", help="which operations computing bounds, and which memory")
+    parser.add_argument(
+        "--roofline", action="store_true", help="which operations are compute-bound, which memory-bound"
+    )
 
 
 def _run_options(parser: Parser) -> None:
     _experiment(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)")
-    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
-    parser.add_argument("--quick", action="store_true", help="a minute's glimpse")
-    parser.add_argument("--fresh", action="store_true", help="begin anew, dropping what was run before")
-    parser.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the variants (1)")
+    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a preview within a minute: few steps, seeds and variants; the numbers mean nothing",
+    )
+    parser.add_argument("--fresh", action="store_true", help="start again, deleting what was run before")
+    parser.add_argument(
+        "--workers", metavar="N", type=int, default=1, help="processes that share the variants (default 1)"
+    )
 
 
 def _sample_options(parser: Parser) -> None:
@@ -140,8 +148,13 @@ def _sample_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--input", metavar="TEXT", required=True, help="what the model is given")
     _decoding_options(parser)
-    add("--best", metavar="N", type=_whole, help="the N best answers; without the others, those of a beam")
-    add("--html", metavar="FILE.html", type=Path, help="a page of the answers and of every layer's and head's map")
+    add("--best", metavar="N", type=_whole, help="how many answers to print (of a beam, unless drawing is asked for)")
+    add(
+        "--html",
+        metavar="FILE.html",
+        type=Path,
+        help="write a page of the answers and the attention maps of every layer and head",
+    )
 
 
 def _inspect_options(parser: Parser) -> None:
@@ -149,34 +162,64 @@ def _inspect_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--input", metavar="TEXT", required=True, help="what the model is given")
     _step_option(parser)
-    add("--other", metavar="RUN2", type=Path, help="another run, the distance to whose maps is told")
-    add("--html", metavar="FILE.html", type=Path, help="a page of every layer's and head's map with its figures")
-    add("--json", metavar="FILE.json", type=Path, help="every map and number, into a file")
+    add(
+        "--other",
+        metavar="RUN2",
+        type=Path,
+        help="another run: also print how far its attention maps are from those of this one",
+    )
+    add(
+        "--html",
+        metavar="FILE.html",
+        type=Path,
+        help="write a page of the attention maps of every layer and head, with their figures",
+    )
+    add("--json", metavar="FILE.json", type=Path, help="write every map and number to this file")
 
 
 def _translate_options(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/multi30k/softmax")
     _decoding_options(parser)
     add = parser.add_argument
-    add("--batch", metavar="N", type=_whole, default=32, help="at most N lines are answered together (32)")
-    add("--longer", metavar="{refuse,truncate}", default="refuse", help="lines longer than the model was made for")
-    add("--unknown", metavar="{refuse,skip}", default="refuse", help="symbols never seen in training")
+    add("--batch", metavar="N", type=_whole, default=32, help="lines answered together, at most (default 32)")
+    add(
+        "--longer",
+        metavar="{refuse,truncate}",
+        default="refuse",
+        help="a line longer than the model was made for: refuse it (default), or cut it",
+    )
+    add(
+        "--unknown",
+        metavar="{refuse,skip}",
+        default="refuse",
+        help="a line with symbols never seen in training: refuse it (default), or leave them out",
+    )
 
 
 def _step_option(parser: Parser) -> None:
-    words = "the checkpoint of that step, or the best on validation (newest)"
+    words = "which checkpoint: a step, or the best on validation (default: the last)"
     parser.add_argument("--step", metavar="N|best", type=_step, help=words)
 
 
 def _decoding_options(parser: Parser) -> None:
     _step_option(parser)
     add = parser.add_argument
-    add("--beam", metavar="N", type=_whole, help="search with a beam of N (without a word: as the run's test did)")
-    add("--penalty", metavar="A", type=_number, help="a beam's length penalty: its scores by ((5 + tokens) / 6)^A")
-    add("--temperature", metavar="X", type=_number, help="draw, from softmax(scores / X)")
-    add("--top-k", metavar="N", type=_whole, help="draw among the N likeliest symbols")
-    add("--top-p", metavar="P", type=_number, help="draw among the likeliest symbols that have the probability P")
-    add("--seed", metavar="N", type=_whole, help="what is drawn (0)")
+    add("--beam", metavar="N", type=_whole, help="beam size (default: the decoder that the run was tested with)")
+    add(
+        "--penalty",
+        metavar="A",
+        type=_number,
+        help="length penalty of the beam: scores are divided by ((5 + tokens) / 6)^A",
+    )
+    add("--temperature", metavar="X", type=_number, help="draw at random from softmax(scores / X)")
+    add("--top-k", metavar="N", type=_whole, help="draw at random among the N most probable symbols")
+    add(
+        "--top-p",
+        metavar="P",
+        type=_number,
+        help="draw at random among the most probable symbols that together have probability P",
+    )
+    add("--seed", metavar="N", type=_whole, help="random seed of what is drawn (default 0)")
 
 
 def _step(text: str) -> int | str:
@@ -207,90 +250,101 @@ def _measured(parser: Parser) -> None:
         type=Path,
         nargs="?",
         const=Path("-"),
-        help="every number, into a file; without one, on standard output alone",
+        help="write all numbers to FILE.json (without a file: to standard output, and nothing else)",
     )
-    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (the best that is there)")
+    parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
 
 
 def _parity_options(parser: Parser) -> None:
     _measured(parser)
-    parser.add_argument("--length", metavar="N", default="4096", help="the longest sequence, in tokens (4096)")
+    parser.add_argument("--length", metavar="N", default="4096", help="the longest sequence, in tokens (default 4096)")
 
 
 def _bench_options(parser: Parser) -> None:
     _measured(parser)
     add = parser.add_argument
-    add("--lengths", metavar="N,…", default="512,1024,2048,4096", help="sequences of these many tokens")
-    add("--heads", metavar="N", default="8", help="heads (8)")
-    add("--width", metavar="N", default="64", help="width of a head (64)")
-    add("--repeat", metavar="N", default="7", help="how often each is timed (7)")
+    add(
+        "--lengths",
+        metavar="N,…",
+        default="512,1024,2048,4096",
+        help="lengths of the sequences, in tokens (default 512,1024,2048,4096)",
+    )
+    add("--heads", metavar="N", default="8", help="heads (default 8)")
+    add("--width", metavar="N", default="64", help="width of a head (default 64)")
+    add("--repeat", metavar="N", default="7", help="how often each is timed (default 7)")
     masks = parser.add_mutually_exclusive_group()
-    masks.add_argument("--causal", action="store_true", help="the causal mask alone")
-    masks.add_argument("--full", action="store_true", help="no mask alone (both)")
-    add("--peers", action="store_true", help="beside others that compute the same, where installed: attnlab[peers]")
-    add("--plot", metavar="FILE.png", type=Path, help="seconds, memory and the roofline, drawn")
+    masks.add_argument("--causal", action="store_true", help="only with the causal mask (default: with and without)")
+    masks.add_argument("--full", action="store_true", help="only without a mask")
+    add(
+        "--peers",
+        action="store_true",
+        help="also time other libraries that compute the same, where installed (attnlab[peers])",
+    )
+    add("--plot", metavar="FILE.png", type=Path, help="draw time, memory and the roofline to this file")
 
 
 VERBS = {
     "list": Verb(
         f"[{'|'.join(verbs.KINDS)}]",
-        "names with a line about each",
+        "list names, with a line about each",
         verbs.list_names,
-        lambda parser: parser.add_argument("kind", nargs="?", metavar="KIND"),
+        lambda parser: parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(verbs.KINDS)}"),
     ),
     "show": Verb(
         "FILE [field=value …] [--roofline]",
-        "an experiment's fields; parameters, FLOPs, state, memory; nothing is trained",
+        "print an experiment's fields and each variant's parameters, FLOPs and memory; trains nothing",
         verbs.show,
         _show_options,
     ),
     "run": Verb(
         "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh] [--workers N]",
-        "train every variant and lane; resumes by itself; ends with the table and the report",
+        "train every variant with every seed and learning rate; resumes by itself; ends with a table and a report page",
         verbs.run,
         _run_options,
     ),
     "report": Verb(
         "RUNS",
-        "the page again, from folders",
+        "make the report pages again from run folders",
         verbs.report,
-        lambda parser: parser.add_argument("runs", metavar="RUNS", type=Path),
+        lambda parser: parser.add_argument(
+            "runs", metavar="RUNS", type=Path, help="a folder of studies, a study, or a run"
+        ),
     ),
     "sample": Verb(
         "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] …",
-        "decode with a trained model; shows its attention",
+        "give a trained model an input; print its answer and its attention",
         verbs.sample,
         _sample_options,
     ),
     "inspect": Verb(
         "RUN --input TEXT [--step N|best] [--other RUN2] [--html FILE.html] [--json FILE.json]",
-        "every map's rank, entropy and reach; scores and gradients by layer, at each checkpoint that is kept",
+        "rank, entropy and reach of every attention map; scores and gradients by layer, at each checkpoint kept",
         verbs.inspect,
         _inspect_options,
     ),
     "translate": Verb(
         "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] … < in > out",
-        "a line out for each line in, as they come; empty for an empty or blank one, and for a refused one (exit 3)",
+        "write one line for each line read; an empty one for a blank line or one that is refused (then exit code 3)",
         verbs.translate,
         _translate_options,
     ),
     "parity": Verb(
-        "[NAMES] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}]",
-        "every form of every mechanism against the others, in float64, and the error of each precision",
+        "[NAME …] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}]",
+        "compare all forms of each mechanism in float64, and measure the error of each precision",
         instruments.parity,
         _parity_options,
     ),
     "bench": Verb(
-        "[NAMES] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] …",
-        "time and memory and how they grow with length; beside peers; under this machine's roof",
+        "[NAME …] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] …",
+        "measure time and memory and how they grow with length, beside peers and this machine's roofline",
         instruments.bench,
         _bench_options,
     ),
     "data": Verb(
-        "[NAMES]",
-        "fetch and verify data sets, say where they are",
+        "[NAME …]",
+        "fetch and verify data sets, and say where they are",
         verbs.data,
-        lambda parser: parser.add_argument("names", nargs="*", metavar="NAME"),
+        lambda parser: parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (all)"),
     ),
 }
 
@@ -303,11 +357,11 @@ def usage() -> str:
         [
             "attnlab: a laboratory for attention",
             "",
-            "usage: attnlab [--help] [--version] [--debug] VERB …",
+            "usage: attnlab [--help] [--version] [--debug] COMMAND …",
             "",
             *lines,
             "",
-            "attnlab VERB --help tells more about one.",
+            "attnlab COMMAND --help explains one.",
             EXITS,
         ]
     )

@@ -71,10 +71,10 @@ def tree(folder):
 
 FILE = "experiments/small.py"
 MALFORMED = [
-    ([], 2, "say what to do: list, show, run, report, sample, inspect, translate, parity, bench, data"),
-    (["rnu", FILE], 2, "'rnu' is no verb; nearest: 'run'; known: list, show"),
-    (["--verison"], 2, "--verison is no option; nearest: '--version'"),
-    (["-q"], 2, "-q is no option"),
+    ([], 2, "no command given: list, show, run, report, sample, inspect, translate, parity, bench, data"),
+    (["rnu", FILE], 2, "unknown command 'rnu'; nearest: 'run'; known: list, show"),
+    (["--verison"], 2, "unknown option --verison; nearest: '--version'"),
+    (["-q"], 2, "unknown option -q"),
     (["list", "mechanism"], 2, "list='mechanism' is not known; nearest: 'mechanisms'"),
     (["list", "tasks", "models"], 2, "attnlab list takes no 'models'"),
     (["show"], 2, "the following arguments are required: FILE"),
@@ -526,7 +526,7 @@ def test_data_that_is_not_to_be_had(fake, capsys):
     assert main(["data", "x"]) == 3
     shown = capsys.readouterr()
     assert shown.err == "attnlab: error: x/a is missing: looked here (and 1 more)\n"
-    assert shown.out.count("not to be had") == 2
+    assert shown.out.count("unavailable") == 2
 
 
 # Exit codes.
@@ -578,4 +578,4 @@ def test_debug_shows_the_traceback(monkeypatch, capsys, switch):
     assert main(["rnu", *switch]) == 2
     shown = capsys.readouterr().err
     assert "Traceback" in shown
-    assert shown.splitlines()[-1].startswith("attnlab: error: 'rnu' is no verb")
+    assert shown.splitlines()[-1].startswith("attnlab: error: unknown command 'rnu'")

@@ -49,7 +49,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
                 f"{folder} is held by {_holder(file)}, which is training there: wait for it, or choose another --out"
             ) from error
         if before := _words(file):
-            note(f"{folder}: taking over from {before}, which ended without a word")
+            note(f"{folder}: taking over from {before}, which stopped without releasing it")
         with named(path):
             _say(file, f"process {os.getpid()} on {socket.gethostname()}, started {time.strftime('%Y-%m-%d %H:%M:%S')}")
         try:

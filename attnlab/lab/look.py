@@ -79,7 +79,7 @@ def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
     return shown
 
 
-UNFINISHED = "…: the model had not come to an end where its answers must"
+UNFINISHED = "…: cut off at the longest answer allowed"
 
 
 def scored(decoder: Decoder) -> str:

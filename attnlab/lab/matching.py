@@ -23,7 +23,7 @@ REACH = 64  # multiples around a width among which one that the model allows is 
 # What a ledger counts: what it is called, and how it is written.
 MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parameters": ("parameters", count),
-    "flops": ("training a step", lambda number: large(number, "FLOP")),
+    "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
     "state": ("decoding state", lambda number: f"{count(number)} B"),
 }
 

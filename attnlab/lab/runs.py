@@ -76,7 +76,7 @@ def run(
     if quick:
         study, whole = glimpse(study), study
         if (few := len(study.variants())) < (every := len(whole.variants())):
-            progress.note(f"a glimpse of {few} of the {every} variants, evenly taken")
+            progress.note(f"a preview of {few} of the {every} variants, evenly taken")
     home = Path(out) / folder_name(study.name or "study")
     problems: dict[Any, Problem] = {}
     watch = Stopwatch(home, progress.note) if study.budget == "seconds" else None
@@ -94,7 +94,7 @@ def run(
         progress.note(line)
     for plan in found:
         if plan.done:
-            progress.note(f"{plan.variant}: done before, in {plan.folder.path}")
+            progress.note(f"{plan.variant}: already finished, in {plan.folder.path}")
     waiting = [plan for plan in found if plan.done is None]
     for plan in waiting:
         # All at once: who is stopped on the way goes on without them.

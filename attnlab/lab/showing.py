@@ -36,7 +36,9 @@ def show(study: Study, roofline: bool = False) -> Words:
 
     found = matched(study, Ledger())
     # Both before either is told: what cannot work gives one line and nothing else.
-    lines = [*settings(study, found), "", *costs(describe(study, found))]
+    fields = settings(study, found)
+    marked = any(line.startswith(DIFFERS) for line in fields)
+    lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(describe(study, found))]
     if roofline:
         from attnlab.analysis.measure import machine
         from attnlab.lab.roofline import placed
@@ -128,12 +130,12 @@ def _plural(number: int, noun: str) -> str:
 # What a cost is called and how it is written. Others are shown by their own name, as they are.
 COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parameters": ("parameters", count),
-    "flops": ("training a step", lambda number: large(number, "FLOP")),
+    "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
     "state_bytes": ("decoding state", lambda number: large(number, "B")),
-    "memory": ("memory, about", lambda number: large(number, "B")),
+    "memory": ("weights and optimiser", lambda number: large(number, "B")),
     "lanes": ("lanes", count),
     "steps": ("steps", count),
-    "training": ("all training", lambda number: large(number, "FLOP")),
+    "training": ("FLOPs, all lanes", lambda number: large(number, "FLOP")),
 }
 
 

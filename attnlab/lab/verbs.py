@@ -11,7 +11,7 @@ from attnlab import registry
 from attnlab.lab.jsonfile import FolderError, named
 from attnlab.lab.terminal import plain
 
-KINDS = ("mechanisms", "positions", "models", "tasks", "experiments")
+KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "units", "decoders", "experiments")
 
 
 def list_names(options: argparse.Namespace) -> int:
@@ -193,7 +193,7 @@ def data(options: argparse.Namespace) -> int:
 
 
 def _data_row(folder: str, file: str, status: str, path: str | None) -> list[str]:
-    return [folder, file, "not to be had" if path is None else status, path or "–"]
+    return [folder, file, "unavailable" if path is None else status, path or "–"]
 
 
 def _study(options: argparse.Namespace):

@@ -295,12 +295,12 @@ OVERRIDES = [
 
 # Whole command lines; small.py is the base experiment, runs/old a folder that looks like a run.
 OPTIONS = [
-    ([], "say what to do: list, show, run"),
-    (["rnu", "small.py"], "'rnu' is no verb; nearest: 'run'"),
-    ([""], "'' is no verb"),
-    (["RUN", "small.py"], "'RUN' is no verb; nearest: 'run'"),
-    (["--verison"], "--verison is no option; nearest: '--version'"),
-    (["-x"], "-x is no option"),
+    ([], "no command given: list, show, run"),
+    (["rnu", "small.py"], "unknown command 'rnu'; nearest: 'run'"),
+    ([""], "unknown command ''"),
+    (["RUN", "small.py"], "unknown command 'RUN'; nearest: 'run'"),
+    (["--verison"], "unknown option --verison; nearest: '--version'"),
+    (["-x"], "unknown option -x"),
     (["list", "mechanism"], "list='mechanism' is not known; nearest: 'mechanisms'"),
     (["list", "tasks", "models"], "attnlab list takes no 'models'"),
     (["show"], "the following arguments are required: FILE"),

@@ -187,7 +187,7 @@ def test_the_best_comes_first_then_all_then_the_map():
         "1     -0.250  b a",
         "2     -1.500  b",
         "3    -12.000  b b b …",
-        "…: the model had not come to an end where its answers must",
+        "…: cut off at the longest answer allowed",
         "",
         "  ab",
         "b  █",

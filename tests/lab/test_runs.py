@@ -277,8 +277,8 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
 def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
     shutil.rmtree(copied / "small" / "softmax")
     run(STUDY, copied, progress=Plain(sys.stderr))
-    lines = [line for line in capsys.readouterr().err.splitlines() if "done before" in line]
-    assert lines == [f"linear: done before, in {copied}/small/linear"]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
+    assert lines == [f"linear: already finished, in {copied}/small/linear"]
 
 
 def test_a_glimpse_keeps_a_count_of_seeds_a_count():

@@ -62,7 +62,7 @@ def test_workers_leave_what_one_process_leaves(tmp_path):
     assert {path.name for path in results.folder.iterdir()} == {path.name for path in alone.folder.iterdir()}
     again = Notes()
     run(STUDY, tmp_path / "two", workers=2, progress=again)
-    assert again.said == [f"{name}: done before, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
+    assert again.said == [f"{name}: already finished, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
 
 
 OWN = """

@@ -27,7 +27,7 @@ def opening(found: list[Outcome], study: str) -> Markup:
     counted = f"{finished} of {len(found)} variants finished" if finished < len(found) else ""
     eyebrow = [name(study), " · attnlab", f" · {counted}" if counted else ""]
     quick = any(outcome.experiment.get("quick") for outcome in found)
-    warning = "A glimpse (--quick): trained for too short a time to conclude anything from."
+    warning = "A preview (--quick): trained too briefly to conclude anything from."
     return tag(
         "header",
         tag("p", eyebrow, class_="eyebrow"),
