@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab.data.files import DataError
 from attnlab.data.units import Codec, from_json
-from attnlab.data.vocabulary import BEGIN, END, PAD, RESERVED
+from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Batch, Task, Tokens
 from attnlab.tasks.prediction import Prediction
 
@@ -65,9 +65,9 @@ class Prompting(Prediction):
 
         def one(prompt, key):
             def step(state, token):
-                # What decoding begins with is the end of the prompt; a text has no marks, and no end of its own.
+                # What decoding begins with is the end of the prompt; a text has no end of its own.
                 scores, state = model.step(state, jnp.where(token == BEGIN, prompt[-1], token))
-                return scores.at[:RESERVED].set(-jnp.inf), state
+                return scores.at[END].set(-jnp.inf), state
 
             state, _ = jax.lax.scan(lambda s, token: (model.step(s, token)[1], None), model.start(length), prompt[:-1])
             return decode(step, state, BEGIN, END, length - len(prompt) + 1, PAD, key)
