@@ -16,6 +16,7 @@ from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.given import shape_of
 from attnlab.models.config import WIDEST, check_shape, check_sizes
 from attnlab.modules.dense import child
+from attnlab.modules.learned import extras, learned
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,7 @@ class RetrieverNetwork(nnx.Module):
                 for name, shape in config.mechanism.tokens.items()
             }
         )
-        learned = config.mechanism.initial(child(key, "learned"), width, values)
-        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+        self.learned = learned(config.mechanism, key, width, values)
 
     def __call__(
         self,
@@ -111,7 +111,7 @@ class RetrieverNetwork(nnx.Module):
             name: told(table, keys, values).reshape(-1, *shape_of(self.config.mechanism.tokens[name], width, width))
             for name, told in self.tokens.items()
         }
-        fixed = {name: value[...] for name, value in self.learned.items()}
+        fixed = extras(self.config.mechanism, self.learned)
         return self._read(q, k, values, tokens, fixed)
 
     def start(self, length: int) -> Any:

@@ -16,6 +16,7 @@ from attnlab.mechanisms.given import shape_of
 from attnlab.models.config import check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
+from attnlab.modules.learned import extras, learned
 from attnlab.modules.spectral import normalised
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.layer import relu
@@ -144,8 +145,7 @@ class ImageAttention(nnx.Module):
             {name: Dense(child(key, name), width, math.prod(shape), bias=False) for name, shape in self.shapes}
         )
         self.o = Dense(child(key, "o"), inner, width, bias=False)
-        learned = mechanism.initial(child(key, "learned"), inner, inner)
-        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+        self.learned = learned(mechanism, key, inner, inner)
         self.gamma = nnx.Param(jnp.zeros(1))
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
@@ -153,7 +153,7 @@ class ImageAttention(nnx.Module):
         places = x.reshape(-1, x.shape[-1])
         given = {name: self.maps[name](places).reshape(-1, *shape) for name, shape in self.shapes}
         q, k, v = (given.pop(name) for name in "qkv")
-        extra: Any = given | {name: value[...] for name, value in self.learned.items()}
+        extra: Any = given | extras(self.mechanism, self.learned)
         y = self.mechanism.attend(q, k, v, **extra)
         return x + self.gamma[...][0] * self.o(y).reshape(x.shape)
 

@@ -17,6 +17,7 @@ from attnlab.mechanisms.cache import Cache
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.given import select, shape_of
 from attnlab.modules.dense import Dense, child, together
+from attnlab.modules.learned import extras, learned
 from attnlab.modules.position import Hooks, Position
 from attnlab.ops.mask import Causal, Full, Kept, Mask, Places, Rows
 
@@ -60,9 +61,7 @@ class Attention(nnx.Module):
                 for name, shape in mechanism.tokens.items()
             }
         )
-        keys = jax.random.split(child(key, "learned"), key_heads)
-        learned = jax.vmap(lambda key: mechanism.initial(key, size, size))(keys)
-        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+        self.learned = learned(mechanism, key, size, size, key_heads)
 
     def attend(
         self,
@@ -112,7 +111,7 @@ class Attention(nnx.Module):
         i: Int[Places, " T"] | None = None,
         j: Int[Places, " S"] | None = None,
     ) -> tuple[Float[Array, "T D"], Any]:
-        """X against what `remember` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
+        """Every x against what `remember` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
         self._fits("x", x)
         return self._reading(self.q(x), memory, mask, position, i, j)
 
@@ -221,7 +220,7 @@ class Attention(nnx.Module):
             head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
         T, q = q.shape[0], q.reshape(q.shape[0], *shape, self.width // self.heads)
         bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
-        fixed = {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.key_heads)
+        fixed = extras(self.mechanism, self.learned, self.key_heads)
         y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
         return self.o(y.reshape(T, self.width)), known
 

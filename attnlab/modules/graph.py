@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.dense import INITIALISERS, child
+from attnlab.modules.learned import extras, learned
 from attnlab.ops import edges
 from attnlab.ops.edges import Ends
 from attnlab.ops.layer import dropout
@@ -70,9 +71,7 @@ class GraphAttention(nnx.Module):
         self.heads, self.mechanism, self.rate = heads, mechanism, rate
         self.w = nnx.Param(INITIALISERS["xavier"](child(key, "w"), (inputs, heads * size)))
         self.b = nnx.Param(jnp.zeros(heads * size))
-        keys = jax.random.split(child(key, "learned"), heads)
-        learned = jax.vmap(lambda key: mechanism.initial(key, size, size))(keys)
-        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+        self.learned = learned(mechanism, key, size, size, heads)
 
     def __call__(self, x: Any, ends: Ends, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """Every node's heads side by side."""
@@ -90,7 +89,7 @@ class GraphAttention(nnx.Module):
 
     def _along(self, h: Float[Array, "N H K"], ends: Ends) -> Float[Array, "E H"]:
         i = np.arange(ends.T, dtype=np.int32)
-        fixed = {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.heads)
+        fixed = extras(self.mechanism, self.learned, self.heads)
         return jax.vmap(lambda h, fixed: self.mechanism.along(h, h, ends, i=i, j=i, **fixed), (1, 0), 1)(h, fixed)
 
 

@@ -18,6 +18,7 @@ from attnlab.mechanisms.given import select, shape_of
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.modules.attention import check_heads
 from attnlab.modules.dense import INITIALISERS, Dense, child
+from attnlab.modules.learned import extras, learned
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Full, Kept, Mask, Places
@@ -200,9 +201,7 @@ class Reader(nnx.Module):
                 for name, shape in mechanism.tokens.items()
             }
         )
-        keys = jax.random.split(child(key, "learned"), heads)
-        learned = jax.vmap(lambda key: mechanism.initial(key, size, values))(keys)
-        self.learned = nnx.Dict({name: nnx.Param(value) for name, value in learned.items()})
+        self.learned = learned(mechanism, key, size, values, heads)
 
     def remember(self, memory: Float[Array, "S M"]) -> dict[str, Array]:
         """Keys, values and extras of a memory by heads [S H ...], for `read`."""
@@ -265,7 +264,7 @@ class Reader(nnx.Module):
         return c.reshape(x.shape[0], -1), look
 
     def _fixed(self) -> dict[str, Array]:
-        return {name: value[...] for name, value in self.learned.items()} | self.mechanism.heads(self.heads)
+        return extras(self.mechanism, self.learned, self.heads)
 
     @property
     def _score(self) -> Callable | None:

@@ -1,0 +1,26 @@
+"""What a mechanism learns besides projections: one set of arrays, or one a head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+from flax import nnx
+from jaxtyping import Array, PRNGKeyArray
+
+from attnlab.mechanisms.base import Mechanism
+from attnlab.modules.dense import child
+
+
+def learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None) -> Any:
+    """The learned arrays of a mechanism, from the key of a module; with a leading axis of heads, if it has several."""
+    key, start = child(key, "learned"), lambda key: mechanism.initial(key, K, V)
+    started = start(key) if heads is None else jax.vmap(start)(jax.random.split(key, heads))
+    return nnx.Dict({name: nnx.Param(value) for name, value in started.items()})
+
+
+def extras(mechanism: Mechanism, learned: Mapping[str, Any], heads: int | None = None) -> dict[str, Array]:
+    """What a call is given besides its tokens: the learned arrays, and what differs by head."""
+    fixed = {} if heads is None else mechanism.heads(heads)
+    return {name: value[...] for name, value in learned.items()} | fixed
