@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers, check_shape
+from attnlab.models.config import Layers, check_names, check_shape
 from attnlab.models.encoder import Encoder
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
@@ -36,7 +36,7 @@ class Classifier(Layers):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_names(pool=POOLS)
+        check_names(self, pool=POOLS)
         if self.tied and not self.ties:
             raise ValueError(f"model.tied=True: classes have no embedding for {type(self).__name__} to score against")
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.models.config import check_sizes
-from attnlab.models.mlp import check_baseline, image
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
+from attnlab.models.mlp import image
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.norm import LayerNorm
@@ -41,7 +41,8 @@ class CNN:
         check_sizes(self, "width", "layers", "kernel")
         if not 1 <= self.scales <= 16:
             raise ValueError(f"model.scales={self.scales} must be at least 1, and at most 16")
-        check_baseline(self)
+        check_dropout(self)
+        check_names(self, dtype=DTYPES)
 
     @property
     def attentions(self) -> dict[str, Any]:

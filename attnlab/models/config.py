@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from attnlab.mechanisms import Mechanism, Softmax
@@ -26,6 +27,21 @@ def check_sizes(config: Any, *fields: str) -> None:
         most = DEEPEST if field == "layers" else WIDEST
         if (value := getattr(config, field)) is not None and not 1 <= value <= most:
             raise ValueError(f"model.{field}={value} must be at least 1, and at most {most}")
+
+
+def check_dropout(config: Any) -> None:
+    """Raise ValueError, naming the field, where the share that is dropped is none."""
+    if not 0 <= config.dropout < 1:
+        raise ValueError(f"model.dropout={config.dropout} must be at least 0 and below 1")
+
+
+def check_names(config: Any, **known: Iterable[str]) -> None:
+    """Raise ValueError where a field is none of the known names of it: the field, all of them, and the nearest."""
+    for field, names in known.items():
+        if (value := getattr(config, field)) not in names:
+            near = get_close_matches(str(value).lower(), names, n=1)
+            hint = f"; nearest: {near[0]!r}" if near else ""
+            raise ValueError(f"model.{field}={value!r} must be one of {', '.join(names)}{hint}")
 
 
 def check_shape(config: Any, shape: Any, *needed: str) -> None:
@@ -71,9 +87,8 @@ class Layers:
         check_sizes(self, "width", "layers")
         if self.feedforward != 0:
             check_sizes(self, "feedforward")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
-        self._check_names(norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
+        check_dropout(self)
+        check_names(self, norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
         self._check_attentions()
 
     @property
@@ -96,11 +111,6 @@ class Layers:
             biases=self.biases,
             initialiser=self.initialiser,
         )
-
-    def _check_names(self, **known: Iterable[str]) -> None:
-        for field, names in known.items():
-            if (value := getattr(self, field)) not in names:
-                raise ValueError(f"model.{field}={value!r} must be one of {', '.join(names)}")
 
     def _check_attentions(self) -> None:
         """Refuse what a position or a mechanism cannot do: now, not in training."""

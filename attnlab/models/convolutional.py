@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.given import select
-from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.models.scorer import Scorer
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
@@ -42,10 +42,8 @@ class ConvolutionalLanguage:
 
     def __post_init__(self):
         check_sizes(self, "width", "layers", "kernel", "growth", "feedforward")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"model.dtype={self.dtype!r} must be one of {', '.join(DTYPES)}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+        check_names(self, dtype=DTYPES)
+        check_dropout(self)
         if self.reach > 2**24:
             raise ValueError(
                 f"model.growth={self.growth} and model.layers={self.layers} would see {self.reach:,} tokens"

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from attnlab.models.config import check_shape, check_sizes
+from attnlab.models.config import check_dropout, check_shape, check_sizes
 from attnlab.modules.dense import child
 from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, with_itself
 from attnlab.ops.edges import Ends
@@ -92,7 +92,6 @@ class GraphNetwork(nnx.Module):
 def check_graph(config: Any) -> None:
     """Raise ValueError, naming the field, for what no network of a graph can have."""
     check_sizes(config, "width", "layers")
-    if not 0 <= config.dropout < 1:
-        raise ValueError(f"model.dropout={config.dropout} must be at least 0 and below 1")
+    check_dropout(config)
     if not 0 <= config.l2 < float("inf"):
         raise ValueError(f"model.l2={config.l2} must be a finite number, 0 or more")

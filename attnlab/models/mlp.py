@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.modules.dense import Dense, child
 from attnlab.ops.layer import ACTIVATIONS, dropout
 from attnlab.ops.precision import wide
@@ -30,7 +30,8 @@ class MLP:
 
     def __post_init__(self):
         check_sizes(self, "width", "layers")
-        check_baseline(self)
+        check_dropout(self)
+        check_names(self, dtype=DTYPES)
 
     @property
     def attentions(self) -> dict[str, Any]:
@@ -63,14 +64,6 @@ class MLPNetwork(nnx.Module):
         for dense, key in zip(self.hidden, keys, strict=True):
             x = dropout(ACTIVATIONS["relu"](dense(x)), self.rate, key)
         return self.head(x)[0].astype(wide(x.dtype))
-
-
-def check_baseline(config: Any) -> None:
-    """Raise ValueError, naming the field, for a share of dropout or a dtype that cannot be."""
-    if not 0 <= config.dropout < 1:
-        raise ValueError(f"model.dropout={config.dropout} must be at least 0 and below 1")
-    if config.dtype not in DTYPES:
-        raise ValueError(f"model.dtype={config.dtype!r} must be one of {', '.join(DTYPES)}")
 
 
 def image(config: Any, shape: Any) -> Any:

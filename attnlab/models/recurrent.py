@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.models.scorer import Scorer
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
@@ -37,11 +37,8 @@ class RecurrentLanguage:
 
     def __post_init__(self):
         check_sizes(self, "width", "layers")
-        for name, known in (("cell", CELLS), ("dtype", DTYPES)):
-            if (value := getattr(self, name)) not in known:
-                raise ValueError(f"model.{name}={value!r} must be one of {', '.join(known)}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+        check_names(self, cell=CELLS, dtype=DTYPES)
+        check_dropout(self)
 
     @property
     def attentions(self) -> dict[str, Mechanism]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from jaxtyping import PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import DTYPES, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.models.seq2seq_network import Seq2SeqNetwork
 from attnlab.modules.attention import check_heads
 from attnlab.ops.cell import CELLS
@@ -62,15 +61,11 @@ class Seq2Seq:
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
 
     def __post_init__(self):
-        for name, choices in CHOICES.items():
-            if (value := getattr(self, name)) not in choices and (name, value) != ("attention", None):
-                near = get_close_matches(str(value).lower(), choices, n=1)
-                hint = f"; nearest: {near[0]!r}" if near else ""
-                raise ValueError(f"model.{name}={value!r} must be one of {', '.join(choices)}{hint}")
+        known = {name: names for name, names in CHOICES.items() if (name, self.attention) != ("attention", None)}
+        check_names(self, **known)
         check_heads(self.width, self.heads, self.heads)
         check_sizes(self, "width", "embedding", "layers")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"model.dropout={self.dropout} must be at least 0 and below 1")
+        check_dropout(self)
         if self.tied and self.symbols != self.width:
             raise ValueError(
                 f"model.tied=True: model.embedding={self.embedding} must be model.width={self.width}, against which "

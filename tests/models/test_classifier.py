@@ -126,7 +126,10 @@ def test_what_cannot_be_is_refused():
     odd = Classifier()
     # Set past the constructor, whose types are checked here but not where it is used.
     object.__setattr__(odd, "pool", "max")
-    with pytest.raises(ValueError, match=r"model.pool='max' must be one of mean, token"):
+    with pytest.raises(ValueError, match=r"model.pool='max' must be one of mean, token$"):
+        odd.__post_init__()
+    object.__setattr__(odd, "pool", "tokens")
+    with pytest.raises(ValueError, match=r"model.pool='tokens' must be one of mean, token; nearest: 'token'"):
         odd.__post_init__()
     with pytest.raises(ValueError, match=r"model.tied=True: classes have no embedding for Classifier to score against"):
         Classifier(tied=True)
