@@ -6,6 +6,7 @@ import pytest
 
 import attnlab
 from attnlab import registry
+from attnlab.lab.verbs import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = {"softmax": 1, "linear": 2, "gated-linear": 3}
@@ -60,6 +61,16 @@ def test_every_registry_has_its_place_and_is_exported(place):
     for name, value in table.items():
         assert registry.find(value) == (place, name)
         assert registry.first_line(value)
+
+
+@pytest.mark.parametrize("place", registry.PLACES)
+def test_a_list_tells_the_names_of_a_registry_apart(place):
+    table = registry.table(place)
+    assert len({registry.first_line(value) for value in table.values()}) == len(table)
+
+
+def test_every_registry_can_be_listed():
+    assert {*KINDS} == {place.lower() for place in registry.PLACES} | {"experiments"}
 
 
 def test_rooms_come_on_first_use():

@@ -42,7 +42,7 @@ class Linear(Mechanism):
     @property
     def line(self) -> str:
         """A line about this one, in a list of several."""
-        return f"linear attention, {(type(self.feature).__doc__ or '').strip().splitlines()[0]}"
+        return f"linear attention, {self.feature.line}"
 
     @property
     def learned(self):

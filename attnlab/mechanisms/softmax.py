@@ -37,6 +37,13 @@ class Softmax(Mechanism):
         _ = self.pattern  # whose sizes are refused where they cannot be
 
     @property
+    def line(self) -> str:
+        """A line about this one, in a list of several."""
+        told = (type(self).__doc__ or "").splitlines()[0]
+        # Those of a pattern go by blocks as they are.
+        return told if self.block is None or type(self) is not Softmax else f"by blocks of {self.block}, {told}"
+
+    @property
     def turns(self):
         """Where the score is a product of query and key."""
         return self.score in PRODUCTS

@@ -66,6 +66,8 @@ def test_which_are_inductive_data_driven_and_parameter_efficient(name, inductive
     position = POSITIONS[name]
     facts = position.inductive, position.data_driven, position.parameter_efficient
     assert facts == (inductive, data_driven, parameter_efficient)
+    line = position.line.lower()
+    assert facts == ("inductive" in line, "data-driven" in line, "parameter-efficient" in line)
     count = lambda position: sum(leaf.size for leaf in jax.tree.leaves(made(position)))
     assert (not data_driven) or count(position) > 0
     if position.reach("float32") is not None and data_driven:

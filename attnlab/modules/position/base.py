@@ -79,6 +79,14 @@ class Position(Hooks):
     data_driven = False
     parameter_efficient = True
 
+    @property
+    def line(self) -> str:
+        """A line about this one, in a list of several: what it is, and which of the three it is."""
+        named = {"inductive": self.inductive, "data-driven": self.data_driven}
+        named |= {"parameter-efficient": self.parameter_efficient}
+        told = ", ".join(name for name, holds in named.items() if holds)
+        return f"{(type(self).__doc__ or '').splitlines()[0]} {told.capitalize()}."
+
     def check(self, width: int, heads: int) -> None:
         """Raise ValueError for a model of a width and so many heads that it cannot serve."""
 

@@ -36,6 +36,11 @@ class Feature:
     placed = False
 
     @property
+    def line(self) -> str:
+        """A line about this one, in a list of several."""
+        return (type(self).__doc__ or "").strip().splitlines()[0]
+
+    @property
     def learned(self) -> dict[str, tuple]:
         """Learned arrays, one set a head."""
         return {}

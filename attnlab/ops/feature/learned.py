@@ -57,6 +57,11 @@ class Hedgehog(Feature):
             raise ValueError(f"over={self.over} must be SoftmaxFeatures() or Exp()")
 
     @property
+    def line(self):
+        """With the map of the halves by its name."""
+        return super().line.replace("softmax", "exp") if isinstance(self.over, Exp) else super().line
+
+    @property
     def scaled(self):
         """As the map of the halves."""
         return self.over.scaled
@@ -97,7 +102,7 @@ def _mirrored(x, w):
 class Rebased(Feature):
     """φ(x) = z ⊗ z of z = γ·norm(x) + β, γ and β learned (Aksenov et al. 2024, ReBased).
 
-    K² features, of which K(K+1)/2 differ; φ(q)·ψ(k) = (z_q·z_k)². The norm is over the components of a row; Queries and
+    K² features, of which K(K+1)/2 differ; φ(q)·ψ(k) = (z_q·z_k)². The norm is over the components of a row; queries and
     keys have a γ, starting at 1, and a β, starting at 0, each.
     """
 
