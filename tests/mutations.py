@@ -290,8 +290,8 @@ BUGS = [
     Bug(
         "keys of the delta rule not of norm one",
         "mechanisms/delta.py",
-        "delta.unit(q), delta.unit(k)",
-        "delta.unit(q), k",
+        "unit(q), unit(k)",
+        "unit(q), k",
         ["tests/mechanisms/test_delta.py"],
     ),
     Bug(

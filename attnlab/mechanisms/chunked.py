@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import shape_of
+from attnlab.ops import decay
 
 
 @dataclass(frozen=True)
 class Chunked(Mechanism):
     """Tokens of one chunk meet in products of matrices; from chunk to chunk goes a state.
 
-    Raises ValueError for a chunk below 1.
+    `rule` is how it changes, one of `ops`. Raises ValueError for a chunk below 1.
     """
 
     chunk: int = 64
+    rule: ClassVar[Any] = decay
 
     def __post_init__(self):
         if self.chunk < 1:
@@ -23,3 +28,9 @@ class Chunked(Mechanism):
     def at_once(self, block: int | None) -> int:
         """Tokens that meet, where `block` come at a time (None: all)."""
         return self.chunk if block is None else min(block, self.chunk)
+
+    def cost(self, T, S, K, V, block=None):
+        """Pairs within a chunk, and the state [K V] written and read; K gates a token, or one, where it has any."""
+        told = sum(math.prod(shape_of(shape, K, V)) for shape in self.tokens.values())
+        flops = self.rule.flops(T, K, V, self.at_once(block), K if ("K",) in self.tokens.values() else 1)
+        return Cost(flops, 4 * T * (2 * K + 2 * V + told), 4 * K * V)

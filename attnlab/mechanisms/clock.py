@@ -6,7 +6,7 @@ padding, right padding and packing change nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Int
 
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, Kept, Mask, Places, Rows, Segments
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @pytree
@@ -46,7 +46,7 @@ class Block:
     i: Int[Places, " T"]
     run: Int[Array, " T"]
     before: Int[Array, ""]
-    plain: bool = field(default=False, metadata={"static": True})
+    plain: bool = static(default=False)
 
     @property
     def mask(self) -> Mask:
@@ -93,7 +93,7 @@ def pairs(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array,
     return jnp.asarray(mask(jnp.asarray(i), jnp.asarray(j)))
 
 
-def first(T: int, i: Places | None, keep: Array | None, segment: Array | None) -> Block:
+def first(T: int, i, keep, segment) -> Block:
     """The block that a sequence from its beginning forms. Positions that follow from the shapes are numpy's."""
     if i is None and keep is None and segment is None:
         i = np.arange(T, dtype=np.int32)

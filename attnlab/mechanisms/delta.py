@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta
+from attnlab.ops.layer import unit
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Delta(Chunked):
     """
 
     turns = True
+    rule = delta
 
     @property
     def tokens(self):
@@ -33,12 +34,5 @@ class Delta(Chunked):
         """Tokens after a state, by chunks."""
         q, k, beta = (x.astype(memory.dtype) for x in (q, k, beta))
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)
-        y, memory = delta.causal(
-            memory, delta.unit(q), delta.unit(k), v, open_, jax.nn.sigmoid(beta), block, self.chunk
-        )
+        y, memory = delta.causal(memory, unit(q), unit(k), v, open_, jax.nn.sigmoid(beta), block, self.chunk)
         return y.astype(v.dtype), memory
-
-    def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, the system that they form, and the state written and read."""
-        size = self.at_once(block)
-        return Cost(delta.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 1)), 4 * K * V)

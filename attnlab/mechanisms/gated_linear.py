@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.mechanisms.base import Cost
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
-from attnlab.ops.gate import sigmoid
+from attnlab.ops.gate import log_sigmoid
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,6 @@ class GatedLinear(Chunked):
 
     def absorb(self, memory, q, k, v, block, *, bias=None, gate):
         """Tokens after a state, by chunks."""
-        log_gates = sigmoid(gate.astype(memory.dtype), self.temperature)
+        log_gates = log_sigmoid(gate.astype(memory.dtype), self.temperature)
         y, memory = decay.causal(memory, q, k, v, log_gates, block, self.chunk)
         return y.astype(v.dtype), memory
-
-    def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, and the state written and read."""
-        size = self.at_once(block)
-        return Cost(decay.flops(T, K, V, size, K), 4 * (T * (3 * K + 2 * V)), 4 * K * V)

@@ -63,7 +63,7 @@ def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> Non
 
 
 def select(keep: Bool[Places, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
-    """X where kept, zero elsewhere."""
+    """The rows x where kept, zero elsewhere."""
     return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import jax
 
-from attnlab.mechanisms.base import Cost
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta, gate
+from attnlab.ops.layer import unit
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Kda(Chunked):
     """
 
     chunk: int = 32
+    rule = delta
 
     @property
     def tokens(self):
@@ -41,12 +42,7 @@ class Kda(Chunked):
     def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Tokens after a state, by chunks."""
         q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
-        log_gates = gate.fade(gate.step(step, shift), rate)
+        log_gates = gate.log_decay(gate.step(step, shift), rate)
         beta = jax.nn.sigmoid(beta)
-        y, memory = delta.causal(memory, delta.unit(q), delta.unit(k), v, log_gates, beta, block, self.chunk)
+        y, memory = delta.causal(memory, unit(q), unit(k), v, log_gates, beta, block, self.chunk)
         return y.astype(v.dtype), memory
-
-    def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, the system that they form, and the state written and read."""
-        size = self.at_once(block)
-        return Cost(delta.flops(T, K, V, size, K), 4 * (T * (3 * K + 2 * V + 1)), 4 * K * V)

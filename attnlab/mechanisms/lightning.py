@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
 from attnlab.ops.position import alibi_slopes
@@ -34,8 +33,3 @@ class Lightning(Chunked):
         fixed = jnp.full((q.shape[0], 1), -rate.astype(memory.dtype))
         y, memory = decay.causal(memory, q, k, v, fixed, block, self.chunk)
         return y.astype(v.dtype), memory
-
-    def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, and the state written and read."""
-        size = self.at_once(block)
-        return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V)), 4 * K * V)

@@ -10,9 +10,10 @@ from jaxtyping import Array, Int
 
 from attnlab.mechanisms.base import Cost, Mechanism
 from attnlab.ops import blockwise
+from attnlab.ops.layer import unit
 from attnlab.ops.mask import Segments
 from attnlab.ops.precision import wide
-from attnlab.ops.score import Scores, scaled_dot, unit
+from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.tree import pytree
 
@@ -89,7 +90,7 @@ class Reformer(Mechanism):
     def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
         q, k = _ready(q, k)
         hashes = self._hash(q), self._hash(k)
-        scores = Scores(scaled_dot, {}, Rarely(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
+        scores = Scores(scaled_dot, {}, RoundsBias(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
         rounds = [_round(q, k, v, rule, scores, hashes[0][:, n], hashes[1][:, n], block) for n in range(self.rounds)]
         return blockwise.together(rounds).astype(v.dtype)
 
@@ -135,7 +136,7 @@ def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int) -> bloc
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Rarely:
+class RoundsBias:
     """A bias of −log N for a pair met in N rounds, and the call's own bias; asked by rows, not positions."""
 
     one: Int[Array, "T R"]

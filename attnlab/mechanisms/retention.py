@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms.base import Cost
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
 
@@ -35,8 +34,3 @@ class Retention(Chunked):
         q = q.astype(memory.dtype) * q.shape[1] ** -0.5
         y, memory = decay.causal(memory, q, k, v, fixed, block, self.chunk)
         return y.astype(v.dtype), memory
-
-    def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, and the state written and read."""
-        size = self.at_once(block)
-        return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V)), 4 * K * V)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.mechanisms.base import Cost
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay, gate
 
@@ -41,10 +40,5 @@ class Ssd(Chunked):
         step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
         step = gate.step(step[:, None], shift[None])
         k = k.astype(memory.dtype) * step
-        y, memory = decay.causal(memory, q, k, v, gate.fade(step, rate), block, self.chunk)
+        y, memory = decay.causal(memory, q, k, v, gate.log_decay(step, rate), block, self.chunk)
         return y.astype(v.dtype), memory
-
-    def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, and the state written and read."""
-        size = self.at_once(block)
-        return Cost(decay.flops(T, K, V, size), 4 * (T * (2 * K + 2 * V + 1)), 4 * K * V)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @pytree
@@ -34,7 +34,7 @@ class Decoding:
     keep: Any
     table: Any
     i: Any
-    length: int = field(metadata={"static": True})
+    length: int = static()
 
 
 class Decoder(Scorer):

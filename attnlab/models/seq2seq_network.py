@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -18,7 +18,7 @@ from attnlab.modules.recurrent import Reader, Recurrent
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Kept, Rows
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @pytree
@@ -33,7 +33,7 @@ class Decoding:
     fed: Any
     memory: Memory
     i: Any
-    length: int = field(metadata={"static": True})
+    length: int = static()
 
 
 class Seq2SeqNetwork(Scorer):

@@ -14,7 +14,6 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks, decay
 from attnlab.ops.decay import keeps, reads, writes
 from attnlab.ops.fading import double, weights, whole
-from attnlab.ops.layer import unit as unit
 from attnlab.ops.linear import Reach
 from attnlab.ops.triangle import inverse
 

@@ -16,10 +16,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from attnlab.ops.mask import EdgeList, Places
-from attnlab.ops.mask.base import static
 from attnlab.ops.precision import wide
 from attnlab.ops.score import Scores, gat
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @pytree

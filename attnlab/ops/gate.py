@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 
-def sigmoid(raw: Float[Array, "T G"], temperature: float) -> Float[Array, "T G"]:
+def log_sigmoid(raw: Float[Array, "T G"], temperature: float) -> Float[Array, "T G"]:
     """log sigmoid(raw)^(1/temperature): the higher, the nearer to open (Yang et al. 2023, section 4.4)."""
     return jax.nn.log_sigmoid(raw) / temperature
 
@@ -16,7 +16,7 @@ def step(raw: Float[Array, "T G"], shift: Float[Array, " G"]) -> Float[Array, "T
     return jax.nn.softplus(raw + shift[None, :])
 
 
-def fade(step: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array, "T G"]:
+def log_decay(step: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array, "T G"]:
     """log exp(−e^rate · step): what is left after a step (Dao and Gu 2024, section 7)."""
     return -jnp.exp(rate) * step
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.layer import unit as unit
+from attnlab.ops.layer import unit
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import product, wide
 from attnlab.ops.tree import pytree

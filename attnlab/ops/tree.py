@@ -1,7 +1,7 @@
 """Frozen dataclasses as pytrees whose types are told apart."""
 
-from dataclasses import fields
-from typing import TypeVar
+from dataclasses import field, fields
+from typing import Any, TypeVar
 
 import jax
 from jax.tree_util import GetAttrKey
@@ -9,8 +9,13 @@ from jax.tree_util import GetAttrKey
 Class = TypeVar("Class", bound=type)
 
 
+def static(**options: Any) -> Any:
+    """A field that belongs to the structure of a pytree, and is not traced."""
+    return field(metadata={"static": True}, **options)
+
+
 def pytree(kind: Class) -> Class:
-    """Register a dataclass as a pytree: fields marked `static` in their metadata belong to the structure.
+    """Register a dataclass as a pytree: those of its fields that are `static` belong to the structure.
 
     To `jax.tree_util.register_dataclass` two classes with the same fields are one structure (jax 0.10.2 to 0.12.0):
     a jitted function given a `Causal()` now and then runs what it compiled for a `Full()`.

@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.ops.score import LEARNED, PLAIN, SCORES, Scores, cosine, dot, location, starts, unit
+from attnlab.ops.layer import unit
+from attnlab.ops.score import LEARNED, PLAIN, SCORES, Scores, cosine, dot, location, starts
 from attnlab.ops.softmax import masked_softmax
 
 pytestmark = pytest.mark.usefixtures("x64")

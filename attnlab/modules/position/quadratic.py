@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from attnlab.modules.position.base import Hooks, Position
 from attnlab.modules.position.grid import at_least_one
 from attnlab.ops.position import grid
 from attnlab.ops.precision import wide
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Bowl:
 
     centre: Any
     alpha: Any
-    columns: int = field(metadata={"static": True})
+    columns: int = static()
 
     def __call__(self, q, i, j):
         """−α ‖δ − Δ‖²: [T S]."""

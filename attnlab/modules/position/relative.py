@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from attnlab.modules.dense import child
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.position import alibi_slopes, clipped, relative_scores, relative_values, t5_buckets
 from attnlab.ops.precision import wide
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class Bucketed:
     """T5's bias: a number a bucket and head."""
 
     numbers: Any
-    buckets: int = field(metadata={"static": True})
-    distance: int = field(metadata={"static": True})
-    bidirectional: bool = field(metadata={"static": True})
+    buckets: int = static()
+    distance: int = static()
+    bidirectional: bool = static()
 
     def __call__(self, q, i, j):
         """The number of every pair's bucket: [T S]."""
@@ -142,7 +142,7 @@ class Vectors:
 
     keys: Any
     values: Any
-    clip: int = field(metadata={"static": True})
+    clip: int = static()
 
     def __call__(self, q, i, j):
         """q_t · r^K_{clip(j−i)} / √K: [T S]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab.ops.mask import Full, Mask, Places
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 # Keys of a panel at most: it is held whole, times a block of queries.
 WIDEST = 4096
@@ -52,7 +52,7 @@ class Runs:
 
     which: Int[Places, " A"]
     starts: Int[Places, "A N"]
-    kinds: tuple[tuple[tuple[int, bool], ...], ...] = field(metadata={"static": True})
+    kinds: tuple[tuple[tuple[int, bool], ...], ...] = static()
 
     @property
     def width(self) -> int:
@@ -94,7 +94,7 @@ class Loops:
 
     whole: Visits
     part: Visits
-    size: int = field(metadata={"static": True})
+    size: int = static()
 
     @property
     def width(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from attnlab.ops.blockwise.route import Loops, Rule, Runs
 from attnlab.ops.mask import Full, Places
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import Scores
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 # Scores within ± this need no peak taken off: exponentials and their sums stay in range, and so does what they make of
 # values between 1e-26 and 1e26.
@@ -36,8 +36,8 @@ class Plan:
     j: Int[Places, " S"]
     rules: tuple[Rule, ...]
     ways: Runs | Loops
-    rows: int = field(metadata={"static": True})
-    keys: int = field(metadata={"static": True})
+    rows: int = static()
+    keys: int = static()
 
     def scored(self, q, k, a, start):
         """The scores of queries q in block `a`, and keys k from `start` on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +14,6 @@ from attnlab.ops.tree import pytree
 # Positions that are known while tracing are numpy's; what was given is jax's.
 Places = Array | np.ndarray
 BLOCK = 512
-
-
-def static(**options):
-    """A field that is a fact of the mask and not traced."""
-    return field(metadata={"static": True}, **options)
 
 
 class Mask:

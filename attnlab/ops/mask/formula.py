@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from attnlab.ops.mask.base import Mask, static
-from attnlab.ops.tree import pytree
+from attnlab.ops.mask.base import Mask
+from attnlab.ops.tree import pytree, static
 
 
 def _whole(least: int, mask: str, **sizes: int) -> None:
@@ -91,7 +91,7 @@ class Dilated(Mask):
         return (i[:, None] - j[None, :]) % self.step == 0
 
     def over(self, i0, i1, j0, j1):
-        """None where no multiple of the step lies between the nearest and the farthest pair."""
+        """All for a step of one; else none where no multiple lies between the nearest and the farthest pair."""
         low, high = i0 - (j1 - 1), (i1 - 1) - j0
         return True if self.step == 1 else None if low <= high // self.step * self.step else False
 
@@ -107,7 +107,7 @@ class Global(Mask):
         _whole(0, "Global", tokens=self.tokens)
 
     def __call__(self, i, j):
-        """I < tokens or j < tokens."""
+        """Where i < tokens or j < tokens."""
         return (i[:, None] < self.tokens) | (j[None, :] < self.tokens)
 
     def over(self, i0, i1, j0, j1):

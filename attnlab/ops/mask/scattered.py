@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.ops.mask.base import Mask, static
+from attnlab.ops.mask.base import Mask
 from attnlab.ops.mask.formula import _whole
-from attnlab.ops.tree import pytree
+from attnlab.ops.tree import pytree, static
 
 
 @pytree
