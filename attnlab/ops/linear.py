@@ -23,7 +23,7 @@ NONE = -1e30
 
 
 def with_ones(v: Float[Array, "S V"]) -> Float[Array, "S W"]:
-    """V with a column of ones, in which the weights sum up."""
+    """The values v with a column of ones, in which the weights sum up."""
     return jnp.concatenate([v, jnp.ones_like(v[:, :1])], axis=1)
 
 
@@ -108,5 +108,5 @@ def chunk(
 
 
 def weighed(x: Float[Array, "..."], weights: Shaped[Places, "..."]) -> Float[Array, "..."]:
-    """X by weights that broadcast; by yes or no, zero where no."""
+    """What is weighed by weights that broadcast; by yes or no, zero where no."""
     return jnp.where(weights, x, 0) if weights.dtype == bool else x * weights

@@ -27,7 +27,7 @@ class Sinusoidal(Position):
             raise ValueError(f"model.width={width} must be even for sinusoidal positions")
 
     def add(self, x, i, table=None):
-        """X + p_i."""
+        """The input x + p_i."""
         return x + sinusoidal(i, x.shape[1], x.dtype)
 
 
@@ -68,7 +68,7 @@ class LearnedTable(Hooks, nnx.Module):
         return self.config.within(length, dtype)
 
     def add(self, x, i, table=None):
-        """X + p_i."""
+        """The input x + p_i."""
         self.config.within(x.shape[0], x.dtype)
         return x + rows(self.vectors[...], i).astype(x.dtype)
 

@@ -65,7 +65,7 @@ class Flow(Hooks, nnx.Module):
         return jnp.swapaxes(path(self, first.astype(wide(dtype)), length, self.config.step), 0, 1)
 
     def add(self, x, i, table=None):
-        """X + p_i, where it is added to the input."""
+        """The input x + p_i, where it is added to the input."""
         if self.config.place != "input":
             return x
         return x + rows(self._solved(x, table)[0], i).astype(x.dtype)

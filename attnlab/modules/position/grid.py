@@ -31,7 +31,7 @@ class Sinusoidal2D(Position):
             raise ValueError(f"model.width={width} must be divisible by 4 for sinusoidal-2d positions")
 
     def add(self, x, i, table=None):
-        """X + p_i."""
+        """The input x + p_i."""
         return x + sinusoidal_2d(i, x.shape[1], self.columns, x.dtype)
 
 
@@ -78,7 +78,7 @@ class LearnedGrid(Hooks, nnx.Module):
         return self.config.within(length, dtype)
 
     def add(self, x, i, table=None):
-        """X + p_i."""
+        """The input x + p_i."""
         self.config.within(x.shape[0], x.dtype)
         row, column = grid(i, self.config.columns)
         halves = rows(self.rows[...], row), rows(self.columns[...], column)

@@ -69,7 +69,7 @@ def even(length: int, block: int) -> int:
 
 
 def filled(x, size: int, mode: Any = "constant"):
-    """X [T ...] with rows behind it, up to a multiple of `size`."""
+    """The rows x [T ...] with rows behind them, up to a multiple of `size`."""
     width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
     if width[0][1] == 0:
         return x

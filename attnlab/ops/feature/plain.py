@@ -10,7 +10,7 @@ from attnlab.ops.precision import wide
 
 
 def widen(x):
-    """X in float32 at least."""
+    """The same in float32 at least."""
     return x.astype(wide(x.dtype))
 
 
@@ -30,7 +30,7 @@ class Identity(Same):
     """
 
     def query(self, x, i):
-        """X itself."""
+        """The rows x themselves."""
         return Mapped(widen(x))
 
 
