@@ -79,9 +79,7 @@ def run(
             progress.note(f"a preview of {few} of the {every} variants, evenly taken")
     home = Path(out) / folder_name(study.name or "study")
     problems: dict[Any, Problem] = {}
-    watch = Stopwatch(home, progress.note) if study.budget == "seconds" else None
-    if watch is not None and fresh:
-        watch.found.clear()
+    watch = Stopwatch(home, progress.note, fresh) if study.budget == "seconds" else None
     solved = matched(study, Ledger(problems, clock=watch), quick)
     found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
     free(found, progress.note)

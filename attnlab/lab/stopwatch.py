@@ -23,16 +23,17 @@ DISPATCHES = 8  # that are timed of each kind of step, after one that warms up
 class Stopwatch:
     """Measures what a step of all lanes of an experiment takes; what `folder` holds it does not measure again.
 
-    So a study that is interrupted goes on with the steps that it was planned with. `note` hears of each measurement.
-    Raises FolderError for a file that cannot be read.
+    So a study that is interrupted goes on with the steps that it was planned with; a `fresh` one measures anew. `note`
+    hears of each measurement. Raises FolderError for a file that cannot be read.
     """
 
     folder: Path
     note: Any = lambda text: None
+    fresh: bool = False
     found: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
-        kept = jsonfile.content(self.file)
+        kept = None if self.fresh else jsonfile.content(self.file)
         if kept is not None:
             self.found |= jsonfile.unsealed(kept, {}, str(self.file))
 

@@ -25,8 +25,8 @@ class Train:
     the end. A lane stops before `steps` once its headline metric on validation reaches `target` (None: none does), or
     after `patience` evaluations in a row that bettered none before them (0: never); the run, once all lanes have.
     The model that is tested, and loaded later, is the mean of the last `average` checkpoints (0: the last alone). Of
-    the checkpoints the last `keep_last` stay on disk, the `keep_best` that did best on validation, where that was
-    looked at at their step, and those of each `keep_every` steps (0: none).
+    the checkpoints the last `keep_last` stay on disk, the `keep_best` that did best on validation (of several rates by
+    the one ahead at that step), where that was looked at at their step, and those of each `keep_every` steps (0: none).
 
     Raises ValueError, naming the field, for what cannot work.
     """

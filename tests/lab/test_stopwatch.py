@@ -104,6 +104,7 @@ def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):
     watch.file.write_text("[")
     with pytest.raises(FolderError, match=r"seconds\.json: not JSON"):
         Stopwatch(tmp_path)
+    assert Stopwatch(tmp_path, fresh=True).found == {}
 
 
 def test_a_study_goes_on_with_the_steps_it_was_planned_with(slow, tmp_path, untrained):
