@@ -25,7 +25,7 @@ class ConvolutionalLanguage:
     """A language model of `layers` causal convolutions of `kernel` tokens each, without attention.
 
     Layer n sees every growth^n-th token: `growth` 1 is plain convolutions, 2 the dilated ones of ByteNet and WaveNet.
-    So a token sees `reach` of them, itself among these, and nothing before. Each layer is
+    So a token sees `receptive_field` of them, itself among these, and nothing before. Each layer is
     x + relu(window W_1 + b_1) W_2 + b_2 of a hidden width `feedforward` (None: twice the width), its norm first. It is
     called, trained and decoded as `language` is; `dtype` is what it computes in, parameters are float32.
 
@@ -44,13 +44,13 @@ class ConvolutionalLanguage:
         check_sizes(self, "width", "layers", "kernel", "growth", "feedforward")
         check_names(self, dtype=DTYPES)
         check_dropout(self)
-        if self.reach > 2**24:
+        if self.receptive_field > 2**24:
             raise ValueError(
-                f"model.growth={self.growth} and model.layers={self.layers} would see {self.reach:,} tokens"
+                f"model.growth={self.growth} and model.layers={self.layers} would see {self.receptive_field:,} tokens"
             )
 
     @property
-    def reach(self) -> int:
+    def receptive_field(self) -> int:
         """How many tokens, itself among them, a token sees."""
         return 1 + (self.kernel - 1) * sum(self.growth**n for n in range(self.layers))
 
@@ -70,18 +70,18 @@ class ConvolutionalLanguage:
 
 
 class CausalConvolution(nnx.Module):
-    """x + relu(window W_1 + b_1) W_2 + b_2, where a token's window is itself and `kernel` − 1 before, `apart` apart."""
+    """x + relu(window W_1 + b_1) W_2 + b_2; a token's window is itself and `kernel` − 1 before, `dilation` apart."""
 
-    def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, apart: int):
+    def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, dilation: int):
         hidden = config.feedforward or 2 * config.width
-        self.kernel, self.apart, self.rate = config.kernel, apart, config.dropout
+        self.kernel, self.dilation, self.rate = config.kernel, dilation, config.dropout
         self.norm = LayerNorm(config.width)
         self.inner = Dense(child(key, "inner"), config.kernel * config.width, hidden)
         self.outer = Dense(child(key, "outer"), hidden, config.width)
 
     def start(self, width: int, dtype) -> Float[Array, "P D"]:
         """What stands before the first token: zeros, as many as a window reaches back."""
-        return jnp.zeros(((self.kernel - 1) * self.apart, width), dtype)
+        return jnp.zeros(((self.kernel - 1) * self.dilation, width), dtype)
 
     def extend(
         self, x: Float[Array, "T D"], past: Float[Array, "P D"], keep: Bool[Array, " T"], key: PRNGKeyArray | None
@@ -89,7 +89,7 @@ class CausalConvolution(nnx.Module):
         """New tokens, given those before; padding is to others as if nothing stood there."""
         line = jnp.concatenate([past, select(keep, self.norm(x))])
         # One product of all windows side by side: a convolution whose weights are vmapped is far slower.
-        window = jnp.concatenate([line[n * self.apart :][: x.shape[0]] for n in range(self.kernel)], axis=1)
+        window = jnp.concatenate([line[n * self.dilation :][: x.shape[0]] for n in range(self.kernel)], axis=1)
         y = self.outer(jax.nn.relu(self.inner(window)))
         return x + dropout(y, self.rate, key), line[x.shape[0] :]
 

@@ -90,7 +90,7 @@ class Features(nnx.Module):
     def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int):
         widths = [inputs, *(channels * 2**n for n in range(stages))]
         name = lambda n, what: child(key, f"{n} {what}")
-        self.half = nnx.List(Conv(name(n, "half"), *widths[n : n + 2], step=2) for n in range(stages))
+        self.half = nnx.List(Conv(name(n, "half"), *widths[n : n + 2], stride=2) for n in range(stages))
         self.more = nnx.List(Conv(name(n, "more"), widths[n + 1], widths[n + 1]) for n in range(1, stages))
         groups = lambda width: max(count for count in range(1, 9) if width % count == 0)
         self.norms = nnx.List(GroupNorm(width, groups(width)) for width in widths[1:])

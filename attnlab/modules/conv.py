@@ -18,10 +18,10 @@ CONVOLUTIONS = {1: conv_1d, 2: conv_2d}  # by the number of axes that a kernel h
 class Conv(nnx.Module):
     """y = x ∗ w + b: x [T in] -> [N out] by a kernel (k,), or [H W in] -> [h w out] by a kernel (h, w).
 
-    Zero beyond the border; of every `step`-th place, so that N = ⌈T/step⌉. Weights start as `INITIALISERS` says (He et
-    al. 2015, made for what a relu follows), b at zero or not at all.
+    Zero beyond the border; of every `stride`-th place, so that N = ⌈T/stride⌉. Weights start as `INITIALISERS` says (He
+    et al. 2015, made for what a relu follows), b at zero or not at all.
 
-    Raises ValueError for a size or step below 1, a kernel of neither one axis nor two, and x of another width.
+    Raises ValueError for a size or stride below 1, a kernel of neither one axis nor two, and x of another width.
     """
 
     def __init__(
@@ -30,24 +30,26 @@ class Conv(nnx.Module):
         inputs: int,
         outputs: int,
         kernel: Sequence[int] = (3, 3),
-        step: int = 1,
+        stride: int = 1,
         bias: bool = True,
         initialiser: str = "kaiming",
     ):
-        if len(kernel) not in CONVOLUTIONS or min(inputs, outputs, step, *kernel) < 1:
-            raise ValueError(f"{inputs=}, {outputs=}, {kernel=}, {step=} must be 1 or more, the kernel of 1 or 2 axes")
+        if len(kernel) not in CONVOLUTIONS or min(inputs, outputs, stride, *kernel) < 1:
+            raise ValueError(
+                f"{inputs=}, {outputs=}, {kernel=}, {stride=} must be 1 or more, the kernel of 1 or 2 axes"
+            )
         if initialiser not in INITIALISERS:
             raise ValueError(f"{initialiser=} must be one of {', '.join(INITIALISERS)}")
         self.w = nnx.Param(INITIALISERS[initialiser](key, (*kernel, inputs, outputs)))
         self.b = nnx.Param(jnp.zeros(outputs)) if bias else None
-        self.step = step
+        self.stride = stride
 
     def __call__(self, x: Float[Array, "*space C"]) -> Float[Array, "*fewer D"]:
         """One example, in the dtype of x."""
         *kernel, width, outputs = self.w.shape
         if x.ndim != len(kernel) + 1 or x.shape[-1] != width:
             raise ValueError(f"x has shape {x.shape}, and the convolution takes {len(kernel)} axes and width {width}")
-        y = CONVOLUTIONS[len(kernel)](x, self.w[...].astype(x.dtype), self.step)
+        y = CONVOLUTIONS[len(kernel)](x, self.w[...].astype(x.dtype), self.stride)
         return y if self.b is None else y + self.b[...].astype(x.dtype).reshape(*[1] * len(kernel), outputs)
 
 

@@ -8,25 +8,25 @@ from jaxtyping import Array, Float
 from attnlab.ops.precision import product
 
 
-def conv_1d(x: Float[Array, "T C"], w: Float[Array, "k C D"], step: int = 1) -> Float[Array, "N D"]:
-    """y_t = Σ_n x_{t+n−⌊(k−1)/2⌋} w_n, zero beyond the ends; of every `step`-th t. N = ⌈T/step⌉.
+def conv_1d(x: Float[Array, "T C"], w: Float[Array, "k C D"], stride: int = 1) -> Float[Array, "N D"]:
+    """y_t = Σ_n x_{t+n−⌊(k−1)/2⌋} w_n, zero beyond the ends; of every `stride`-th t. N = ⌈T/stride⌉.
 
     As everywhere in deep learning a cross-correlation: w is not turned round. Summed in float32 at least.
     """
-    return _convolve(x, w, step)
+    return _convolve(x, w, stride)
 
 
 def conv_2d(
-    x: Float[Array, "rows columns C"], w: Float[Array, "h w C D"], step: int = 1
+    x: Float[Array, "rows columns C"], w: Float[Array, "h w C D"], stride: int = 1
 ) -> Float[Array, "fewer_rows fewer_columns D"]:
-    """y_ab = Σ_nm x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, zero beyond the border; of every `step`-th a and b.
+    """y_ab = Σ_nm x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, zero beyond the border; of every `stride`-th a and b.
 
     Summed in float32 at least.
     """
-    return _convolve(x, w, step)
+    return _convolve(x, w, stride)
 
 
-def _convolve(x, w, step):
+def _convolve(x, w, stride):
     """Everything under the kernel side by side, then one product.
 
     XLA has a convolution, but where weights are vmapped it turns into one of many groups: on a CPU five to twenty
@@ -35,7 +35,7 @@ def _convolve(x, w, step):
     *sizes, C, D = w.shape
     padded = jnp.pad(x, [*(((size - 1) // 2, size // 2) for size in sizes), (0, 0)])
     windows = [
-        padded[tuple(slice(n, n + long, step) for n, long in zip(at, x.shape, strict=False))]
+        padded[tuple(slice(n, n + long, stride) for n, long in zip(at, x.shape, strict=False))]
         for at in itertools.product(*map(range, sizes))
     ]
     under = jnp.concatenate(windows, axis=-1)

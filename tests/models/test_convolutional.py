@@ -51,7 +51,7 @@ def test_a_layer_is_its_equation():
 )
 def test_a_token_sees_exactly_so_far_back(layers, kernel, growth, reach):
     config = ConvolutionalLanguage(width=6, feedforward=24, layers=layers, kernel=kernel, growth=growth)
-    assert config.reach == reach
+    assert config.receptive_field == reach
     model = filled(config, SHAPE)
     x = jnp.arange(3, 15)
     moved = jax.jit(jax.vmap(lambda n: jnp.abs(model(x.at[n].set(2), x > 0) - model(x, x > 0)).max(axis=1)))

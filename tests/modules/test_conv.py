@@ -12,16 +12,16 @@ def normal(*shape, seed=0, dtype=np.float32):
     return jnp.asarray(np.random.default_rng(seed).normal(size=shape), dtype)
 
 
-@pytest.mark.parametrize(("kernel", "step", "op"), [((3,), 2, conv_1d), ((3, 2), 1, conv_2d)], ids=["line", "image"])
-def test_it_is_the_convolution_of_its_weights_and_its_bias(kernel, step, op):
-    conv = Conv(jax.random.key(0), 3, 4, kernel, step)
+@pytest.mark.parametrize(("kernel", "stride", "op"), [((3,), 2, conv_1d), ((3, 2), 1, conv_2d)], ids=["line", "image"])
+def test_it_is_the_convolution_of_its_weights_and_its_bias(kernel, stride, op):
+    conv = Conv(jax.random.key(0), 3, 4, kernel, stride)
     assert conv.w.shape == (*kernel, 3, 4)
     conv.b[...] = normal(4)
     x = normal(*[6, 5][: len(kernel)], 3)
-    exact = op(x, conv.w[...], step)
+    exact = op(x, conv.w[...], stride)
     np.testing.assert_allclose(conv(x), np.asarray(exact) + np.asarray(normal(4)), atol=1e-6)
-    assert conv(x).shape == (*[-(-n // step) for n in x.shape[:-1]], 4)
-    bare = Conv(jax.random.key(0), 3, 4, kernel, step, bias=False)
+    assert conv(x).shape == (*[-(-n // stride) for n in x.shape[:-1]], 4)
+    bare = Conv(jax.random.key(0), 3, 4, kernel, stride, bias=False)
     assert bare.b is None
     np.testing.assert_array_equal(bare(x), exact)
 
@@ -43,7 +43,7 @@ def test_lanes_are_a_vmap_of_weights():
     np.testing.assert_allclose(together[1], jax.tree.map(lambda leaf: leaf[1], lanes)(x[1]), atol=1e-6)
 
 
-@pytest.mark.parametrize("fields", [{"inputs": 0}, {"step": 0}, {"kernel": (3, 0)}, {"kernel": (1, 1, 1)}])
+@pytest.mark.parametrize("fields", [{"inputs": 0}, {"stride": 0}, {"kernel": (3, 0)}, {"kernel": (1, 1, 1)}])
 def test_what_cannot_be_is_named(fields):
     with pytest.raises(ValueError, match=next(iter(fields))):
         Conv(jax.random.key(0), **({"inputs": 1, "outputs": 1} | fields))

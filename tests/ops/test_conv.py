@@ -16,7 +16,7 @@ def normal(*shapes, dtype=None):
     return [jax.random.normal(key, shape, dtype or float) for key, shape in zip(keys, shapes, strict=True)]
 
 
-def loop(x, w, step):
+def loop(x, w, stride):
     """y_ab = Σ x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, index by index."""
     x, w = np.asarray(x), np.asarray(w)
     rows, columns, _ = x.shape
@@ -26,21 +26,21 @@ def loop(x, w, step):
         at, to = a + n - (h - 1) // 2, b + m - (width - 1) // 2
         if 0 <= at < rows and 0 <= to < columns:
             y[a, b] += x[at, to] @ w[n, m]
-    return y[::step, ::step]
+    return y[::stride, ::stride]
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
-def test_along_a_line_it_is_the_sum_written_out(k, step):
+def test_along_a_line_it_is_the_sum_written_out(k, stride):
     x, w = normal((7, 3), (k, 3, 2))
-    np.testing.assert_allclose(conv_1d(x, w, step), loop(x[:, None], w[:, None], step)[:, 0], atol=1e-12)
+    np.testing.assert_allclose(conv_1d(x, w, stride), loop(x[:, None], w[:, None], stride)[:, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("size", [(1, 1), (3, 3), (2, 3), (5, 4)], ids=str)
-def test_over_an_image_it_is_the_sum_written_out(size, step):
+def test_over_an_image_it_is_the_sum_written_out(size, stride):
     x, w = normal((5, 6, 3), (*size, 3, 2))
-    np.testing.assert_allclose(conv_2d(x, w, step), loop(x, w, step), atol=1e-12)
+    np.testing.assert_allclose(conv_2d(x, w, stride), loop(x, w, stride), atol=1e-12)
 
 
 def test_by_hand():
@@ -51,7 +51,7 @@ def test_by_hand():
 
 def test_its_gradients_agree_with_finite_differences():
     taken = lambda f: lambda *arrays: f(*map(jnp.asarray, arrays))
-    check_grads(taken(partial(conv_1d, step=2)), normal((5, 3), (3, 3, 2)), order=2, modes=["rev"])
+    check_grads(taken(partial(conv_1d, stride=2)), normal((5, 3), (3, 3, 2)), order=2, modes=["rev"])
     check_grads(taken(conv_2d), normal((4, 5, 2), (3, 3, 2, 2)), order=1, modes=["rev"])
 
 
