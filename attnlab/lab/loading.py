@@ -61,17 +61,17 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
     experiment, passed = configured(folder, written), []
+    problem = _interpreter(folder, experiment) if not data else None
+    if problem is None:
+        problem = experiment.task.load()
+        same_data(folder, written, problem)
+        same_vocabulary(folder, problem)
     checkpoints = saved(folder, experiment, fingerprint(folder, written), note=passed.append)
     if step == "best" and len(experiment.train.rates) > 1:
         raise CheckpointError(
             f"{run} was trained at {len(experiment.train.rates)} learning rates, and no one checkpoint is the best of "
             f"them all; ask for one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
         )
-    problem = _interpreter(folder, experiment) if not data else None
-    if problem is None:
-        problem = experiment.task.load()
-        same_data(folder, written, problem)
-        same_vocabulary(folder, problem)
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     step, state = _state(checkpoints, step, jax.eval_shape(trainer.start))
     for line in passed:

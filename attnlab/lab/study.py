@@ -198,7 +198,7 @@ class Study:
     budget: Budget = "steps"
     margin: float | None = None
     against: dict[str, str] = field(default_factory=dict)
-    part_of: Study | None = None
+    part_of: Study | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):

@@ -27,7 +27,8 @@ class Verdict:
     As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
     of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
-    Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread of 0.
+    Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread
+    of 0, and 0 where there is one.
     """
 
     verdict: Word
@@ -189,8 +190,8 @@ def conclude(
         word = "same"
     elif p <= 1 - level:
         word = "better" if (centre > 0) == case.higher else "worse"
-    found = case.spread, seeds
-    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, case.grain)
+    found, fine = (case.spread, seeds), 0.0 if case.spread else case.grain
+    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine)
 
 
 def share(level: float, comparisons: int) -> float:
