@@ -27,8 +27,8 @@ class Verdict:
     As one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, `low` and `high` are at
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
     of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
-    Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread
-    of 0, and 0 where there is one.
+    Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread of 0, and 0
+    where there is one.
     """
 
     verdict: Word
