@@ -272,13 +272,17 @@ class Mechanism:
         """What a module keeps of a call, to be looked at: nothing, unless the mechanism is `Watched`."""
         return None
 
-    def start(self, length: int, K: int, V: int, dtype=None) -> State:
+    def start(self, length: int, K: int, V: int, dtype=None) -> Any:
         """The state before the first token. `length` is the room of a cache, and changes no result.
 
         Raises ValueError where the mechanism is bound to fewer positions.
         """
         self.fit(length)
-        return State(Clock.start(), self.memory(length, K, V, jnp.result_type(float) if dtype is None else dtype))
+        return self.room(length, K, V, dtype)
+
+    def room(self, rows: int, K: int, V: int, dtype=None) -> Any:
+        """The same with room for so many rows, wherever they stand: padding takes no position, segments count anew."""
+        return State(Clock.start(), self.memory(rows, K, V, jnp.result_type(float) if dtype is None else dtype))
 
     def extend(self, state: State, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra):
         """T new tokens, given what is remembered: q [T K], k [T K], v [T V] -> (y [T V], state).
@@ -305,7 +309,7 @@ class Mechanism:
         """
         q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
-            state = self.start(q.shape[0], q.shape[1], v.shape[1], v.dtype)
+            state = self.room(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
         block = first(q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)

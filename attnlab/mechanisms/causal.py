@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from attnlab.mechanisms.base import Mechanism, State
-from attnlab.mechanisms.clock import Clock, first
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.clock import first
 from attnlab.mechanisms.given import arrays, split
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Places
@@ -42,10 +42,7 @@ def causal(
         raise ValueError(f"{block=} must be at least 1")
     q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
     mechanism.check(first(T, i, keep, segment))
-    # Rows are no positions: padding takes none, and those of a segment count anew.
-    own = type(mechanism).start is not Mechanism.start
-    begin = mechanism.start if own else lambda *sizes: State(Clock.start(), mechanism.memory(*sizes))
-    state = begin(T, q.shape[1], v.shape[1], v.dtype)
+    state = mechanism.room(T, q.shape[1], v.shape[1], v.dtype)
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
     (i,) = arrays(i)

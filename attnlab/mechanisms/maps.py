@@ -133,6 +133,14 @@ class Watched(Mechanism):
         """The mechanism's, watched."""
         return replace(self, mechanism=self.mechanism.sized(length))
 
+    def fit(self, length):
+        """As the mechanism."""
+        self.mechanism.fit(length)
+
+    def check(self, block):
+        """As the mechanism."""
+        self.mechanism.check(block)
+
     def weights(self, q, k, allowed, **given):
         """As the mechanism."""
         return self.mechanism.weights(q, k, allowed, **given)
@@ -149,10 +157,10 @@ class Watched(Mechanism):
         """The map of the call."""
         return weights(self.mechanism, q, k, mask, **extra)
 
-    def start(self, length, K, V, dtype=None):
-        """The mechanism's state, and an empty map for `length` tokens."""
-        inner, echo = (self.mechanism.start(length, K, width, dtype) for width in (V, length))
-        return WatchedState(inner, echo, jnp.zeros((length, length), jnp.result_type(float)), jnp.zeros((), jnp.int32))
+    def room(self, rows, K, V, dtype=None):
+        """The mechanism's, and an empty map of so many rows."""
+        inner, echo = (self.mechanism.room(rows, K, width, dtype) for width in (V, rows))
+        return WatchedState(inner, echo, jnp.zeros((rows, rows), jnp.result_type(float)), jnp.zeros((), jnp.int32))
 
     def extend(self, state, q, k, v, *, keep=None, **extra):
         """The mechanism's answer; the new tokens' rows join the map, padding left out."""

@@ -207,7 +207,12 @@ def test_cosformer_beyond_its_length():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Linear(feature=Cosformer(8), block=4), FastWeight(feature=Cosformer(8), chunk=4)]
+    "mechanism",
+    [
+        Linear(feature=Cosformer(8), block=4),
+        FastWeight(feature=Cosformer(8), chunk=4),
+        library.Watched(Linear(feature=Cosformer(8), block=4)),
+    ],
 )
 @pytest.mark.usefixtures("x64")
 def test_rows_beyond_the_length_are_answered_by_all_blocks_where_positions_are_within(mechanism):
