@@ -123,24 +123,16 @@ def _experiment(parser: Parser) -> None:
 
 def _show_options(parser: Parser) -> None:
     _experiment(parser)
-    parser.add_argument(
-        "--roofline", action="store_true", help="which operations are compute-bound, which memory-bound"
-    )
+    parser.add_argument("--roofline", action="store_true", help="which operations are compute- or memory-bound")
 
 
 def _run_options(parser: Parser) -> None:
     _experiment(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)")
     parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="a preview within a minute: few steps, seeds and variants; the numbers mean nothing",
-    )
+    parser.add_argument("--quick", action="store_true", help="a preview within a minute; its numbers mean nothing")
     parser.add_argument("--fresh", action="store_true", help="start again, deleting what was run before")
-    parser.add_argument(
-        "--workers", metavar="N", type=int, default=1, help="processes that share the variants (default 1)"
-    )
+    parser.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the variants (1)")
 
 
 def _sample_options(parser: Parser) -> None:
@@ -149,12 +141,7 @@ def _sample_options(parser: Parser) -> None:
     add("--input", metavar="TEXT", required=True, help="what the model is given")
     _decoding_options(parser)
     add("--best", metavar="N", type=_whole, help="how many answers to print (of a beam, unless drawing is asked for)")
-    add(
-        "--html",
-        metavar="FILE.html",
-        type=Path,
-        help="write a page of the answers and the attention maps of every layer and head",
-    )
+    add("--html", metavar="FILE.html", type=Path, help="write a page of the answers and all attention maps")
 
 
 def _inspect_options(parser: Parser) -> None:
@@ -162,18 +149,8 @@ def _inspect_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--input", metavar="TEXT", required=True, help="what the model is given")
     _step_option(parser)
-    add(
-        "--other",
-        metavar="RUN2",
-        type=Path,
-        help="another run: also print how far its attention maps are from those of this one",
-    )
-    add(
-        "--html",
-        metavar="FILE.html",
-        type=Path,
-        help="write a page of the attention maps of every layer and head, with their figures",
-    )
+    add("--other", metavar="RUN2", type=Path, help="also print how far this run's maps are from those of another")
+    add("--html", metavar="FILE.html", type=Path, help="write a page of all attention maps with their figures")
     add("--json", metavar="FILE.json", type=Path, help="write every map and number to this file")
 
 
@@ -186,13 +163,13 @@ def _translate_options(parser: Parser) -> None:
         "--longer",
         metavar="{refuse,truncate}",
         default="refuse",
-        help="a line longer than the model was made for: refuse it (default), or cut it",
+        help="a line that is too long: refuse it (default) or cut it",
     )
     add(
         "--unknown",
         metavar="{refuse,skip}",
         default="refuse",
-        help="a line with symbols never seen in training: refuse it (default), or leave them out",
+        help="unknown symbols: refuse the line (default) or skip them",
     )
 
 
@@ -205,20 +182,10 @@ def _decoding_options(parser: Parser) -> None:
     _step_option(parser)
     add = parser.add_argument
     add("--beam", metavar="N", type=_whole, help="beam size (default: the decoder that the run was tested with)")
-    add(
-        "--penalty",
-        metavar="A",
-        type=_number,
-        help="length penalty of the beam: scores are divided by ((5 + tokens) / 6)^A",
-    )
+    add("--penalty", metavar="A", type=_number, help="divide the beam's scores by ((5 + tokens) / 6)^A")
     add("--temperature", metavar="X", type=_number, help="draw at random from softmax(scores / X)")
     add("--top-k", metavar="N", type=_whole, help="draw at random among the N most probable symbols")
-    add(
-        "--top-p",
-        metavar="P",
-        type=_number,
-        help="draw at random among the most probable symbols that together have probability P",
-    )
+    add("--top-p", metavar="P", type=_number, help="draw among the most probable symbols that make up P")
     add("--seed", metavar="N", type=_whole, help="random seed of what is drawn (default 0)")
 
 
