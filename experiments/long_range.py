@@ -7,7 +7,7 @@ and 75.3; Performer 18.0, 65.4, 53.8, 42.8 and 77.1; local 15.8, 53.0, 53.4, 41.
 Command: ATTNLAB_DATA=... attnlab run experiments/long_range.py
          ATTNLAB_DATA=... attnlab run experiments/long_range.py task=listops           (one of the tasks)
          ATTNLAB_DATA=... attnlab run experiments/long_range.py model.mechanism=linear (one of the mechanisms)
-Minutes on two cores: not yet measured; 700 TFLOP for all, which is half a day.
+Minutes on two cores: not yet measured; 313 TFLOP for all, two to three hours.
 Expected: accuracy, not yet measured. Floors: lists 15% (always the commonest digit) and 33 (the commonest for the first
 word); text, pairs and curves 50; pixels 10; induction 7; recall 41 (the commonest value told).
 

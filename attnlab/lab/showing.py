@@ -38,7 +38,8 @@ def show(study: Study, roofline: bool = False) -> Words:
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)
     marked = any(line.startswith(DIFFERS) for line in fields)
-    lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(describe(study, found))]
+    rows = describe(study, found)
+    lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(rows), *summed(rows)]
     if roofline:
         from attnlab.analysis.measure import machine
         from attnlab.lab.roofline import placed
@@ -144,6 +145,11 @@ def costs(rows: Sequence[dict[str, Any]]) -> list[str]:
     keys = list(dict.fromkeys(key for row in rows for key in row))
     heads = [COSTS[key][0] if key in COSTS else key.replace("_", " ") for key in keys]
     return columns([heads, *[[_cost(key, row.get(key)) for key in keys] for row in rows]], right=True)
+
+
+def summed(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What training all of several variants costs."""
+    return [f"all {len(rows)}: {large(sum(row['training'] for row in rows), 'FLOP')}"] if len(rows) > 1 else []
 
 
 def _cost(key: str, value: Any) -> str:

@@ -33,9 +33,13 @@ def list_names(options: argparse.Namespace) -> int:
 
 def show(options: argparse.Namespace) -> int:
     """A study's fields and costs; nothing is trained."""
+    from rich.console import Console
+
     from attnlab.lab.showing import show
 
-    print(show(_study(options), options.roofline))
+    with Console(stderr=True).status("counting what each variant costs"):
+        shown = show(_study(options), options.roofline)
+    print(shown)
     return 0
 
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from attnlab.lab.showing import columns, costs, flat, settings
+from attnlab.lab.showing import columns, costs, flat, settings, summed
 from attnlab.lab.study import Study, change
 
 
@@ -58,6 +58,8 @@ def test_costs():
 def test_what_a_study_trains_for():
     rows = [{"variant": "a", "lanes": 6, "steps": 1500, "training": 3.2e13}]
     assert costs(rows) == ["variant  lanes  steps  FLOPs, all lanes", "a            6  1,500          32 TFLOP"]
+    assert summed(rows) == []
+    assert summed([*rows, *rows]) == ["all 2: 64 TFLOP"]
 
 
 def test_columns():
