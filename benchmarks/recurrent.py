@@ -3,13 +3,17 @@
 Claim: in decoding attention takes longer the more it has room for, and the others do not. In training a recurrent
 network takes one token after the other, for which hardware that computes much at once pays; two cores may not.
 
-Command: python benchmarks/recurrent.py [--save]     (not yet measured)
+Command: python benchmarks/recurrent.py [--save]     (1.5 minutes, AMD EPYC, two cores)
 
 The models of `experiments/rnn_vs_attention.py`, as it makes their parameters equal, untrained. Training: loss and
 gradients of 16 sequences of multi-query recall. Decoding: 32 tokens of 16 sequences one by one, where there is room for
 that length.
 
-Expected: microseconds a token at each length; the last lines say which part of the claim this machine keeps.
+Expected: microseconds a token at each length; the last lines say which part of the claim this machine keeps. At 1,024
+tokens, medians of 15: in training attention 30.9, linear attention 14.0, GRU 12.9, LSTM 12.0, dilated convolutions 9.2,
+convolutions 6.5; in decoding 161 (149 to 183), 9.6 (8.3 to 13.4), 3.2, 2.9, 5.9, 3.1. In decoding attention's grow as
+T^1.2 from 64 to 1,024, the others' as T^.1 or less: both parts of that claim were kept in three runs of four. A GRU
+trains in .42 times attention's time: what takes one token after the other does not wait here.
 """
 
 from __future__ import annotations
@@ -61,7 +65,7 @@ def programs(config: Any, length: int) -> dict[str, Program]:
 
 def main() -> None:
     """Measure, print, judge."""
-    chosen, configs = options(__doc__, [64, 256, 1024], 5), models()
+    chosen, configs = options(__doc__, [64, 256, 1024], 15), models()
     cells: dict[str, dict[str, dict[int, list[float]]]] = {name: {"training": {}, "decoding": {}} for name in configs}
     for T in sorted(chosen.lengths):
         made = {f"{name} {kind}": one for name, config in configs.items() for kind, one in programs(config, T).items()}
@@ -75,7 +79,7 @@ def main() -> None:
             print(f"T={T:<5} {title:<22} {middle:8.2f} µs a token ({low:.2f} to {high:.2f})")
     longest = max(chosen.lengths)
     cost = lambda name, kind: spread(cells[name][kind][longest]).median
-    for name in configs:
+    for name in list(configs)[1:]:
         ratio = cost(name, "training") / cost("attention", "training")
         print(f"training at {longest}: {name} takes {ratio:.2f} times as long a token as attention")
     for name in ("gru", "lstm", "linear", "convolution", "dilated"):
