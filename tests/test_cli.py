@@ -287,7 +287,7 @@ def test_list_one_kind(here, capsys):
 def test_show(here, capsys, fake):
     fake(
         "attnlab.lab.describe",
-        describe=lambda study, found: [{"variant": name, "parameters": 1234} for name in found.experiments],
+        describe=lambda study, found: [{"variant": name, "training": 2e12} for name in found.experiments],
         Ledger=dict,
     )
     assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
@@ -297,7 +297,8 @@ def test_show(here, capsys, fake):
     assert ["model.width", "32"] in words
     assert ["≠", "model.mechanism", "softmax:", "softmax"] in words
     assert ["≠", "model.mechanism.normalise", "linear:", "false"] in words
-    assert words[-3:] == [["variant", "parameters"], ["softmax", "1,234"], ["linear", "1,234"]]
+    assert lines[-4:-1] == ["variant  FLOPs, all lanes", "softmax           2 TFLOP", "linear            2 TFLOP"]
+    assert lines[-1] == "all 2: 4 TFLOP"
     assert tree(here) == ["experiments", FILE]
 
 
