@@ -7,8 +7,8 @@ Minutes on two cores: 22 with `--workers 2`, beside other work, with jax's compi
 Expected: nats a character at places 1-64, 65-128 and 129-256 of a block, mean of 3 seeds: ALiBi 2.03, 2.01 and 2.01
 (1.98-2.03); xPos 1.92, 1.96, 2.08 (1.95-2.21); rotary 1.92, 2.06, 2.41 (2.24-2.57); T5 2.16, 2.32, 2.50; none 2.29,
 2.44, 2.52; learned 2.13, 2.94, 2.95; sinusoidal 2.04, 3.09, 3.20 (3.06-3.34). Over all, ALiBi and xPos 2.01: better
-than none, as are rotary and T5; learned and sinusoidal are worse. So the claim holds; xPos is as good as ALiBi over
-four times the length, and gets worse where ALiBi does not.
+than none, as are rotary and T5; learned and sinusoidal are worse. So the claim holds; xPos has
+ALiBi's mean over four times the length, and gets worse where ALiBi does not.
 
 In the perplexity of language models trained on 512 to 3,072 tokens sinusoidal positions break at once, rotary ones
 degrade and ALiBi holds (Press et al. 2022).

@@ -4,7 +4,7 @@ A mechanism writes one of three things, and the base does the rest (positions, p
 
 - *pairwise*: `weights(q, k, allowed, ...) -> [T S]`. `attend`, cached `extend` and the map follow.
 - *stateful*: `memory(length, K, V, dtype)` and `absorb(memory, q, k, v, block, ...)`: reads the past only. (Or its
-  own `start` and `extend`, doing by itself what the base does for those.)
+  own `room` and `extend`, doing by itself what the base does for those.)
 - *whole*: `mix(q, k, v, mask, ...)` alone: does not decode.
 """
 
