@@ -141,6 +141,7 @@ def _sample_options(parser: Parser) -> None:
     add("--input", metavar="TEXT", required=True, help="what the model is given")
     _decoding_options(parser)
     add("--best", metavar="N", type=_whole, help="how many answers to print (of a beam, unless drawing is asked for)")
+    add("--length", metavar="N", type=_whole, help="symbols by which a text is gone on with (default: one block)")
     add("--html", metavar="FILE.html", type=Path, help="write a page of the answers and all attention maps")
 
 

@@ -19,7 +19,7 @@ are learned vectors and stand nowhere.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
-from attnlab.mechanisms import Linear
+from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.tasks.detection import Cells
 from attnlab.training.config import Train
@@ -39,7 +39,13 @@ study = Study(
             save_every=500,
         ),
     ),
-    Variation({"softmax": {}, "linear": {"model.encoder": Linear()}, "vectors": {"model.anchored": False}}),
+    Variation(
+        {
+            "softmax": {"model.encoder": Softmax()},
+            "linear": {"model.encoder": Linear()},
+            "vectors": {"model.encoder": Softmax(), "model.anchored": False},
+        }
+    ),
     question="Can queries find the cells of a photograph, each once?",
     quick={"task.rows": 48, "task.columns": 64, "train.steps": 16, "train.warmup": 8},
 )

@@ -371,7 +371,8 @@ def sampled(monkeypatch):
         steps.append(step)
         symbols = {"source": list(text), "target": ["2", "1"]}
         map = [[0, 1], [1, 0]]
-        return {"answer": "21", "answers": [], "decoder": None, "cut": False, **symbols, "map": map, "layers": [[map]]}
+        told = {"answer": "21", "answers": [], "decoder": None, "cut": False, "notes": ["so it was read"]}
+        return {**told, **symbols, "map": map, "layers": [[map]]}
 
     monkeypatch.setattr("attnlab.lab.look.sample", sample)
     return calls
@@ -379,7 +380,7 @@ def sampled(monkeypatch):
 
 def test_sample(runs, capsys, sampled):
     assert main(["sample", "runs/small/softmax", "--input", "12"]) == 0
-    assert capsys.readouterr().out == "21\n\n  12\n2  █\n1 █\n"
+    assert capsys.readouterr() == ("21\n\n  12\n2  █\n1 █\n", "attnlab: so it was read\n")
     assert sampled[0].said == []
     for step in ("12", "best"):
         assert main(["sample", "runs/small/softmax", "--input", "12", "--step", step]) == 0
@@ -395,6 +396,8 @@ def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
     draws = ["--temperature", "0.5", "--top-k", "3", "--top-p", "0.9", "--seed", "7"]
     assert main(["sample", "runs/small/softmax", "--input", "12", *draws]) == 0
     assert sampled[1].said == ["--temperature 0.5", "--top-k 3", "--top-p 0.9", "--seed 7"]
+    assert main(["sample", "runs/small/softmax", "--input", "12", "--length", "9"]) == 0
+    assert sampled[2].length == 9
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ class Asked:
     `beam` (its size) and `penalty` ask for a beam; `temperature`, `top_k` and `top_p` for draws, which `seed` fixes
     (0). `best` is how many answers; more than one, with none of the others, are those of a beam wide enough, or of a
     run that answers by draws as many of these. What is not said is as in the run's own, where that is of the kind, else
-    as in `Beam` or `Sample`. Where nothing is said the run's own decoder answers.
+    as in `Beam` or `Sample`. Where nothing is said the run's own decoder answers. `length` is by how many symbols a
+    text is gone on with: what fits into one block of the model where it is not said.
 
     Raises ValueError naming the options where they ask for both kinds, for what cannot work, or for what would not
     be looked at.
@@ -42,6 +43,7 @@ class Asked:
     top_k: int | None = None
     top_p: float | None = None
     seed: int | None = None
+    length: int | None = None
 
     def __post_init__(self):
         beam, draws = self._said(*BEAM), self._said(*DRAWS)
@@ -53,6 +55,10 @@ class Asked:
             raise ValueError(f"--seed {self.seed} must lie in 0 … {2**32 - 1}")
         if self.best is not None and self.best < 1:
             raise ValueError(f"--best {self.best} must be at least 1")
+        if self.length is not None and self.length < 1:
+            raise ValueError(f"--length {self.length} must be at least 1")
+        if self.length is not None and self.best is not None and self.best > 1:
+            raise ValueError(f"--length {self.length} goes on with one text, and --best {self.best} asks for more")
         if self.beam is not None and self.best is not None and self.best > self.beam:
             raise ValueError(f"--best {self.best} must be at most --beam {self.beam}")
         try:
@@ -96,9 +102,11 @@ class Asked:
         )
 
     def check(self, problem: Problem) -> None:
-        """Raise ValueError where something was asked for and the problem is not answered symbol by symbol."""
+        """Raise ValueError where something was asked for and the problem is not answered so."""
         if self.said and not (problem.decodes or problem.continues):
             raise ValueError(f"{self.said[0]}: what this task asks is not answered symbol by symbol; leave it out")
+        if self.length is not None and not problem.continues:
+            raise ValueError(f"--length {self.length}: an answer has an end of its own here; leave it out")
 
     def _said(self, *names: str) -> list[str]:
         given = {name: getattr(self, name) for name in names}
@@ -145,6 +153,17 @@ class Answerer:
         rows = zip(*(np.asarray(found[name])[:, 0] for name in ("tokens", "scores")), strict=True)
         told = [[self._told(*one) for one in zip(*row, strict=True)] for row in rows]
         return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in told]
+
+    def on(self, source: np.ndarray, length: int) -> Answer:
+        """A text [P] gone on with by so many symbols, block after block, each begun with the end of what is there.
+
+        As much of it as the problem reads of a beginning. The score is that of all blocks, the last one whole.
+        """
+        text, score = np.asarray(source, np.int32), 0.0
+        while (written := len(text) - len(source)) < length:
+            block = self(text[None, -self.problem.reads :], np.array([1 + written]))[0][0]
+            text, score = np.concatenate([text, block.tokens]), score + block.score
+        return self._told(text[len(source) :][:length], np.float64(score))
 
     def _told(self, tokens: np.ndarray, score: np.floating) -> Answer:
         text = self.problem.tell({"tokens": tokens[None]})

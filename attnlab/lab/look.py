@@ -25,8 +25,9 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     for a first line of this text. `step` is that of a checkpoint, as `load` takes it.
 
     {"answer", "answers" (each an `Answer`, the best first), "decoder", "cut" (whether an answer that has an end came to
-    none), "source", "target" (symbols of the best), "map" [T][S], "layers" [L][H][T][S]}. The map is the
-    cross-attention of the last layer on the best answer, the mean over its heads; of a model without, both are None.
+    none), "notes" (what a person should know of how the text was read), "source", "target" (symbols of the best), "map"
+    [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best answer, the mean over
+    its heads; of a model without, both are None.
     What is not answered symbol by symbol has no "answers", no decoder and no map. Raises DataError for symbols never
     seen, DivergedError where the model answers NaN, ValueError for a way of decoding where nothing is decoded.
     """
@@ -35,20 +36,25 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     batch = found.problem.ask(text)
     if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
-        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None, "cut": False}
+        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None, "cut": False, "notes": []}
         return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
     return _decoded(found, batch, asked)
 
 
 def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
     answerer = Answerer(found, asked)
-    answers = answerer(batch["source"], np.ones(1))[0]
+    answers = (
+        answerer(batch["source"], np.ones(1))[0]
+        if asked.length is None
+        else [answerer.on(batch["source"][0], asked.length)]
+    )
     if np.isnan(answers[0].score):
         raise DivergedError("the model's numbers are not finite on this input")
     best = {"tokens": answers[0].tokens[None]}
     problem = found.problem
     told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
     told["cut"] = problem.decodes and not answers[0].finished
+    told["notes"] = _notes(problem, batch)
     # Of what is gone on with, nothing is read by another sequence.
     seen = look(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
     if seen is None:
@@ -57,6 +63,14 @@ def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
     last = np.mean(np.asarray(seen["layers"][-1]), axis=0)
     shown = {name: seen[name] for name in ("source", "target", "layers")}
     return {**told, **shown, "map": last.tolist()}
+
+
+def _notes(problem: Any, batch: Batch) -> list[str]:
+    given = batch["source"].shape[1]
+    if not problem.continues or given <= problem.reads:
+        return []
+    block = problem.shape.length
+    return [f"of the {given} symbols given the last {problem.reads} are read, half of the model's block of {block}"]
 
 
 def lines(found: dict[str, Any], width: int | None = None) -> list[str]:

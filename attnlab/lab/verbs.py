@@ -126,6 +126,8 @@ def sample(options: argparse.Namespace) -> int:
         write(options.html, found, options.input, options.run)
     width = os.get_terminal_size().columns if sys.stdout.isatty() else None
     print("\n".join(lines(found, width)))
+    for note in found["notes"]:
+        print(f"attnlab: {note}", file=sys.stderr)
     if options.html is not None:
         print(plain(f"alignment: {options.html}"))
     return 0

@@ -36,6 +36,11 @@ class Prompting(Prediction):
         return {"text": self.codec.to_json(), "length": self.shape.length}
 
     @property
+    def reads(self) -> int:
+        """How many symbols of a beginning are read, at most: half a block leaves the other half to the answer."""
+        return max(1, self.shape.length // 2)
+
+    @property
     def decoder(self) -> Any:
         """Draws, a little bolder than the model is: its likeliest text goes in circles."""
         from attnlab.decoding import Sample
@@ -53,14 +58,13 @@ class Prompting(Prediction):
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
         """{"tokens": [B N T], "scores": [B N]}: N ways to go on with each of {"source": [B P]}, the best first.
 
-        Prompt and answer together are as long as a block; of a prompt that leaves less than half of it to the answer,
-        the end is read.
+        Prompt and answer together are as long as a block; of a prompt longer than `reads` the end is read.
         """
         import jax
         import jax.numpy as jnp
 
         decode, length = decoder or self.decoder, self.shape.length
-        source = jnp.asarray(batch["source"])[:, -max(1, length // 2) :]
+        source = jnp.asarray(batch["source"])[:, -self.reads :]
         keys = None if key is None else jax.random.split(key, len(source))
 
         def one(prompt, key):

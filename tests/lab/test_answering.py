@@ -53,6 +53,8 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
         ({"penalty": float("nan")}, "--penalty nan: penalty=nan must be"),
         ({"temperature": 0.0}, "--temperature 0.0: temperature=0.0 must be above 0"),
         ({"top_k": 0}, "--top-k 0: top_k=0 must be at least 1"),
+        ({"length": 0}, "--length 0 must be at least 1"),
+        ({"length": 9, "best": 2}, "--length 9 goes on with one text, and --best 2 asks for more"),
         ({"top_p": 1.5}, "--top-p 1.5: top_p=1.5 must be"),
     ],
 )
@@ -72,6 +74,9 @@ def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
     Asked(beam=3).check(PROBLEM)
     with pytest.raises(ValueError, match=r"^--beam 3: what this task asks is not answered symbol by symbol"):
         Asked(beam=3).check(SimpleNamespace(decodes=False, continues=False))
+    Asked(length=3).check(SimpleNamespace(decodes=False, continues=True))
+    with pytest.raises(ValueError, match=r"^--length 3: an answer has an end of its own here; leave it out"):
+        Asked(length=3).check(PROBLEM)
 
 
 def test_answers_come_as_text_the_best_first():

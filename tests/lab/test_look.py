@@ -10,6 +10,8 @@ import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS
+from attnlab.data.units import Characters
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.answering import Answer, Asked, DivergedError
 from attnlab.lab.forced import forced
@@ -21,6 +23,7 @@ from attnlab.lab.translating import translate
 from attnlab.models import Classifier, Language, ViT
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations
+from attnlab.tasks.continuation import Continuation
 from attnlab.tasks.images import Figures
 from attnlab.tasks.listops import ListOps
 from attnlab.tasks.recall import Recall
@@ -104,6 +107,26 @@ def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
     assert lines(found) == ["1"]
     with pytest.raises(ValueError, match=r"^--best 2: what this task asks is not answered symbol by symbol"):
         sample("run", "0:1 2:3 0?", Asked(best=2))
+
+
+def test_a_text_is_gone_on_with_block_after_block(trained):
+    problem = Continuation(dict.fromkeys(PARTS, "abcdefg" * 9), Characters(), 8)
+    writer = Language(width=8, heads=1, layers=1, feedforward=8).create(jax.random.key(3), problem.shape)
+    trained(Trained(EXPERIMENT, problem, writer))
+    found = sample("run", "abcdefg", Asked(length=13, beam=1))
+    assert found["notes"] == ["of the 7 symbols given the last 4 are read, half of the model's block of 8"]
+    assert len(found["answer"]) == 13
+    # Each block is what the end of the text before it is gone on with.
+    text = "abcdefg"
+    while len(text) < 20:
+        text += sample("run", text[-4:], Asked(beam=1))["answer"]
+    assert text[7:20] == found["answer"]
+    assert sample("run", "abc")["notes"] == []
+    for asked in (Asked(), Asked(top_k=3, seed=1)):
+        # The first block is what is told where no length is asked for.
+        short, long = (sample("run", "abc", one)["answer"] for one in (asked, replace(asked, length=20)))
+        assert long.startswith(short)
+        assert len(long) == 20
 
 
 WORDS = ListOps(valid_examples=4, test_examples=4, shortest=5, longest=12)
