@@ -11,7 +11,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from attnlab.data.files import BLOCK, DataError, given, room, too_much, unpacked
@@ -27,13 +27,13 @@ _BROKEN = (
 )
 
 
-def members(archive: bytes | Path, path: str | Path = "archive", names: Collection[str] = ()) -> dict[str, bytes]:
-    """The files of an archive by their names, in its order; of `names`, where any are given, these alone.
+def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, bytes]:
+    """The files of an archive by their names, in its order.
 
     `archive` is a zip or a tar, plain, gzipped or in xz, as bytes that `path` names in errors, or a file. Raises
     DataError where it is damaged or cut short, a member is no plain file or folder, is named twice or by a path that
-    leads out of a folder, there are more than `MEMBERS`, it unpacks to more than `files.room` allows (counted as it
-    is unpacked, whatever its headers say), or one of `names` is missing.
+    leads out of a folder, there are more than `MEMBERS`, or it unpacks to more than `files.room` allows (counted as
+    it is unpacked, whatever its headers say).
     """
     content, path = given(archive, path)
     found: dict[str, bytes] = {}
@@ -47,9 +47,7 @@ def members(archive: bytes | Path, path: str | Path = "archive", names: Collecti
     folders = {str(folder) for name in found for folder in PurePosixPath(name).parents}
     if both := folders & found.keys():
         raise DataError(f"{path} holds {both.pop()!r} as a file and as a folder")
-    if missing := [name for name in names if name not in found]:
-        raise DataError(f"{path} lacks {missing[0]!r}")
-    return {name: found[name] for name in names} if names else found
+    return found
 
 
 def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:

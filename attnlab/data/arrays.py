@@ -45,17 +45,19 @@ def npy(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
 
 
 def npz(file: bytes | Path, path: str | Path = "archive", names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by their names; of `names`, where any are given, these alone.
+    """The arrays of an .npz file by their names; where `names` are given, those of them that are there, alone.
 
     Raises DataError as `archives.members` and `npy`, and where it holds anything but arrays.
     """
     content, path = given(file, path)
     if not content.startswith(ZIP):
         raise DataError(f"{path} is no npz file: it begins with {content[:8]!r}")
-    found = members(content, path, [f"{name}.npy" for name in names])
+    found = members(content, path)
     if odd := [name for name in found if not name.endswith(".npy")]:
         raise DataError(f"{path} holds {odd[0]!r}, which is no array")
-    return {name.removesuffix(".npy"): npy(body, f"{path}, {name}") for name, body in found.items()}
+    bodies = {name.removesuffix(".npy"): body for name, body in found.items()}
+    wanted = [name for name in bodies if name in names or not names]
+    return {name: npy(bodies[name], f"{path}, {name}.npy") for name in wanted}
 
 
 def idx(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
@@ -114,5 +116,8 @@ def _sizes(shape: Any, path: str | Path) -> tuple[int, ...]:
 
 def _dtype(kind: Any, path: str | Path) -> np.dtype:
     if not isinstance(kind, str) or not KINDS.fullmatch(kind):
-        raise DataError(f"{path} holds elements of kind {str(kind)[:60]!r}: numbers and text of one width are read")
+        remedy = "; objects would be read by running code: save them as text, .astype(str)" if kind == "|O" else ""
+        raise DataError(
+            f"{path} holds elements of kind {str(kind)[:60]!r}: numbers and text of one width are read{remedy}"
+        )
     return np.dtype(kind)

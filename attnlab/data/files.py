@@ -30,8 +30,7 @@ class Source:
     """One file of a data set, as its public address serves it.
 
     On disk it lies in the folder `set` under `file`, or gzipped under `file` + ".gz". `sha256` and `size`
-    (bytes) are those of what the address serves; of a gzipped copy, therefore, those of its content. `packed` says
-    that no address serves it as one file: `url` is then where its parts are from.
+    (bytes) are those of what the address serves; of a gzipped copy, therefore, those of its content.
     """
 
     set: str
@@ -39,7 +38,6 @@ class Source:
     sha256: str
     size: int
     url: str
-    packed: bool = False
 
 
 def read(source: Source) -> bytes:
@@ -54,15 +52,15 @@ def read(source: Source) -> bytes:
 def locate(source: Source) -> Path | None:
     """Where `source` lies: in `$ATTNLAB_DATA`, else in the user's cache, else None. Nothing is verified."""
     names = (source.file, source.file + ".gz")
-    candidates = (folder / name for folder in folders(source) for name in names)
+    candidates = (folder / name for folder in places(source.set) for name in names)
     return next((path for path in candidates if path.is_file()), None)
 
 
-def folders(source: Source) -> list[Path]:
-    """The folders in which `source` is looked for, in order."""
+def places(name: str) -> list[Path]:
+    """The folders in which the files of a data set are looked for, in order."""
     given = os.environ.get("ATTNLAB_DATA")
     roots = [Path(given).expanduser()] if given else []
-    return [root / source.set for root in [*roots, cache()]]
+    return [root / name for root in [*roots, cache()]]
 
 
 def cache() -> Path:
@@ -170,19 +168,13 @@ def fetch(source: Source) -> tuple[Path, bytes]:
     What arrives is verified before it takes its name; DataError where it cannot be had.
     """
     target = cache() / source.set / source.file
-    if source.packed:
-        where = ", ".join(str(folder) for folder in folders(source))
-        raise DataError(
-            f"{source.set}/{source.file} is missing: looked in {where}; its parts are at {source.url}, no address "
-            f"serves them packed so: {_remedy(source)}"
-        )
     try:
         content = _download(source)
         if wrong := _difference(source, content):
             raise DataError(f"{source.url} sent another file: {wrong}; {_remedy(source)}")
         place(content, target)
     except (OSError, http.client.HTTPException) as error:
-        where = ", ".join(str(folder) for folder in folders(source))
+        where = ", ".join(str(folder) for folder in places(source.set))
         raise DataError(
             f"{source.set}/{source.file} is missing: looked in {where}; fetching {source.url} failed "
             f"({error or type(error).__name__}); connect, or {_remedy(source)}"

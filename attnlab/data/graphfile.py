@@ -13,15 +13,19 @@ from attnlab.data.arrays import npz
 from attnlab.data.files import DataError
 from attnlab.data.graphs import MOST, UNKNOWN, Graph, joined, shares
 
+PARTS = ("data", "indices", "indptr", "shape")  # of a sparse matrix in compressed rows
+ARRAYS = (*(f"{name}_{part}" for name in ("adj", "attr") for part in PARTS), "labels", "node_names", "class_names")
+CLASSES = 2**16  # at most
+
 
 def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
     """A graph from npz: sparse matrices as `adj_*` and `attr_*` (data, indices, indptr, shape), `labels`, names.
 
-    `node_names` and `class_names` may be missing: numbers stand in for them. A label of −1 is none. Edges are taken in
-    both directions and their weights left out. Raises DataError, naming array and place, for what is no such file:
-    a node or a class out of range, rows that do not fit, numbers that are not finite.
+    `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
+    −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and
+    place, for what is no such file: a node or a class out of range, rows that do not fit, numbers that are not finite.
     """
-    arrays, path = npz(file, path), file if isinstance(file, Path) else path
+    arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
     N = adjacency.shape[0]
     if adjacency.shape != (N, N) or features.shape[0] != N or not N:
@@ -47,9 +51,7 @@ class _Sparse:
 
 def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Sparse:
     """The matrix `name` in compressed rows, every number of it checked."""
-    data, indices, starts, shape = (
-        _array(arrays, f"{name}_{part}", path) for part in ("data", "indices", "indptr", "shape")
-    )
+    data, indices, starts, shape = (_array(arrays, f"{name}_{part}", path) for part in PARTS)
     for part, array in (("indices", indices), ("indptr", starts), ("shape", shape)):
         if array.dtype.kind not in "iu" or array.ndim != 1:
             raise DataError(f"{path}: {name}_{part} must list whole numbers: it is {_by(array.shape)} of {array.dtype}")
@@ -83,7 +85,9 @@ def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np
         raise DataError(f"{path}: labels must be {N} whole numbers, and are {_by(labels.shape)} of {labels.dtype}")
     named = arrays.get("class_names")
     count = int(labels.max()) + 1 if named is None or named.ndim != 1 else len(named)
-    if (bad := np.flatnonzero((labels < UNKNOWN) | (labels >= min(count, 2**16)))).size:
+    if count > CLASSES:
+        raise DataError(f"{path}: {count:,} classes: at most {CLASSES:,} are read")
+    if (bad := np.flatnonzero((labels < UNKNOWN) | (labels >= count))).size:
         raise DataError(f"{path}: labels[{bad[0]}] is {labels[bad[0]]}: there are {count} classes, and −1 is none")
     if count < 2:
         raise DataError(f"{path}: {count} classes: there is nothing to tell apart")

@@ -10,16 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.data import folders, photos
-from attnlab.data.archives import members
-from attnlab.data.files import DataError, given, own, text
+from attnlab.data import photos
+from attnlab.data.bundles import Files
+from attnlab.data.files import DataError, given, text
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
 SIZE = ("width", "height")  # columns that a table may have besides
 SUFFIXES = (".jpg", ".jpeg", ".png")
-
-Files = Mapping[str, bytes | Path]
 
 
 class Row(NamedTuple):
@@ -123,17 +121,6 @@ def pictures(files: Files, path: str) -> dict[str, str]:
         if name.lower().endswith(SUFFIXES) and found.setdefault(_stem(name), name) != name:
             raise DataError(f"{path} holds two images of the name {_stem(name)!r}: {found[_stem(name)]} and {name}")
     return found
-
-
-def within(name: str) -> Files:
-    """The files of a folder, all that it holds, or of an archive, but those that are `folders.hidden`.
-
-    Raises DataError where there is neither, and as `folders.files` and `archives.members`.
-    """
-    path = own(name)
-    if path.is_dir():
-        return {each.relative_to(path).as_posix(): each for each in folders.files(path)}
-    return {each: content for each, content in members(path).items() if not folders.hidden(each)}
 
 
 def listed(files: Files, name: str) -> list[Row]:

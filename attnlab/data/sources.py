@@ -1,12 +1,14 @@
 """The public data sets attnlab knows, and where their files lie."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from attnlab.data import cells, cmudict, cora, images, multi30k, scan, sentences, shakespeare, sigmorphon, spoken
+from attnlab.data.bundles import Bundle
 from attnlab.data.files import DataError, Source, fetch, locate, verified
 from attnlab.data.names import check
 
-SOURCES: dict[str, tuple[Source, ...]] = {
+SOURCES: dict[str, tuple[Source | Bundle, ...]] = {
     "bccd": cells.SOURCES,
     "cmudict": cmudict.SOURCES,
     "cora": cora.SOURCES,
@@ -34,13 +36,17 @@ def data(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]
     return (_find(source) for name in names for source in SOURCES[name])
 
 
-def _find(source: Source) -> tuple[str, str, str, str | None]:
+def _find(source: Source | Bundle) -> tuple[str, str, str, str | None]:
     try:
-        path, status = locate(source), "verified"
-        if path is None:
-            path, status = fetch(source)[0], "fetched"
-        else:
-            verified(source, path)
+        path, status = (source.find()[0], "verified") if isinstance(source, Bundle) else _file(source)
     except DataError as error:
         return source.set, source.file, str(error), None
     return source.set, source.file, status, str(path)
+
+
+def _file(source: Source) -> tuple[Path, str]:
+    path = locate(source)
+    if path is None:
+        return fetch(source)[0], "fetched"
+    verified(source, path)
+    return path, "verified"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.data import cells, discs, scenes
-from attnlab.data.files import DataError
+from attnlab.data.bundles import within
+from attnlab.data.files import DataError, own
 from attnlab.data.names import PARTS
 from attnlab.tasks import checks
 from attnlab.tasks.base import Task
@@ -95,7 +96,7 @@ class Boxes(Task):
         found, classes = {}, ()
         for part in PARTS:
             name = getattr(self, part)
-            files = scenes.within(name)
+            files = within(own(name))
             rows = scenes.listed(files, name)
             classes = classes or tuple(sorted({row.label for row in rows}))
             if not rows:

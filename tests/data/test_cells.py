@@ -28,5 +28,5 @@ def test_the_published_photographs(published):
 
 def test_missing_photographs_say_so(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"bccd/bccd_trainval.tar.gz is missing"):
+    with pytest.raises(DataError, match=r"^bccd is missing: looked in .*bccd; no address"):
         cells.parts((24, 32))

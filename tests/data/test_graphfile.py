@@ -43,6 +43,9 @@ def test_a_graph_is_read_with_what_is_odd_in_it_said():
 def test_names_are_read():
     graph = graphfile.read(file(node_names=np.array(list("abcd")), class_names=np.array([b"x", b"y", b"z"])))
     assert (graph.names, graph.classes) == (("a", "b", "c", "d"), ("x", "y", "z"))
+    # What is not asked for is not looked at.
+    spare = {"attr_names": np.array([1, "a"], object), "metadata": np.array({}, object)}
+    assert graphfile.read(file(**spare)).labels[0] == 1
 
 
 BAD = [
@@ -62,6 +65,8 @@ BAD = [
     ({"labels": np.array([0, 1])}, "labels must be 4 whole numbers, and are 2 of int64"),
     ({"labels": np.zeros(4, np.int8)}, "1 classes: there is nothing to tell apart"),
     ({"labels": None}, "holds no array 'labels': adj_data, "),
+    ({"labels": np.array([0, 1, 2, 2**16])}, "65,537 classes: at most 65,536 are read"),
+    ({"class_names": np.array(["a", "b"], object)}, r"class_names.npy holds elements of kind '\|O'.*save them as text"),
     ({"node_names": np.array(["a", "b", "a", "c"])}, "node_names holds 'a' twice"),
     ({"node_names": np.array(["a", "b", "c\n", "d"])}, r"node_names holds 'c\\n', which is no name"),
     ({"node_names": np.array(["a", "b"])}, "node_names must be 4 names, and is 2"),

@@ -6,8 +6,9 @@ import pytest
 from PIL import Image
 
 from attnlab.data import photos, scenes
+from attnlab.data.bundles import within
 from attnlab.data.files import DataError
-from attnlab.data.scenes import Row, Scenes, listed, notes, picture, pictures, table, within
+from attnlab.data.scenes import Row, Scenes, listed, notes, picture, pictures, table
 
 HEAD = "image\twidth\theight\tlabel\txmin\tymin\txmax\tymax"
 SIZE = (4, 6)
@@ -131,7 +132,7 @@ def test_what_macos_packs_besides_is_passed_over_in_an_archive_and_in_a_folder(t
             (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "root" / name).write_text(HEAD)
     for place in ("set.zip", "root"):
-        files = within(str(tmp_path / place))
+        files = within(tmp_path / place)
         assert list(pictures(files, place)) == ["a"]
         assert listed(files, place) == []
 
@@ -141,18 +142,18 @@ def test_images_and_tables_may_be_links(tmp_path):
     (tmp_path / "elsewhere" / "a.jpg").write_bytes(jpeg())
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "images").symlink_to(tmp_path / "elsewhere")
-    assert pictures(within(str(tmp_path / "root")), "x") == {"a": "images/a.jpg"}
+    assert pictures(within(tmp_path / "root"), "x") == {"a": "images/a.jpg"}
 
 
 def test_a_folder_holds_one_table(tmp_path):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(jpeg())
-    files = within(str(tmp_path))
+    files = within(tmp_path)
     with pytest.raises(DataError, match=r"one table of boxes, named as .tsv; found: none"):
         listed(files, str(tmp_path))
     (tmp_path / "boxes.tsv").write_text(f"{HEAD}\na\t60\t40\tdog\t1\t2\t3\t4\n")
-    files = within(str(tmp_path))
+    files = within(tmp_path)
     assert [row.corners for row in listed(files, "x")] == [(1, 2, 3, 4)]
     assert pictures(files, "x") == {"a": "images/a.jpg"}
     with pytest.raises(DataError, match="cannot be read"):
-        within(str(tmp_path / "none"))
+        within(tmp_path / "none")

@@ -1,5 +1,6 @@
 import pytest
 
+from attnlab.data.files import Source
 from attnlab.data.sources import SOURCES, data
 
 
@@ -11,17 +12,17 @@ def test_sources_are_whole_and_distinct():
         for source in sources:
             assert source.set == name
             assert source.url.startswith("https://")
-            assert source.packed or source.url.endswith("/" + source.file)
             assert len(source.sha256) == 64
-            assert source.size > 0
+            if isinstance(source, Source):
+                assert source.url.endswith("/" + source.file)
+                assert source.size > 0
 
 
-def test_what_no_address_serves_packed_is_not_fetched(monkeypatch, tmp_path):
+def test_what_no_address_serves_is_told_how_to_be_had(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
     ((_, _, status, path),) = data(["fsdd"])
     assert path is None
-    assert "no address serves them packed so" in status
-    assert "set ATTNLAB_DATA to a folder that holds fsdd/recordings.tar.xz" in status
+    assert "no address serves it as one file: git clone https://github.com/Jakobovski/free-spoken-digit" in status
 
 
 def test_an_unknown_set_is_refused_with_the_nearest():
