@@ -4,15 +4,20 @@ Claim: at the size of nanoGPT's recipe for a CPU, on 64 characters, softmax come
 what forgets by gates or writes by the delta rule comes at least as near as plain linear attention.
 Command: attnlab run experiments/shakespeare.py
          attnlab run experiments/shakespeare.py task.units=bpe task.units.size=1000
-Minutes on two cores: not yet measured.
-Expected: nats a character on the last tenth; not yet measured.
+Minutes on two cores: 31 with `--workers 2`, beside other work, with jax's compilation cache (AMD EPYC); by merged pairs
+not yet measured.
+Expected: nats a character on the last tenth, 3 seeds: gated-delta 1.80 (1.77-1.82), better than softmax, 1.89
+(1.87-1.91); gated-linear 1.95 (1.93-1.98) and linear 2.02 (2.00-2.05) are worse. The decoding state of softmax is 271
+kB, that of the others 66 to 68. So the claim holds, and more: gates cost .07, and the delta rule wins .09.
 
 Karpathy's nanoGPT, its recipe for a CPU, which prints 1.88: 4 layers, 4 heads, width 128, 64 characters, batches of 12,
 2,000 steps, no dropout, rate 1e-3 with 100 steps of warm-up, β₂ .99, weight decay .1, GELU, learned positions, output
 tied to the embedding. What differs: its cosine ends at a tenth of the rate, ours at zero; its decay spares norms and
-biases; our last twentieth before the test is held out of training; its loss is that of random blocks, ours of all; its
-weights all start from N(0, .02), those that join the residual stream smaller still, ours as Xavier has it, with tokens
-times √128 as they enter, so that the loss starts above ln 68; its norms have no shift (of its start, from memory).
+biases; our first twentieth is held out of training; its loss is that of random blocks, ours of all; its weights all
+start from N(0, .02), those that join the residual stream smaller still, ours as Xavier has it, with tokens times √128
+as they enter, so that the loss starts above ln 68; its norms have no shift (of its start, from memory). What is held
+out counts: with the twentieth just before the test left out instead, softmax came to 1.953 (3 seeds), with nothing left
+out to 1.896 (2 seeds).
 """
 
 from attnlab.lab.study import Experiment, Study, over
