@@ -5,6 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from attnlab.data.chance import generator
+
 MULTIPLE = 4  # widths are rounded up to it: fewer shapes to compile for
 CYCLE = 1024  # runs after which the schedule of buckets repeats
 
@@ -127,7 +129,6 @@ def _schedule(sizes: np.ndarray) -> np.ndarray:
 # A cache, not a state: the same arguments give the same permutation, and an epoch asks for it many times.
 @lru_cache(maxsize=64)
 def _permutation(size: int, seed: int, bucket: int, epoch: int) -> np.ndarray:
-    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, bucket, epoch])))
-    order = generator.permutation(size).astype(np.int32)
+    order = generator(seed, bucket, epoch).permutation(size).astype(np.int32)
     order.setflags(write=False)
     return order

@@ -4,6 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from attnlab.data.chance import generator
+
 
 class Blocks:
     """Blocks of `length` ids and the id after each, cut from `ids` [N].
@@ -35,7 +37,7 @@ class Blocks:
 @lru_cache(maxsize=64)
 def _epoch(seed: int, epoch: int, count: int, begins: int) -> tuple[int, np.ndarray]:
     """Where an epoch begins, below `begins`, and the order of its blocks."""
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, epoch])))
+    random = generator(seed, epoch)
     first, order = int(random.integers(begins)), random.permutation(count)
     order.setflags(write=False)
     return first, order

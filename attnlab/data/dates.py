@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError
 from attnlab.data.names import PARTS
@@ -41,7 +42,7 @@ def read(seed: int, sizes: dict[str, int], languages: Sequence[str] = LANGUAGES)
     groups = part_of(np.arange(DAYS))
     answer = {}
     for n, part in enumerate(PARTS):
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, n])))
+        random = generator(seed, n)
         answer[part] = list(_draw(random, np.flatnonzero(groups == n), sizes[part], languages))
     return answer
 

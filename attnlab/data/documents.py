@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError
 
@@ -42,13 +43,13 @@ def drawn(seed: int, classes: int) -> Parts:
     Of `WORDS` words each class prefers a half of its own, by `TILT` either way: a sentence tells next to nothing, and a
     document of n words from another class's, by one who knows the words, with probability near Φ(TILT √(n/2)).
     """
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, 0])))
+    random = generator(seed, 0)
     words = _words(random)
     prefer = random.permuted(np.tile(np.repeat([-TILT, TILT], WORDS // 2), (classes, 1)), axis=1)
     shares = np.exp(prefer) / np.exp(prefer).sum(axis=1, keepdims=True)
     parts: Parts = {}
     for n, part in enumerate(("train", "valid", "test"), start=1):
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, n])))
+        random = generator(seed, n)
         parts[part] = [
             Example(
                 " ".join(words[random.choice(WORDS, size=random.integers(SHORT, LONG + 1), p=share)]) + " .", (name,)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
+from attnlab.data.chance import generator
 
 Symbols = Sequence[str]  # a string is the sequence of its characters
 
@@ -22,5 +22,5 @@ Parts = dict[str, list[Example]]  # "train", "valid", "test"
 def shuffled(examples: Iterable[Example]) -> list[Example]:
     """The same examples in one fixed order, so that any prefix of an alphabetical file is a fair sample."""
     examples = list(examples)
-    order = np.random.Generator(np.random.PCG64(0)).permutation(len(examples))
+    order = generator(0).permutation(len(examples))
     return [examples[i] for i in order]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError, contents, text
 from attnlab.data.names import PARTS
 
@@ -48,7 +49,7 @@ def drawn(nodes: int, classes: int, seed: int) -> Graph:
     Of a node's six edges about five lead to its own class. Each class has forty words; a node has ten, of which three
     are of its own class and the others of any.
     """
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed])))
+    random = generator(seed)
     labels = random.integers(classes, size=nodes).astype(np.int32)
     ours = [np.flatnonzero(labels == label) for label in range(classes)]
     ends = random.integers(nodes, size=(3 * nodes, 2))
@@ -69,7 +70,7 @@ def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[s
 
     Raises DataError where there are not so many with a label.
     """
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed])))
+    random = generator(seed)
     order = random.permutation(len(graph.labels)).astype(np.int32)
     train = [order[graph.labels[order] == label][:each] for label in range(len(graph.classes))]
     for label, of in enumerate(train):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.data import arrays, files, photos
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError, Source
 
 # How the names of a part's files begin in a folder.
@@ -107,7 +108,7 @@ def portion(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
 
     Which ones is drawn by the seed; how many depends on labels and share alone.
     """
-    random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed])))
+    random = generator(seed)
     chosen = []
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)

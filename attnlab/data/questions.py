@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError
 from attnlab.data.names import PARTS
@@ -60,7 +61,7 @@ def draw(seed: int, sizes: dict[str, int]) -> Parts:
 
     A pure function of its arguments. Raises DataError for more questions than leave each kind half of its own.
     """
-    random = np.random.Generator(np.random.PCG64(seed))
+    random = generator(seed)
     wanted, most = sum(sizes[part] for part in PARTS), len(KINDS) * min(map(_count, KINDS)) // 2
     if wanted > most:
         raise DataError(f"{wanted} different questions are asked for, and the grammar gives up to {most}")

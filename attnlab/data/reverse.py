@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.example import Example, Parts
 from attnlab.data.names import PARTS
 
@@ -17,7 +18,7 @@ def read(seed: int, sizes: dict[str, int], longest: dict[str, int], symbols: int
     """
     parts, taught = {}, longest["train"]
     for n, part in enumerate(PARTS):
-        drawn = _draw(np.random.SeedSequence([seed, n]), sizes[part], longest[part], symbols)
+        drawn = _draw(generator(seed, n), sizes[part], longest[part], symbols)
         parts[part] = [Example(source, (source[::-1] if backwards else source,)) for source in drawn]
     for part in ("valid", "test"):
         if longest[part] > taught:
@@ -29,8 +30,7 @@ def _group(length: int, taught: int) -> str:
     return f"1-{taught}" if length <= taught else f"{taught + 1}+"
 
 
-def _draw(seed: np.random.SeedSequence, size: int, longest: int, symbols: int) -> Iterator[tuple[str, ...]]:
-    random = np.random.Generator(np.random.PCG64(seed))
+def _draw(random: np.random.Generator, size: int, longest: int, symbols: int) -> Iterator[tuple[str, ...]]:
     lengths = random.integers(1, longest, size, endpoint=True)
     integers = random.integers(symbols, size=lengths.sum())
     for sequence in np.split(integers, np.cumsum(lengths)[:-1]):

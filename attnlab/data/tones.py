@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.names import PARTS
 from attnlab.data.recordings import Parts, Recording, level
 
@@ -16,7 +17,7 @@ NOISE = 0.05  # of the loudness of the tones
 
 def parts(sizes: dict[str, int], rate: int, seed: int) -> Parts:
     """So many recordings of each part, words taking turns. A pure function of its arguments."""
-    return {part: list(_draw(sizes[part], rate, np.random.SeedSequence([seed, n]))) for n, part in enumerate(PARTS)}
+    return {part: list(_draw(sizes[part], rate, generator(seed, n))) for n, part in enumerate(PARTS)}
 
 
 def word(random: np.random.Generator, vowels: tuple[str, str], rate: int) -> np.ndarray:
@@ -36,8 +37,7 @@ def word(random: np.random.Generator, vowels: tuple[str, str], rate: int) -> np.
     return level((tones * swell + NOISE * random.standard_normal(len(t))).astype(np.float32))
 
 
-def _draw(size: int, rate: int, seed: np.random.SeedSequence):
-    random = np.random.Generator(np.random.PCG64(seed))
+def _draw(size: int, rate: int, random: np.random.Generator):
     names = list(WORDS)
     for n in range(size):
         name = names[n % len(names)]

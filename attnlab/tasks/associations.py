@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import associations
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
@@ -175,5 +176,4 @@ class Retrieval(Problem):
         return self.task.examined if limit is None else min(limit, self.task.examined)
 
     def _random(self, part: str, *more: int) -> np.random.Generator:
-        seeds = [self.task.seed, PARTS.index(part), *more]
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seeds)))
+        return generator(self.task.seed, PARTS.index(part), *more)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from attnlab.data import cells, discs, scenes
 from attnlab.data.bundles import within
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError, own
 from attnlab.data.names import PARTS
 from attnlab.tasks import checks
@@ -65,7 +64,7 @@ class Discs(Task):
         return Objects({part: self._drawn(*each) for part, each in sized.items()}, discs.CLASSES, self.flip)
 
     def _drawn(self, n: int, count: int) -> scenes.Scenes:
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, n])))
+        random = generator(self.seed, n)
         return discs.draw(random, count, (self.rows, self.columns), self.most)
 
 

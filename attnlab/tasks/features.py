@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.images import Labelled
 
 CHANNELS, FEATURES = (16, 32), 64
@@ -24,7 +25,7 @@ class Features:
     """
 
     def __init__(self, train: Labelled, classes: int, steps: int):
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([0])))
+        random = generator(0)
         some = train.images[:: max(1, len(train.images) // 10_000)]
         self._level = np.float32(some.mean() / 255), np.float32(max(some.std(), 1) / 255)
         self._weights = _fitted(_begun(random, train.images.shape[1:], classes), train, self._level, steps, random)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.batches import Buckets, pad, rounded
+from attnlab.data.chance import generator
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError
 from attnlab.data.masking import Masking
@@ -126,7 +127,7 @@ class Finetuning(Labelling, Classification):
         return found
 
     def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
-        return self.masking.hide(source, np.random.Generator(np.random.PCG64(np.random.SeedSequence(seeds))))
+        return self.masking.hide(source, generator(*seeds))
 
     def _classes(self, examples: Any) -> np.ndarray:
         return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks, likeness
@@ -211,8 +212,7 @@ class Painting(Problem):
         return self._random(part, 0, *more).standard_normal((size, self.task.latent), np.float32)
 
     def _random(self, part: str, *more: int) -> np.random.Generator:
-        seeds = [self.task.seed, PARTS.index(part), *more]
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seeds)))
+        return generator(self.task.seed, PARTS.index(part), *more)
 
     def _count(self, part: str, limit: int | None) -> int:
         check_part(part, limit)

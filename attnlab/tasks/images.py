@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from attnlab.data import figures, files, images, repeats
+from attnlab.data.chance import generator
 from attnlab.data.images import Labelled
 from attnlab.data.names import PARTS
 from attnlab.tasks import checks
@@ -115,7 +114,7 @@ class Figures(Task):
         return _problem(self, {part: self._drawn(n, part) for n, part in enumerate(PARTS)}, figures.CLASSES)
 
     def _drawn(self, n: int, part: str) -> Labelled:
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, n])))
+        random = generator(self.seed, n)
         return figures.figures(random, getattr(self, f"{part}_examples"), self.size, self.noise)
 
 

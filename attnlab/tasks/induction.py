@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.data import induction
+from attnlab.data.chance import generator
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
@@ -78,8 +79,7 @@ class Inductive(Questions):
         return {"accuracy": float(np.mean(list(means.values())))} | (means if part == "test" else {})
 
     def _draw(self, size: int, length: int, part: str, *more: int) -> Batch:
-        seeds = np.random.SeedSequence([self.task.seed, PARTS.index(part), *more])
-        random = np.random.Generator(np.random.PCG64(seeds))
+        random = generator(self.task.seed, PARTS.index(part), *more)
         tokens, last = induction.draw(random, size, self.task.vocabulary, length)
         answers, asked = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
         answers[:, -1], asked[:, -1] = last, True

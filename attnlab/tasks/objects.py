@@ -11,6 +11,7 @@ import numpy as np
 
 from attnlab.data import scenes
 from attnlab.data.batches import Buckets
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError, own
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
@@ -74,7 +75,7 @@ class Objects(Problem):
         batch = {name: values[rows] for name, values in self._arrays["train"].items()}
         if not self._flip:
             return batch
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, step])))
+        random = generator(seed, step)
         return flipped(batch, *(random.random((2, size)) < 0.5))
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from attnlab.data import images
 from attnlab.data.batches import Buckets
+from attnlab.data.chance import generator
 from attnlab.data.images import Labelled
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
@@ -60,7 +61,7 @@ class Pictures(Classification):
         """{"source": [B H W C] uint8, "label": [B] int32}."""
         rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
         train = self.parts["train"]
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, step, *self._change])))
+        random = generator(seed, step, *self._change)
         return {"source": images.moved(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
     def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:

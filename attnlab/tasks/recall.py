@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from attnlab.data import recall
+from attnlab.data.chance import generator
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
@@ -108,8 +109,7 @@ class Recollection(Questions):
 
     def _draw(self, size: int, part: str, *more: int) -> Batch:
         task = self.task
-        seeds = np.random.SeedSequence([task.seed, PARTS.index(part), *more])
-        random = np.random.Generator(np.random.PCG64(seeds))
+        random = generator(task.seed, PARTS.index(part), *more)
         drawn = recall.draw(random, size, self.half, self.half, task.pairs, task.queries, self.length)
         return dict(zip(("tokens", "answers", "asked", "might"), drawn, strict=True))
 

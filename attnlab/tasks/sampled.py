@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from attnlab.data.chance import generator
+
 
 def sampled(count: int, limit: int | None = None, groups: Sequence[str] | None = None) -> np.ndarray:
     """The rows of `limit` of so many examples, drawn by chance, always the same; all in their order where these are no
@@ -18,7 +20,7 @@ def sampled(count: int, limit: int | None = None, groups: Sequence[str] | None =
     """
     if limit is None or limit >= count:
         return np.arange(count)
-    drawn = np.random.Generator(np.random.PCG64(0)).permutation(count)
+    drawn = generator(0).permutation(count)
     if groups is not None:
         # The first that was drawn of each group, then the second of each, and so on.
         of, turn = np.asarray(groups)[drawn], np.empty(count, int)

@@ -9,6 +9,7 @@ import numpy as np
 
 from attnlab.data import waves
 from attnlab.data.batches import Buckets, rounded
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError, own
 from attnlab.data.frames import FLOOR, LogMel
 from attnlab.data.joined import NONE, Strings, noisy, varied
@@ -168,7 +169,7 @@ class Speech(Classification):
         return [self.words[n] for n in words]
 
     def _random(self, *more: int) -> np.random.Generator:
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.task.seed, *more])))
+        return generator(self.task.seed, *more)
 
     def _normal(self, frames: np.ndarray) -> np.ndarray:
         return ((frames - self._mean) / self._spread).astype(np.float32)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data.chance import generator
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks.base import Batch, Classes
 from attnlab.tasks.classification import Classification, examined
@@ -47,5 +48,4 @@ class Stream(Classification):
         return examined({name: x[:limit] for name, x in self._parts[part].items()}, self._most)
 
     def _drawn(self, size: int, part: str, *more: int) -> Batch:
-        seeds = np.random.SeedSequence([self.task.seed, PARTS.index(part), *more])
-        return self.draw(np.random.Generator(np.random.PCG64(seeds)), size, part)
+        return self.draw(generator(self.task.seed, PARTS.index(part), *more), size, part)
