@@ -3,12 +3,12 @@
 Claim: trained on 64 characters and read to 256, sinusoidal and learned positions break at once beyond 64, rotary ones
 get worse, and ALiBi holds; no position at all, in a causal model, is in between.
 Command: attnlab run experiments/extrapolation.py
-Minutes on two cores: 22 with `--workers 2`, beside other work, with jax's compilation cache (AMD EPYC).
-Expected: nats a character at places 1-64, 65-128 and 129-256 of a block, mean of 3 seeds: ALiBi 2.03, 2.01 and 2.01
-(1.98-2.03); xPos 1.92, 1.96, 2.08 (1.95-2.21); rotary 1.92, 2.06, 2.41 (2.24-2.57); T5 2.16, 2.32, 2.50; none 2.29,
-2.44, 2.52; learned 2.13, 2.94, 2.95; sinusoidal 2.04, 3.09, 3.20 (3.06-3.34). Over all, ALiBi and xPos 2.01: better
-than none, as are rotary and T5; learned and sinusoidal are worse. So the claim holds; xPos has
-ALiBi's mean over four times the length, and gets worse where ALiBi does not.
+Minutes on two cores: 30 with `--workers 2`, beside other work, with jax's compilation cache (AMD EPYC).
+Expected: nats a character at places 1-64, 65-128 and 129-256 of a block, mean of 3 seeds: ALiBi 1.97, 1.96 and 1.95;
+xPos 1.87, 1.92, 2.05; rotary 1.87, 2.02, 2.42; T5 2.12, 2.28, 2.46; none 2.25, 2.42, 2.52; learned 2.11, 2.96, 2.95;
+sinusoidal 2.00, 3.07, 3.17. Over all, ALiBi 1.96 (1.93-1.98), xPos 1.97 (1.91-2.03), rotary 2.18 (2.03-2.32) and T5
+2.33 (2.32-2.34) are better than none, 2.42 (2.40-2.45); learned, 2.74 (2.63-2.85), and sinusoidal, 2.85 (2.77-2.93),
+are worse. So the claim holds; xPos has ALiBi's mean over four times the length, and gets worse where ALiBi does not.
 
 In the perplexity of language models trained on 512 to 3,072 tokens sinusoidal positions break at once, rotary ones
 degrade and ALiBi holds (Press et al. 2022).
