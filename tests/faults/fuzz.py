@@ -42,7 +42,8 @@ MANY = 40  # parts that it draws together: what it remembers of more of them wou
 LONGEST = 20.0  # seconds, after which it hangs; those that are not refused take a hundredth of a second
 MOST = 4100  # letters of a refusal, which are one line still
 
-ANSWER = {"answers": [], "decoder": None, "cut": False, "source": ["1"], "target": ["2"], "map": None, "layers": None}
+SYMBOLS = {"source": ["1"], "target": ["2"], "map": None, "layers": None}
+ANSWER = {"answers": [], "decoder": None, "cut": False, "notes": [], **SYMBOLS}
 STUBS: dict[str, Any] = {
     "attnlab.lab.runs.run": lambda study, **how: _checked(study, how),
     "attnlab.lab.table.results_table": lambda folder: "a table",
