@@ -4,7 +4,7 @@ Claim: it is asked, not known at this size. At 128 × 128 pixels attention at 32
 from 22.96 to 18.28 (Zhang et al. 2019, table 1, quoted from memory); 14 × 14 places are few enough for convolutions to
 reach across, so that little is to be gained here.
 Command: ATTNLAB_DATA=... attnlab run experiments/sagan.py
-Minutes on two cores: 35 with `--workers 2`, in two parts, beside other work, with jax's compilation cache (AMD EPYC).
+Minutes on two cores: 36 with `--workers 2`, in two parts, beside other work, with jax's compilation cache (AMD EPYC).
 Expected: the Fréchet distance of 5,000 images to the test, in the features of our own classifier (no FID: that is in
 Inception's), 3 seeds: softmax 5.54 (4.24-6.84), none 6.25 (2.56-9.94; seeds 5.3, 5.4 and 8.0), linear 6.30 (5.15-7.45),
 neither told from softmax: 6 seeds would tell linear from it, 36 none. Beside it in every result stands the floor, that
