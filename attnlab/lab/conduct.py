@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab import configuration
 from attnlab.lab.describe import costs
 from attnlab.lab.folder import environment
 from attnlab.lab.jsonfile import named, sweep
 from attnlab.lab.loading import saved
-from attnlab.lab.lock import locked
+from attnlab.lab.lock import LockedError, locked
 from attnlab.lab.look import looks
+from attnlab.lab.own import codes
 from attnlab.lab.plan import Plan, ahead
+from attnlab.lab.refusal import explain
 from attnlab.lab.result import result
 from attnlab.lab.shown import shown
 from attnlab.lab.studyfile import asked
@@ -26,6 +28,28 @@ from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
 
 QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
+
+
+def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
+    """Train variant after variant, each where nobody has yet; one that fails is noted, and the next begins.
+
+    Answers the first error, whose frames let go of the arrays of their variant. Of several processes, each leaves out
+    what another trains.
+    """
+    first = None
+    for plan in plans:
+        if plan.done is not None:
+            continue
+        try:
+            conduct(plan, plans, command, progress, workers)
+        except Exception as error:
+            if workers > 1 and isinstance(error, LockedError):
+                continue
+            if len(plans) > 1:
+                progress.note(f"variant {plan.variant} failed: {explain(error)[0].removeprefix('attnlab: error: ')}")
+            traceback.clear_frames(error.__traceback__)
+            first = first or error
+    return first
 
 
 def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:
@@ -88,7 +112,7 @@ def describe(plan: Plan, command: str) -> None:
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
             "match": plan.study.match, "budget": plan.study.budget, "asked": asked(plan.experiment.task),
-            "experiment": configuration.write(plan.experiment),
+            "experiment": plan.written, "code": codes(plan.written),
         })  # fmt: skip
     # Sealed as that run's.
     for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():

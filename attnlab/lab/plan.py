@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab import configuration, precision
+from attnlab.lab import configuration, own, precision
 from attnlab.lab.confined import confined
 from attnlab.lab.folder import FolderError, RunFolder, folder_name
 from attnlab.lab.loading import read, same_data, same_vocabulary
@@ -30,6 +30,7 @@ class Plan:
     order: int  # of the variant among those that are run
     variant: str
     experiment: Experiment
+    written: dict  # the experiment, as JSON has it
     problem: Problem
     folder: RunFolder
     quick: bool
@@ -52,7 +53,7 @@ def plans(
     """
     found = []
     for order, (variant, experiment) in enumerate(experiments.items()):
-        folder = RunFolder(home / folder_name(variant))
+        folder, written = RunFolder(home / folder_name(variant)), configuration.write(experiment)
         confined(folder.path)
         # What a fresh run drops need not be readable.
         before = None if fresh else read(folder, "experiment")
@@ -62,7 +63,7 @@ def plans(
             raise FolderError(f"{folder.file('experiment')}: is missing, of a run that was begun; --fresh starts again")
         kept = None if clear else before
         if kept is not None:
-            _same(folder, kept, experiment)
+            _same(folder, kept, written)
         precision.check(experiment.model)
         if experiment.task not in problems:
             problems[experiment.task] = experiment.task.load()
@@ -73,7 +74,7 @@ def plans(
         if done is None:
             _check_lengths(problem, model, experiment.train)
         _check_decoder(experiment, problem, model)
-        found.append(Plan(study, order, variant, experiment, problem, folder, quick, clear, done))
+        found.append(Plan(study, order, variant, experiment, written, problem, folder, quick, clear, done))
     return found
 
 
@@ -138,10 +139,13 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
 
 
-def _same(folder: RunFolder, before: dict, experiment: Experiment) -> None:
-    differing = configuration.difference(before["experiment"], configuration.write(experiment))
-    if differing:
-        fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
-        raise ValueError(
-            f"{folder.path} holds another configuration: {fields}; --fresh starts again, --out DIR keeps both"
-        )
+def _same(folder: RunFolder, before: dict, written: dict) -> None:
+    """Refuse a folder of another configuration, and one of other code of one's own."""
+    differing = configuration.difference(before["experiment"], written)
+    fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
+    held = f"another configuration: {fields}" if differing else ""
+    code = before.get("code")
+    if not differing and (changed := own.changed(code if isinstance(code, dict) else {}, own.codes(written))):
+        held = f"what the code of {', '.join(changed)} made before it was changed"
+    if held:
+        raise ValueError(f"{folder.path} holds {held}; --fresh starts again, --out DIR keeps both")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from attnlab.lab import studyfile
-from attnlab.lab.conduct import clear, conduct
+from attnlab.lab.conduct import clear, in_turn
 from attnlab.lab.describe import Ledger
-from attnlab.lab.folder import folder_name
+from attnlab.lab.folder import FolderError, RunFolder, folder_name
 from attnlab.lab.lock import locked
 from attnlab.lab.matching import matched
-from attnlab.lab.plan import free, plans
+from attnlab.lab.plan import Plan, free, plans
 from attnlab.lab.progress import Silent
 from attnlab.lab.reporting import inline, report
 from attnlab.lab.reporting.inline import Inline
@@ -78,6 +79,8 @@ def run(
         if (few := len(study.variants())) < (every := len(whole.variants())):
             progress.note(f"a preview of {few} of the {every} variants, evenly taken")
     home = Path(out) / folder_name(study.name or "study")
+    if quick and not _begun(home):
+        study = replace(study, part_of=None)  # no more is to come
     problems: dict[Any, Problem] = {}
     watch = Stopwatch(home, progress.note, fresh) if study.budget == "seconds" else None
     solved = matched(study, Ledger(problems, clock=watch), quick)
@@ -99,12 +102,33 @@ def run(
         if plan.clear:
             with locked(plan.folder.path):
                 clear(plan.folder.path)
-    if min(workers, len(waiting)) > 1:
-        results = share(found, min(workers, len(waiting)), home, command, progress)
-    else:
-        results = [conduct(plan, found, command, progress) for plan in waiting]
-    diverged = sum(len(result["diverged"]) for result in [*results, *(plan.done for plan in found if plan.done)])
+    try:
+        if min(workers, len(waiting)) > 1:
+            share(found, min(workers, len(waiting)), home, command, progress)
+        elif failed := in_turn(found, command, progress):
+            raise failed
+    except Exception:
+        if any(plan.folder.file("result").exists() for plan in found):
+            progress.note(f"report of what is done: {report(home)}")
+        raise
+    diverged = sum(len(result(plan)["diverged"]) for plan in found)
     return Results(home, report(home), 5 if diverged else 0)
+
+
+def result(plan: Plan) -> dict:
+    """What a variant came to; FolderError where there is nothing."""
+    if (found := plan.folder.read("result")) is None:
+        raise FolderError(f"{plan.folder.path}: no worker left a result here; the same command tries again")
+    return found
+
+
+def _begun(home: Path) -> bool:
+    """Whether a folder of a study holds a run that is no glimpse: what the study says of it must stay."""
+    for path in home.glob("*/experiment.json"):
+        with suppress(FolderError):
+            if (found := RunFolder(path.parent).read("experiment")) is not None and not found["quick"]:
+                return True
+    return False
 
 
 def glimpse(study: Study) -> Study:
@@ -116,7 +140,6 @@ def glimpse(study: Study) -> Study:
         names = list(study.vary.variants)
         kept = [names[n * count // GLIMPSED] for n in range(GLIMPSED)]
         study = study.keeping(Variation({name: study.vary.variants[name] for name in kept}))
-        study = replace(study, part_of=None)  # no more is to come
     if study.quick:
         return study
     train = study.base.train

@@ -10,17 +10,13 @@ from typing import Any
 
 
 def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
-    """Train variant after variant, leaving out what is done and what another process trains.
-
-    One that fails is noted, and the next begins. Answers what `explain` says of the first that failed.
-    """
+    """Train what is told, variant after variant (`in_turn`). Answers what `explain` says of the first that failed."""
     import jax
 
     jax.config.update("jax_platforms", told["platforms"])
     from attnlab.lab import configuration
-    from attnlab.lab.conduct import conduct
+    from attnlab.lab.conduct import in_turn
     from attnlab.lab.file import load_study
-    from attnlab.lab.lock import LockedError
     from attnlab.lab.plan import plans
     from attnlab.lab.refusal import explain
     from attnlab.lab.study import Study
@@ -30,20 +26,8 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
-    refused = None
-    for plan in found:
-        if plan.done is not None:
-            continue
-        try:
-            conduct(plan, found, told["command"], progress, told["workers"])
-        except LockedError:
-            pass
-        except Exception as error:
-            # In words: the error itself would hold on to the arrays of its variant.
-            said = explain(error)
-            progress.note(f"variant {plan.variant} failed: {said[0].removeprefix('attnlab: error: ')}")
-            refused = refused or said
-    return refused
+    failed = in_turn(found, told["command"], progress, told["workers"])
+    return explain(failed) if failed else None
 
 
 def main() -> int:

@@ -15,10 +15,9 @@ from typing import Any, TextIO
 
 import jax
 
-from attnlab import registry
-from attnlab.lab import configuration
 from attnlab.lab.file import EXPERIMENT
-from attnlab.lab.jsonfile import FolderError, dumps
+from attnlab.lab.jsonfile import dumps
+from attnlab.lab.own import own
 from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
@@ -33,8 +32,8 @@ class WorkerError(Exception):
         self.exit_code = code
 
 
-def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> list[dict]:
-    """Train the variants of a study that are not done in so many processes; the results of these.
+def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> None:
+    """Train the variants of a study that are not done in so many processes.
 
     Each process has its share of the cores, runs the experiment files whose own classes the experiments name, reads the
     experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done. A
@@ -63,7 +62,6 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
         if failed[0].process.returncode < 0:
             last = f"a process was killed by {_called(number)}; it last said: {last}"
         raise WorkerError(last, failed[0].code)
-    return [_result(plan) for plan in waiting]
 
 
 def sources(plans: Sequence[Plan]) -> list[str]:
@@ -72,27 +70,16 @@ def sources(plans: Sequence[Plan]) -> list[str]:
     Raises ValueError naming what was defined elsewhere, as in a notebook: another process cannot learn it.
     """
     files: dict[str, None] = {}
-    for place, name in {tag: None for plan in plans for tag in _tags(configuration.write(plan.experiment))}:
-        held = registry.table(place)[name]
-        module = (held if hasattr(held, "__qualname__") else type(held)).__module__
+    for (place, name), kind in {tag: kind for plan in plans for tag, kind in own(plan.written).items()}.items():
+        module = kind.__module__
         if module.startswith(EXPERIMENT):
             files[str(Path(sys.modules[module].__file__ or "").resolve())] = None
-        elif module.partition(".")[0] != "attnlab":
+        else:
             raise ValueError(
                 f"workers: {name!r} of attnlab.{place} is defined in {module}, which other processes do not run; "
                 "take workers=1, or define it in the experiment file"
             )
     return list(files)
-
-
-def _tags(written: Any) -> Iterator[tuple[str, str]]:
-    """The registered names in what `configuration.write` gave."""
-    if isinstance(written, dict):
-        if "registry" in written:
-            yield written["registry"], written["name"]
-        written = list(written.values())
-    for inner in written if isinstance(written, list) else ():
-        yield from _tags(inner)
 
 
 def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
@@ -102,7 +89,7 @@ def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict
         "study": {name: getattr(first.study, name) for name in STUDY},
         "home": str(home), "command": command, "workers": workers, "quick": first.quick,
         "sources": sources(plans),
-        "experiments": {plan.variant: configuration.write(plan.experiment) for plan in plans},
+        "experiments": {plan.variant: plan.written for plan in plans},
     }  # fmt: skip
 
 
@@ -169,10 +156,3 @@ def _shares(workers: int) -> list[set[int]]:
     """The cores of each, as even as they go; none named where the system cannot bind, or there are too few."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     return [set(cores[n::workers]) for n in range(workers)]
-
-
-def _result(plan: Plan) -> dict:
-    found = plan.folder.read("result")
-    if found is None:
-        raise FolderError(f"{plan.folder.path}: no worker left a result here; the same command tries again")
-    return found

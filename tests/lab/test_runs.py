@@ -20,7 +20,7 @@ from attnlab.lab.look import sample
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain
 from attnlab.lab.runs import glimpse
-from attnlab.lab.study import Study, change, over
+from attnlab.lab.study import Study, Variation, change, over
 from attnlab.lab.studyfile import said
 from attnlab.lab.translating import translate
 from attnlab.mechanisms import Linear, Softmax
@@ -32,6 +32,8 @@ from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
 
 STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
+# Compiled in next to no time.
+TINY = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8), "train.steps": 8, "train.save_every": 8}
 
 
 @pytest.fixture(scope="module")
@@ -293,3 +295,52 @@ def test_a_glimpse_of_many_variants_has_some_from_first_to_last():
     assert list(glimpse(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
     few = replace(study, vary=over("train.learning_rate", **dict(list(rates.items())[:4])))
     assert list(glimpse(few).variants()) == list(few.variants())
+
+
+def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_path, monkeypatch, capsys):
+    from attnlab.lab import conduct
+
+    def failing(plan, *rest):
+        if plan.variant == "b":
+            raise FolderError("this one cannot")
+        return real(plan, *rest)
+
+    real = conduct.conduct
+    monkeypatch.setattr(conduct, "conduct", failing)
+    three = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
+    study = Study(change(EXPERIMENT, **TINY), three, name="turns")
+    with pytest.raises(FolderError, match="this one cannot"):
+        run(study, tmp_path, progress=Plain())
+    assert [(tmp_path / "turns" / name / "result.json").exists() for name in "abc"] == [True, False, True]
+    said = capsys.readouterr().err
+    print(said)
+    assert "variant b failed: this one cannot" in said
+    assert f"report of what is done: {tmp_path / 'turns' / 'report.html'}" in said
+    assert "2 of 3 variants finished" in (tmp_path / "turns" / "report.html").read_text()
+    monkeypatch.setattr(conduct, "conduct", real)
+    assert run(study, tmp_path).code == 0
+
+
+def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
+    from attnlab.lab import own
+
+    study = Study(change(EXPERIMENT, **TINY), name="edited")
+    monkeypatch.setattr("attnlab.lab.conduct.codes", lambda written: {"MECHANISMS.mine": "before"})
+    monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "before"})
+    run(study, tmp_path)
+    run(study, tmp_path)
+    monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "after"})
+    with pytest.raises(ValueError, match=r"holds what the code of MECHANISMS.mine made before it was changed; --fresh"):
+        run(study, tmp_path)
+    monkeypatch.setattr("attnlab.lab.conduct.codes", own.codes)
+    run(study, tmp_path, fresh=True)
+
+
+def test_a_glimpse_of_some_leaves_real_runs_in_their_place(tmp_path):
+    five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
+    study = Study(change(EXPERIMENT, **TINY), five, name="glimpsed", quick={"train.steps": 4, "train.warmup": 2})
+    assert list(glimpse(study).variants()) == ["a", "b", "c", "d"]
+    run(study.keeping(Variation({"e": {"train.warmup": 5}})), tmp_path)
+    run(study, tmp_path, quick=True)
+    found = {outcome.name: outcome.result is not None for outcome in outcomes(tmp_path / "glimpsed")}
+    assert found == dict.fromkeys("abcde", True)
