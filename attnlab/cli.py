@@ -139,6 +139,7 @@ def _sample_options(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/softmax")
     add = parser.add_argument
     add("--input", metavar="TEXT", required=True, help="what the model is given")
+    _code_option(parser)
     _decoding_options(parser)
     add("--best", metavar="N", type=_whole, help="how many answers to print (of a beam, unless drawing is asked for)")
     add("--length", metavar="N", type=_whole, help="symbols by which a text is gone on with (default: one block)")
@@ -149,6 +150,7 @@ def _inspect_options(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/dates/linear")
     add = parser.add_argument
     add("--input", metavar="TEXT", required=True, help="what the model is given")
+    _code_option(parser)
     _step_option(parser)
     add("--other", metavar="RUN2", type=Path, help="also print how far this run's maps are from those of another")
     add("--html", metavar="FILE.html", type=Path, help="write a page of all attention maps with their figures")
@@ -157,6 +159,7 @@ def _inspect_options(parser: Parser) -> None:
 
 def _translate_options(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/multi30k/softmax")
+    _code_option(parser)
     _decoding_options(parser)
     add = parser.add_argument
     add("--batch", metavar="N", type=_whole, default=32, help="lines answered together, at most (default 32)")
@@ -177,6 +180,11 @@ def _translate_options(parser: Parser) -> None:
 def _step_option(parser: Parser) -> None:
     words = "which checkpoint: a step, or the best on validation (default: the last)"
     parser.add_argument("--step", metavar="N|best", type=_step, help=words)
+
+
+def _code_option(parser: Parser) -> None:
+    words = "a Python file to run first, which defines and registers what is not attnlab's (may be given several times)"
+    parser.add_argument("--code", metavar="FILE", type=Path, action="append", default=[], help=words)
 
 
 def _decoding_options(parser: Parser) -> None:
@@ -279,19 +287,19 @@ VERBS = {
         ),
     ),
     "sample": Verb(
-        "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] …",
+        "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] [--code FILE] …",
         "give a trained model an input; print its answer and its attention",
         verbs.sample,
         _sample_options,
     ),
     "inspect": Verb(
-        "RUN --input TEXT [--step N|best] [--other RUN2] [--html FILE.html] [--json FILE.json]",
+        "RUN --input TEXT [--step N|best] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",
         "rank, entropy and reach of every attention map; scores and gradients by layer, at each checkpoint kept",
         verbs.inspect,
         _inspect_options,
     ),
     "translate": Verb(
-        "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] … < in > out",
+        "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] [--code FILE] … < in > out",
         "write one line for each line read; an empty one for a blank line or one that is refused (then exit code 3)",
         verbs.translate,
         _translate_options,

@@ -2,7 +2,7 @@
 
 Claim: none of ours; see experiments/long_range.py, whose tasks these are, for what was published.
 Command: attnlab run experiments/long_range_all.py
-         attnlab run experiments/long_range_all.py task=pathfinder          (every mechanism on one of the tasks)
+         attnlab run experiments/long_range_all.py task=listops --workers 2     (every mechanism on one of the tasks)
 Minutes on two cores: not yet measured; more than a day for all.
 Expected: accuracy, not yet measured; floors as in experiments/long_range.py.
 
@@ -76,7 +76,7 @@ study = Study(
     Experiment(
         task=SORTING["lists"][0],
         model=SORTING["lists"][1],
-        train=Train(steps=2000, batch_size=16, learning_rate=1e-3, warmup=200, seeds=3, save_every=1000),
+        train=Train(steps=1000, batch_size=16, learning_rate=1e-3, warmup=200, seeds=3, save_every=500),
     ),
     Variation(variants),
     question="Which of all mechanisms holds on to what stands far away?",

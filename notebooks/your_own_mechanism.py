@@ -111,8 +111,8 @@ results.maps()
 # %% [markdown]
 # ## Later, elsewhere
 #
-# The report needs the folder alone. To ask the model again, the mechanism must be in the table again; `attnlab sample`
-# says so where it is not.
+# The report needs the folder alone. To ask the model again, the mechanism must be in the table again: in a shell,
+# `attnlab sample RUN --input "0 1 2 3" --code mine.py` first runs a file that puts it there.
 
 # %%
 from attnlab.lab import report

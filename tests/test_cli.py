@@ -348,8 +348,8 @@ def test_lanes_that_diverged_leave_with_5(ran, capsys):
 
 
 @pytest.mark.parametrize("folder", ["runs", "runs/small", "runs/small/linear"])
-def test_report(runs, capsys, fake, folder):
-    fake("attnlab.lab.reporting", report=lambda folder: folder / "report.html")
+def test_report(runs, capsys, monkeypatch, folder):
+    monkeypatch.setattr("attnlab.lab.pages.report", lambda folder: folder / "report.html")
     assert main(["report", folder]) == 0
     assert capsys.readouterr().out == "report: runs/small/report.html\n"
 

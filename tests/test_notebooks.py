@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 build = runpy.run_path(str(ROOT / "notebooks" / "build.py"))
+TRAINS = ("reading_a_study", "your_own_mechanism")
 NAMES = [path.stem for path in build["sources"]()]
 
 
@@ -34,6 +35,10 @@ def test_a_notebook_runs_and_draws_what_it_shows(name):
     NotebookClient(made, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
     outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
     assert not any("Traceback" in str(output) for output in outputs)
+    shown = [output.data.get("text/plain", "") for output in outputs if output.output_type == "display_data"]
+    # Of a run one line stays, which was brought up to date.
+    assert [text for text in shown if "variant 2 of 2" in text] == [text for text in shown if ": step " in text]
+    assert sum("step 240 of 240, loss " in text for text in shown) == (name in TRAINS)
     kinds = {kind for output in outputs for kind in output.get("data", {})}
     assert kinds & {"image/png", "text/html"}
 

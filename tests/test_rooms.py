@@ -81,7 +81,7 @@ def test_every_file_of_the_mechanisms_is_in_their_list():
             "import attnlab.models, attnlab.training.loop",
             {"orbax", "scipy", "matplotlib", "tyro", "babel"},
         ),
-        ("import attnlab.lab.runs", {"orbax", "matplotlib", "tyro"}),
+        ("import attnlab.lab.runs", {"orbax", "matplotlib", "tyro", "IPython"}),
     ],
 )
 def test_imports_stay_light(statement, absent):

@@ -72,7 +72,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         reference = references[outcome.name]
         if outcome.result is None or outcome is reference:
             continue
-        a, b = outcome.by_seed(_metric(outcome)), reference.by_seed(_metric(reference))
+        a, b = outcome.by_seed(outcome.metric), reference.by_seed(reference.metric)
         both = [seed for seed in a if seed in b]
         if silent[reference.name] or len(both) < 2:
             refused[outcome.name] = silent[reference.name] or _refusal(outcome, a, b)
@@ -116,13 +116,13 @@ def _asked(outcome: Outcome) -> str:
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
-    if len({_metric(outcome) for outcome in found if outcome.result is not None}) > 1:
+    if len({outcome.metric for outcome in found if outcome.result is not None}) > 1:
         return "the finished runs name different headline metrics"
     if reference.result is None:
         return "it has not finished"
     if reference.headline is None:
         return "it has no value"
-    if not reference.by_seed(_metric(reference)):
+    if not reference.by_seed(reference.metric):
         return "not all of its values are finite numbers that belong to a seed"
     return ""
 
@@ -136,7 +136,3 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
     if set(a) & set(b) and max(len(a), len(b)) == 1:
         return "one seed shows no spread; a paired difference takes two or more that both were trained with"
     return f"a paired difference takes two seeds or more that both were trained with, not {seeds[0]} and {seeds[1]}"
-
-
-def _metric(outcome: Outcome) -> str:
-    return outcome.result["metric"] if outcome.result else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import jax
 import numpy as np
 
 from attnlab.lab.describe import costs
-from attnlab.lab.folder import environment
+from attnlab.lab.folder import RunFolder, environment
 from attnlab.lab.jsonfile import named, sweep
 from attnlab.lab.loading import saved
 from attnlab.lab.lock import LockedError, locked
@@ -23,6 +24,7 @@ from attnlab.lab.refusal import explain
 from attnlab.lab.result import result
 from attnlab.lab.shown import shown
 from attnlab.lab.studyfile import asked
+from attnlab.lab.versions import exchanged, onward
 from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
@@ -78,7 +80,8 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         checkpoints = saved(folder, plan.experiment, plan.problem.fingerprint, keep=keep, note=progress.note)
         before, later = max(checkpoints.steps(), default=0), ahead(plans, plan, workers)
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
-        fitted = fit(trainer, checkpoints, folder.append_metrics, folder.truncate_metrics, progress)
+        begin = partial(go_on, folder, progress)
+        fitted = fit(trainer, checkpoints, folder.append_metrics, begin, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
         limit = QUICK if plan.quick else None
         test = trainer.evaluate(fitted.model, "test", limit, plan.experiment.decoder)
@@ -118,6 +121,16 @@ def describe(plan: Plan, command: str) -> None:
     for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():
         if plan.folder.read(name) is None:
             plan.folder.write(name, value())
+
+
+def go_on(folder: RunFolder, progress: Any, step: int) -> None:
+    """Bring what the folder says to the step that training goes on from: the rows, and with what they were made."""
+    folder.truncate_metrics(step)
+    before = folder.read("environment") or {}
+    if (record := onward(before, environment(), step)) != before:
+        folder.write("environment", record)
+        if others := exchanged(record, step):
+            progress.note(f"goes on from step {step} with {others}: no longer to the same bits")
 
 
 def _chosen(plan: Plan, fitted: Fitted, found: dict) -> Any:

@@ -110,7 +110,8 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
         held = registry.pick(registry.table(place), name, _at(path))
     except ValueError as error:
         hint = registry.add_first(place, name)
-        raise ValueError(f"{error}; one's own: {hint}") from None
+        where = "in a shell, --code FILE runs a Python file that does; in Python, import it"
+        raise ValueError(f"{error}; one's own: {hint} ({where})") from None
     # What is written replaces the fields of the registered value, so one without fields is that value itself.
     return _read_fields(type(held), held, written.get("fields", {}), path) if is_dataclass(held) else held
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.lab.jsonfile import FolderError
-from attnlab.lab.quantity import number
-from attnlab.lab.statistics import summary
+from attnlab.lab.quantity import number, span
+from attnlab.lab.statistics import summary, tied
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,23 @@ class Estimate:
     def sound(self) -> bool:
         """Whether there is a mean, and every seed is in it."""
         return self.mean is not None and None not in self.values
+
+    @property
+    def still(self) -> bool:
+        """Whether its seeds show no spread: two or more came to one number, which is not to say that others would."""
+        values = [value for value in self.values if value is not None]
+        return self.sound and tied(values)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval that may be shown: none of one seed, and none of no width, which would pass for certainty."""
+        return None if self.low is None or self.high is None or self.still else (self.low, self.high)
+
+    def reach(self, metric: str) -> str:
+        """The interval as a person reads it, or why there is none: "98.7–99.5%", "one seed", "no spread"."""
+        if self.ends is not None:
+            return span(metric, *self.ends)
+        return "one seed" if len(self.values) == 1 else "no spread" if self.still else "no interval"
 
 
 @dataclass(frozen=True)

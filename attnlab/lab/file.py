@@ -1,4 +1,4 @@
-"""Experiment files: Python that calls constructors. Reading one runs it; nothing else here runs anything."""
+"""Experiment files, and files of code of one's own: Python, which is run. Nothing else here runs anything."""
 
 import ast
 import sys
@@ -19,7 +19,10 @@ def load_study(path: str | Path) -> Study:
     Raises ValueError, in one line with the file and its line, for what cannot be read.
     """
     path = Path(path)
-    module = _run(path, _compile(path))
+    if (content := _content(path)) is None:
+        near = ", ".join(experiments()) or "none in ./experiments"
+        raise ValueError(f"{path}: no such experiment file; there are: {near}")
+    module = _run(path, _compile(path, content))
     study = getattr(module, "study", None) or getattr(module, "experiment", None)
     if isinstance(study, Experiment):
         study = Study(study)
@@ -28,6 +31,17 @@ def load_study(path: str | Path) -> Study:
         raise ValueError(f"{path}: {found}; it must say study = Study(Experiment(…), over(…))")
     _check(path, study)
     return replace(study, name=study.name or path.stem)
+
+
+def load_code(path: str | Path) -> ModuleType:
+    """Run a Python file for what it defines and adds to the registries, as an experiment file may.
+
+    Raises ValueError, in one line with the file and its line, for what cannot be run.
+    """
+    path = Path(path)
+    if (content := _content(path)) is None:
+        raise ValueError(f"{path}: no such file of code")
+    return _run(path, _compile(path, content))
 
 
 def _check(path: Path, study: Study) -> None:
@@ -57,14 +71,15 @@ def _docstring(path: Path) -> str:
     return (document or "").split("\n")[0]
 
 
-def _compile(path: Path) -> CodeType:
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None where there is none."""
     try:
-        content = path.read_bytes() if path.is_file() else None
+        return path.read_bytes() if path.is_file() else None
     except OSError as error:
         raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if content is None:
-        near = ", ".join(experiments()) or "none in ./experiments"
-        raise ValueError(f"{path}: no such experiment file; there are: {near}")
+
+
+def _compile(path: Path, content: bytes) -> CodeType:
     try:
         return compile(content, str(path), "exec")
     except SyntaxError as error:
@@ -76,6 +91,8 @@ def _compile(path: Path) -> CodeType:
 
 def _run(path: Path, code: CodeType) -> ModuleType:
     name = f"{EXPERIMENT}{path.stem}"
+    while getattr(sys.modules.get(name), "__file__", str(path)) != str(path):
+        name += "_"  # two files of one name, in different folders
     module = ModuleType(name)
     module.__file__ = str(path)
     # Where a file defines configs of its own, their annotations are looked up by module name.

@@ -15,6 +15,7 @@ from attnlab.data.files import DataError
 from attnlab.lab import configuration
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.jsonfile import dumps
+from attnlab.lab.own import edited
 from attnlab.lab.study import Experiment
 from attnlab.lab.terminal import plain
 from attnlab.tasks.base import Interpreter, Problem
@@ -61,6 +62,9 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
     experiment, passed = configured(folder, written), []
+    if other := edited(written, configuration.write(experiment)):
+        line = f"{run}: what is taken for {', '.join(other)} is not the code that it was trained with"
+        print(plain(f"attnlab: {line}"), file=sys.stderr)
     problem = _interpreter(folder, experiment) if not data else None
     if problem is None:
         problem = experiment.task.load()

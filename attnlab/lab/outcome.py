@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,14 @@ class Outcome:
         return bool(self.rows or self.troubles or "experiment" in self.experiment)
 
     @property
+    def metric(self) -> str:
+        """The metric that the task names first, its headline; empty for a run that has not finished."""
+        return self.result["metric"] if self.result else ""
+
+    @property
     def headline(self) -> Estimate | None:
-        """The estimate of the metric that the task names first."""
-        return self.metrics.get(self.result["metric"]) if self.result else None
+        """The estimate of that metric."""
+        return self.metrics.get(self.metric) if self.result else None
 
     def by_seed(self, metric: str) -> dict[int, float]:
         """The values by seed; empty where it is not known which value is whose, or one is not finite."""
@@ -126,7 +132,7 @@ class Outcome:
 
 
 def outcomes(folder: Path) -> list[Outcome]:
-    """Every variant of a study: finished ones first, the best by its headline metric leading.
+    """Every variant of a study: finished ones first, those of one headline metric together, the best of them leading.
 
     Where `study.json` says which those are, other folders are left out, and variants without a folder are not begun.
     Raises FolderError where there is no run in it, and where what the study says of them cannot be read.
@@ -144,7 +150,23 @@ def outcomes(folder: Path) -> list[Outcome]:
     # What is yet to come is what others may be compared with.
     found += [Outcome(name, own, {}, None, {}, [], (), ()) for name, own in said.items() if name not in there]
     found.sort(key=_planned)
-    return sorted((replace(outcome, order=n) for n, outcome in enumerate(found)), key=_rank)
+    places = list(dict.fromkeys(outcome.metric for outcome in found))
+    ordered = [replace(outcome, order=n) for n, outcome in enumerate(found)]
+    return sorted(ordered, key=lambda outcome: (outcome.result is None, places.index(outcome.metric), *_rank(outcome)))
+
+
+def by_metric(found: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """The outcomes by headline metric: numbers of two metrics have no axis and no column in common.
+
+    Those that have not finished name none. Where the others name but one they are with these, else under "".
+    """
+    found = list(found)
+    named = {outcome.metric for outcome in found if outcome.result}
+    only = named.pop() if len(named) == 1 else ""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in found:
+        groups.setdefault(outcome.metric or only, []).append(outcome)
+    return groups
 
 
 def is_planned(outcome: Outcome) -> bool:
@@ -162,13 +184,11 @@ def _is_run(place: Path) -> bool:
     return not place.name.startswith(".") and any(RunFolder(place).file(name).exists() for name in names)
 
 
-def _rank(outcome: Outcome) -> tuple[int, float, str]:
-    if outcome.result is None:
-        return 2, 0.0, outcome.name
+def _rank(outcome: Outcome) -> tuple[bool, float, str]:
     estimate = outcome.headline
-    if estimate is None or estimate.mean is None:
-        return 1, 0.0, outcome.name
-    return 0, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
+    if outcome.result is None or estimate is None or estimate.mean is None:
+        return True, 0.0, outcome.name
+    return False, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
 
 
 def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
@@ -190,6 +210,9 @@ def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
     if not run.file("experiment").exists():
         # Nothing says whose the others are; what the study says is not theirs.
         return Outcome(place.name, said, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
+    if own.get("variant", place.name) != place.name:
+        whose = f"{place.name}{os.sep}experiment.json: is that of variant {own['variant']!r}: not shown, not compared"
+        return Outcome(place.name, said, {}, None, {}, [], (), (whose,))
     environment = attempt(lambda: run.read("environment"), {})
     result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
     rows = attempt(lambda: _rows(run, result), [])

@@ -37,6 +37,12 @@ def changed(before: dict[str, Any], now: dict[str, str]) -> list[str]:
     return [name for name, code in now.items() if before.get(name, code) != code]
 
 
+def edited(kept: dict[str, Any], written: Any) -> list[str]:
+    """The names whose code is another than a run's `experiment.json` has it, of what is written of its experiment."""
+    code = kept.get("code")
+    return changed(code if isinstance(code, dict) else {}, codes(written))
+
+
 def _tags(written: Any) -> Iterator[tuple[str, str]]:
     if isinstance(written, dict):
         if "registry" in written:

@@ -63,7 +63,7 @@ def plans(
             raise FolderError(f"{folder.file('experiment')}: is missing, of a run that was begun; --fresh starts again")
         kept = None if clear else before
         if kept is not None:
-            _same(folder, kept, written)
+            _same(folder, variant, kept, written)
         precision.check(experiment.model)
         if experiment.task not in problems:
             problems[experiment.task] = experiment.task.load()
@@ -139,13 +139,19 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
 
 
-def _same(folder: RunFolder, before: dict, written: dict) -> None:
-    """Refuse a folder of another configuration, and one of other code of one's own."""
-    differing = configuration.difference(before["experiment"], written)
-    fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
-    held = f"another configuration: {fields}" if differing else ""
-    code = before.get("code")
-    if not differing and (changed := own.changed(code if isinstance(code, dict) else {}, own.codes(written))):
-        held = f"what the code of {', '.join(changed)} made before it was changed"
-    if held:
+def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
+    """Refuse a folder of another variant or configuration, and one of other code of one's own."""
+    if held := _other(variant, before, written):
         raise ValueError(f"{folder.path} holds {held}; --fresh starts again, --out DIR keeps both")
+
+
+def _other(variant: str, before: dict, written: dict) -> str | None:
+    """What a folder holds that is not what the plan is for; None where it is."""
+    if before["variant"] != variant:
+        return f"the run of variant {before['variant']!r}"
+    if differing := configuration.difference(before["experiment"], written):
+        fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
+        return f"another configuration: {fields}"
+    if changed := own.edited(before, written):
+        return f"what the code of {', '.join(changed)} made before it was changed"
+    return None

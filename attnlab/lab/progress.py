@@ -1,6 +1,6 @@
 """How a run says where it stands: a live display on a terminal, plain lines elsewhere, or nothing.
 
-The training loop calls one `Progress`; which of the three it is, it never asks.
+In a notebook it is `attnlab.lab.notebook`. The training loop calls one `Progress`; which of them it is, it never asks.
 """
 
 import sys
@@ -57,7 +57,7 @@ def choose(stream: TextIO | None = None) -> "Progress":
 
 
 class Silent:
-    """Says nothing: for notebooks and tests."""
+    """Says nothing: for programs and tests."""
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Nothing."""
@@ -115,7 +115,7 @@ class Plain:
 
     def evaluated(self, step, metrics):
         """A line with the loss and every metric."""
-        self._step(step, _metrics(metrics))
+        self._step(step, measured(metrics))
 
     def saved(self, step):
         """A line."""
@@ -176,7 +176,7 @@ class Terminal:
 
     def evaluated(self, step, metrics):
         """The metrics of the last evaluation stand beside the bar."""
-        self._update(metric=_metrics(metrics))
+        self._update(metric=measured(metrics))
 
     def saved(self, step):
         """Nothing: a line for each checkpoint would push the events away."""
@@ -197,5 +197,6 @@ class Terminal:
             self._live.update(self._task, **fields)
 
 
-def _metrics(metrics: Mapping[str, float]) -> str:
+def measured(metrics: Mapping[str, float]) -> str:
+    """Metrics in words, each with its value as it is written."""
     return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))

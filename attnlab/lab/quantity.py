@@ -77,7 +77,7 @@ def title(metric: str) -> str:
     return metric.replace("_", " ")
 
 
-def measure(metric: str, value: Any, sign: bool = False) -> str:
+def measure(metric: str, value: Any) -> str:
     """A value of a metric: a rate times a hundred, with a second digit near the ends; else three digits.
 
     >>> measure("exact_match", 0.99128), measure("exact_match", 0.9987), measure("bleu", 0.35), measure("loss", 0.01234)
@@ -87,22 +87,40 @@ def measure(metric: str, value: Any, sign: bool = False) -> str:
     if value is None:
         return NONE
     if not is_rate(metric):
-        return _signed(f"{value:.3g}", sign)
-    digits = 2 if not sign and (0 < value < 0.005 or 0.995 < value < 1) else 1
-    return _signed(f"{100 * value:.{digits}f}", sign) + ("" if sign else percent(metric))
+        return f"{value:.3g}".replace("-", "−")
+    digits = 2 if 0 < value < 0.005 or 0.995 < value < 1 else 1
+    return f"{100 * value:.{digits}f}".replace("-", "−") + percent(metric)
+
+
+def signed(metric: str, difference: float) -> str:
+    """A difference of a metric with its sign, of rates in points: one that is not 0 has the digits to be seen.
+
+    >>> signed("exact_match", -0.0213), signed("exact_match", -0.00041), signed("exact_match", 0.0), signed("loss", 2.5)
+    ('−2.1', '−0.04', '0.0', '+2.5')
+    """
+    text = f"{difference:+.3g}"
+    if is_rate(metric):
+        # What rounding leaves of rates that are equal is no difference.
+        points = 100 * difference if abs(difference) > 1e-12 else 0.0
+        text = f"{points:+.{max(1, -math.floor(math.log10(abs(points or 1))))}f}"
+    return (text if float(text) else text[1:]).replace("-", "−")
 
 
 def span(metric: str, low: float, high: float) -> str:
-    """An interval of a metric, only what lies where the truth must be.
+    """An interval of a metric, only what lies where the truth must be; two ends are never written as one.
 
     >>> span("exact_match", 0.981, 1.002), span("loss", 0.1, 0.25)
     ('98.1–100%', '0.1–0.25')
     """
-    if is_rate(metric):
-        low, high = within(metric, low, high)
-        digits = 2 if 0.99 < low < 1 or high < 0.01 else 1
-        return f"{_trim(100 * low, digits)}–{_trim(100 * high, digits)}{percent(metric)}"
-    return f"{low:.3g}–{high:.3g}".replace("-", "−")
+    rate = is_rate(metric)
+    low, high = within(metric, low, high)
+    least = 3 if not rate else 2 if 0.99 < low < 1 or high < 0.01 else 1
+    ends = ["", ""]
+    for digits in range(least, 18):
+        ends = [_trim(100 * end, digits) if rate else f"{end:.{digits}g}" for end in (low, high)]
+        if float(ends[0]) != float(ends[1]) or low == high:
+            break
+    return "–".join(ends).replace("-", "−") + (percent(metric) if rate else "")
 
 
 def count(value: Any) -> str:
@@ -153,11 +171,6 @@ def _three(value: float) -> str:
 
 def _trim(value: float, digits: int) -> str:
     return "100" if value == 100 else "0" if value == 0 else f"{value:.{digits}f}"
-
-
-def _signed(text: str, sign: bool) -> str:
-    text = f"+{text}" if sign and not text.startswith("-") else text
-    return text.replace("-", "−")
 
 
 def off(cost: float, target: float) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab import studyfile
+from attnlab.lab import configuration, studyfile
 from attnlab.lab.conduct import clear, in_turn
 from attnlab.lab.describe import Ledger
 from attnlab.lab.folder import FolderError, RunFolder, folder_name
 from attnlab.lab.lock import locked
 from attnlab.lab.matching import matched
+from attnlab.lab.notebook import unasked
 from attnlab.lab.plan import Plan, free, plans
-from attnlab.lab.progress import Silent
 from attnlab.lab.reporting import inline, report
 from attnlab.lab.reporting.inline import Inline
 from attnlab.lab.stopwatch import Stopwatch
@@ -66,18 +66,23 @@ def run(
     """Train every variant of a study that is not done yet, and write its page.
 
     `quick` takes the study's own glimpse; `fresh` drops what stands in the folders; `workers` is how many processes
-    share the variants. Nothing is written before every variant has been checked. Raises ValueError for a folder that
+    share the variants; `progress` is told where it stands (None: a line in a notebook, elsewhere nothing). Nothing is
+    written before every variant has been checked. Raises ValueError for what is in no registry, for a folder that
     holds another configuration, and for classes of a notebook that several processes were to share (`sources`),
     DataError for a folder that was made from other data, LockedError for one in which another process trains,
     FolderError for what is broken, WorkerError where a process of these failed.
     """
     if workers < 1:
         raise ValueError(f"{workers=} must be at least 1")
-    progress = Silent() if progress is None else progress
+    if progress is None:
+        with closing(unasked()) as progress:
+            return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)
     if quick:
         study, whole = glimpse(study), study
         if (few := len(study.variants())) < (every := len(whole.variants())):
             progress.note(f"a preview of {few} of the {every} variants, evenly taken")
+    for experiment in study.variants(quick).values():
+        configuration.write(experiment)  # what could not be read back is refused before anything is loaded or measured
     home = Path(out) / folder_name(study.name or "study")
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no more is to come

@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.comparison import comparison
-from attnlab.lab.outcome import Outcome, outcomes
-from attnlab.lab.quantity import NONE, count, duration, is_band, large, measure, number, span, title
+from attnlab.lab.comparison import Comparison, comparison
+from attnlab.lab.outcome import Outcome, by_metric, outcomes
+from attnlab.lab.quantity import NONE, count, duration, is_band, large, measure, number, title
 from attnlab.lab.terminal import plain
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
 
@@ -33,20 +34,38 @@ class Cell:
     exact: str = ""
 
 
-def results_table(folder: Path) -> Table:
-    """The table of a study's folder (`OUT/<experiment>`), for a terminal. Raises FolderError.
+@dataclass(frozen=True)
+class Sheet:
+    """The variants of one headline metric (`title`, in words), the heads of their columns, and of each its cells."""
+
+    title: str
+    variants: list[Outcome]
+    heads: list[str]
+    rows: list[list[Cell]]
+
+
+def results_table(folder: Path) -> Group:
+    """The tables of a study's folder (`OUT/<experiment>`), for a terminal: one for each sheet. Raises FolderError.
 
     A few variants stand side by side, with all their numbers; more stand one below
     the other, with those for which eighty columns have room.
     """
     # rich costs time to import, and the page needs none of it.
+    from rich.console import Group
+
+    found, study = sheets(outcomes(folder)), Path(folder).resolve().name
+    titles = [f"{study}: {sheet.title}" if len(found) > 1 else study for sheet in found]
+    # An empty line between two.
+    parts = [part for sheet, title in zip(found, titles, strict=True) for part in ("", _printed(sheet, title))]
+    return Group(*parts[1:])
+
+
+def _printed(sheet: Sheet, title: str) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    found = outcomes(folder)
-    heads, rows = table_of(found)
-    found = [outcome for outcome in found if outcome.begun]
+    heads, rows, found = sheet.heads, sheet.rows, sheet.variants
     if len(found) <= SIDE_BY_SIDE:
         lines = [["", *(o.name for o in found)], *zip(heads, *(map(_line, row) for row in rows), strict=True)]
     else:
@@ -57,13 +76,7 @@ def results_table(folder: Path) -> Table:
             [o.name, _line(row[0]).split(", ")[0], *(row[n].text for n in kept[1:])]
             for o, row in zip(found, rows, strict=True)
         ]
-    table = Table(
-        title=Text(plain(Path(folder).resolve().name)),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-    )
+    table = Table(title=Text(plain(title)), title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     # Text, not str: rich would take square brackets in a name for its own markup.
     for n, head in enumerate(lines[0]):
         whole = len(found) > SIDE_BY_SIDE and (n < 2 or head == VERDICT)
@@ -77,16 +90,27 @@ def _line(cell: Cell) -> str:
     return f"{cell.text} ({cell.note})" if cell.note else cell.text
 
 
-def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
-    """Column heads and, for each outcome, its cells; one that has not finished has its state in the first.
+def sheets(found: list[Outcome]) -> list[Sheet]:
+    """The sheets of a study, one for each headline metric. Those not begun are on none.
 
-    Those not begun have no row.
+    One that has not finished has its state in the first cell; where several metrics are named, it is on a last sheet,
+    for its metric is not known.
     """
     said = comparison(found)
-    columns = [(title(metric), partial(_estimate, metric)) for metric in _metrics(found)]
+    groups = by_metric(outcome for outcome in found if outcome.begun)
+    return [_sheet(metric, some, said) if metric else _unfinished(some) for metric, some in groups.items()]
+
+
+def _unfinished(found: list[Outcome]) -> Sheet:
+    return Sheet("not finished", found, ["state"], [[Cell(state(outcome))] for outcome in found])
+
+
+def _sheet(metric: str, found: list[Outcome], said: Comparison) -> Sheet:
+    columns = [(title(name), partial(_estimate, name)) for name in _metrics(metric, found)]
     # A column in which no variant has anything to say would only take room.
     beside: list[tuple[str, Callable[[Outcome], Cell]]] = []
-    beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if said.verdicts else []
+    told = any(said.word(outcome) for outcome in found)
+    beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if told else []
     beside += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
     beside += [(BAND, _band)] if any(_band(outcome).text != NONE for outcome in found) else []
     done = [outcome for outcome in found if outcome.result is not None]
@@ -96,9 +120,8 @@ def table_of(found: list[Outcome]) -> tuple[list[str], list[list[Cell]]]:
     rows = [
         [Cell(state(outcome)), *none] if outcome.result is None else [cell(outcome) for _, cell in columns]
         for outcome in found
-        if outcome.begun
     ]
-    return [head for head, _ in columns], rows
+    return Sheet(title(metric), found, [head for head, _ in columns], rows)
 
 
 def state(outcome: Outcome) -> str:
@@ -163,11 +186,9 @@ COSTS: dict[str, Callable[[Outcome], Cell]] = {
 }
 
 
-def _metrics(found: list[Outcome]) -> list[str]:
+def _metrics(headline: str, found: list[Outcome]) -> list[str]:
     """The metrics over all examples, the headline first; those of groups stand elsewhere."""
-    named = dict.fromkeys(outcome.result["metric"] for outcome in found if outcome.result)
-    others = dict.fromkeys(metric for outcome in found for metric in outcome.metrics if "." not in metric)
-    return list(named | others)
+    return list(dict.fromkeys([headline, *(name for o in found for name in o.metrics if "." not in name)]))
 
 
 def _estimate(metric: str, outcome: Outcome) -> Cell:
@@ -178,18 +199,13 @@ def _estimate(metric: str, outcome: Outcome) -> Cell:
         bad = sum(value is None for value in estimate.values)
         return Cell("failed", f"not finite in {bad} of {len(estimate.values)} seeds")
     exact = ", ".join(repr(value) for value in estimate.values)
-    if estimate.low is None or estimate.high is None:
-        note = "one seed" if len(estimate.values) == 1 else "no interval"
-    else:
-        note = span(metric, estimate.low, estimate.high)
-    return Cell(measure(metric, estimate.mean), note, f"mean {estimate.mean!r}; by seed {exact}")
+    return Cell(measure(metric, estimate.mean), estimate.reach(metric), f"mean {estimate.mean!r}; by seed {exact}")
 
 
 def _published(outcome: Outcome) -> Cell:
     """What others printed of the headline metric."""
     value = outcome.experiment.get("published") if outcome.result else None
-    metric = outcome.result["metric"] if outcome.result else ""
-    return Cell(measure(metric, value), "", "" if number(value) is None else repr(value))
+    return Cell(measure(outcome.metric, value), "", "" if number(value) is None else repr(value))
 
 
 def _band(outcome: Outcome) -> Cell:
@@ -198,7 +214,7 @@ def _band(outcome: Outcome) -> Cell:
     if not outcome.result or band is None or not is_band(band):
         return Cell(NONE)
     least, most = band
-    ends = [measure(outcome.result["metric"], end) for end in (least, most) if end is not None]
+    ends = [measure(outcome.metric, end) for end in (least, most) if end is not None]
     words = " to ".join(ends) if len(ends) == 2 else f"{'≥' if most is None else '≤'} {ends[0]}"
     mean = estimate.mean if estimate is not None and estimate.sound else math.nan
     held = (least is None or mean >= least) and (most is None or mean <= most)

@@ -102,10 +102,10 @@ def again(options: argparse.Namespace) -> str:
 
 def report(options: argparse.Namespace) -> int:
     """The page again, from folders."""
-    from attnlab.lab.reporting import report
+    from attnlab.lab.pages import pages
 
-    for folder in _studies(options.runs):
-        print(plain(f"report: {report(folder)}"))
+    for page in pages(_studies(options.runs)):
+        print(plain(f"report: {page}"))
     return 0
 
 
@@ -113,6 +113,7 @@ def sample(options: argparse.Namespace) -> int:
     """The answers of a trained model to one input, and where it looked."""
     _check_run(options.run)
     asked = _asked(options)
+    _own(options)
     from attnlab.lab.look import lines, sample
 
     if options.html is not None:
@@ -138,6 +139,7 @@ def inspect(options: argparse.Namespace) -> int:
     for folder in (options.run, options.other):
         if folder is not None:
             _check_run(folder)
+    _own(options)
     from attnlab.lab.inspecting import inspect
     from attnlab.lab.inspecttable import tables
     from attnlab.lab.jsonfile import check_target, dumps, write_whole
@@ -168,6 +170,7 @@ def translate(options: argparse.Namespace) -> int:
     asked = _asked(options)
     if sys.stdin is None:
         raise ValueError("standard input is closed: the lines to translate come from there")
+    _own(options)
     from attnlab.lab.translating import Translator, stream
 
     translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
@@ -211,6 +214,14 @@ def _study(options: argparse.Namespace):
     except (ValueError, NotImplementedError) as error:
         # Also where a config of the user's own refused.
         raise ValueError(str(error)) from error
+
+
+def _own(options: argparse.Namespace) -> None:
+    """Run what defines and registers code of one's own, which a run names."""
+    from attnlab.lab.file import load_code
+
+    for file in options.code:
+        load_code(file)
 
 
 def _check_run(folder: Path) -> None:

@@ -27,7 +27,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
     drawn = np.random.default_rng(seed).permutation(len(CASES))[:count]
     with inside(folder / "made"):
         Path("one.py").write_text("from tests.faults.spoiltruns import EXPERIMENT as experiment\n")
-        with mock.patch.dict(MODELS, bigram=EXPERIMENT.model), mock.patch("attnlab.lab.runs.conduct", _trained):
+        with mock.patch.dict(MODELS, bigram=EXPERIMENT.model), mock.patch("attnlab.lab.conduct.conduct", _trained):
             make()
             trained(RUN)  # as it is, it is good
             failures, _ = tried(partial(_refused, folder=folder, drawn=drawn), len(drawn), seed)

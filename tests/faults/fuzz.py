@@ -51,7 +51,7 @@ STUBS: dict[str, Any] = {
     "attnlab.lab.describe.describe": lambda study, found: [{"variant": name} for name in found.experiments],
     "attnlab.lab.roofline.placed": lambda found, machines: ["placed"],
     "attnlab.analysis.measure.machine": lambda: None,
-    "attnlab.lab.reporting.report": lambda folder: folder / "report.html",
+    "attnlab.lab.pages.report": lambda folder: folder / "report.html",
     "attnlab.lab.look.sample": lambda run, text, *more: {**ANSWER, "answer": text},
     "attnlab.lab.inspecting.inspect": lambda run, text, *more: {**FOUND, "answer": text},
     "attnlab.lab.reporting.alignment.write": lambda *what: None,

@@ -52,7 +52,7 @@ def _study_of(place: Place, word: str) -> Path:
     home = place.root / word.replace("/", "").replace("\0", "")[:60]
     for n in range(2):
         variant = f"{n}{word}".replace("/", "").replace("\0", "")
-        run = write_run(home / variant, f"{n}{word}", steps=40, examples=1, groups=("g",), salt=n, order=n)
+        run = write_run(home / variant, variant, steps=40, examples=1, groups=("g",), salt=n, order=n)
         experiment = run.read("experiment") or {}
         kept = {"result": run.read("result") or {}, "maps": run.read("maps") or {}}
         rows = run.metrics()

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from attnlab.data.units import Characters
+from attnlab.lab import configuration
 from attnlab.lab.conduct import describe
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.study import Study
@@ -166,7 +167,7 @@ class Describe(Deed):
         problem = SimpleNamespace(vocabulary=VOCABULARY, fingerprint="f")
         plan = SimpleNamespace(
             folder=RunFolder(folder), problem=problem, study=Study(EXPERIMENT, name="tiny", question="?"), order=0,
-            variant="softmax", quick=False, experiment=EXPERIMENT,
+            variant="softmax", quick=False, experiment=EXPERIMENT, written=configuration.write(EXPERIMENT),
         )  # fmt: skip
         describe(plan, "attnlab run tiny.py")  # pyright: ignore[reportArgumentType]
 

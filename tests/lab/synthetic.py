@@ -36,6 +36,20 @@ def rewrite(run: RunFolder, experiment: dict[str, Any]) -> None:
     run.append_metrics(rows)
 
 
+def retell(run: RunFolder, metric: str, times: float) -> None:
+    """Give a finished run another headline metric, of which less is better, so many times as large as its own was."""
+    named = lambda key: key.replace("exact_match", metric)
+    result, rows = run.read("result") or {}, run.metrics()
+    scaled = {
+        named(key): summary(times * np.array(found["values"])) if "exact_match" in key else found
+        for key, found in result["metrics"].items()
+    }
+    run.write("result", result | {"metrics": scaled, "metric": metric, "higher": False})
+    run.file("metrics").unlink()
+    scale = lambda key, value: times * value if key == "valid.exact_match" else value
+    run.append_metrics([{named(key): scale(key, value) for key, value in row.items()} for row in rows])
+
+
 def write_run(
     path: Path,
     variant: str,

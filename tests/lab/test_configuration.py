@@ -70,7 +70,7 @@ def test_one_s_own_mechanism_is_added_first(toy):
     written = write(config)
     assert read(written) == config
     del toy.tables["MECHANISMS"]["mine"]
-    hint = "add it first: attnlab.MECHANISMS['mine'] = "
+    hint = "add it first: attnlab.MECHANISMS['mine'] = … (in a shell, --code FILE runs"
     with pytest.raises(ValueError, match=f"^model.mechanism='mine' is not known; .*{re.escape(hint)}"):
         read(written)
 

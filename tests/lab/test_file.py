@@ -3,8 +3,10 @@ import sys
 
 import pytest
 
+import attnlab
 from attnlab.data.files import DataError
-from attnlab.lab.file import experiments, load_study
+from attnlab.lab.file import experiments, load_code, load_study
+from attnlab.lab.value import annotations
 
 STUDY = 'study = Study(Experiment(Reverse(), Transformer()), over("train.steps", few=1, many=2), "which?")'
 WORKS = f'''"""Which is better?
@@ -131,3 +133,33 @@ def test_experiments_are_listed_without_running_them(tmp_path):
     listed = {path.rpartition("/")[2]: line for path, line in experiments(tmp_path).items()}
     assert listed.pop("bad.py").startswith("(cannot be read")
     assert listed == {"danger.py": "Never run.", "dates.py": "Which is better?"}
+
+
+def test_a_file_of_code_is_run_for_what_it_adds(write, monkeypatch):
+    monkeypatch.setattr(attnlab, "MECHANISMS", dict(attnlab.MECHANISMS))
+    load_code(write("import attnlab\nattnlab.MECHANISMS['mine'] = attnlab.MECHANISMS['linear']"))
+    assert attnlab.MECHANISMS["mine"] is attnlab.MECHANISMS["linear"]
+    load_code(write(WORKS, "an_experiment.py"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\n1 / 0", "own.py:2: ZeroDivisionError: division by zero"),
+        ("x = (", "own.py:1: '(' was never closed"),
+        (None, "own.py: no such file of code"),
+    ],
+)
+def test_a_file_of_code_that_fails_is_named_with_its_line(write, tmp_path, text, words):
+    path = tmp_path / "own.py" if text is None else write(text, "own.py")
+    with pytest.raises(ValueError, match="^" + re.escape(f"{tmp_path}/{words}") + "$"):
+        load_code(path)
+
+
+def test_two_files_of_one_name_do_not_stand_in_each_other_s_place(write, tmp_path):
+    own = "from dataclasses import dataclass\nKind = int\n@dataclass(frozen=True)\nclass Mine:\n    kind: 'Kind' = 0\n"
+    (tmp_path / "a").mkdir()
+    first, again = load_code(write(own, "a/mine.py")), load_code(write(own, "a/mine.py"))
+    assert first.__name__ == again.__name__
+    load_code(write("x = 1", "mine.py"))
+    assert annotations(again.Mine) == {"kind": int}

@@ -1,8 +1,12 @@
+import shutil
+from dataclasses import replace
+
 import pytest
 
 from attnlab.lab.folder import FolderError, RunFolder
-from attnlab.lab.outcome import is_planned, outcomes
-from tests.lab.synthetic import rewrite, write_run, write_study
+from attnlab.lab.outcome import by_metric, is_planned, outcomes
+from tests.lab.made import outcome
+from tests.lab.synthetic import retell, rewrite, write_run, write_study
 
 
 def change(folder, **fields):
@@ -19,6 +23,26 @@ def test_the_best_leads_and_the_unfinished_follows(tmp_path):
     for name in ("b", "c"):
         change(tmp_path / name, higher=False)
     assert [outcome.name for outcome in outcomes(tmp_path)] == ["b", "c", "a"]
+
+
+def test_metrics_are_ranked_each_by_itself_in_the_order_of_the_study(tmp_path):
+    means = {"some": 0.5, "low": 0.6, "less": 0.1, "high": 0.9}
+    write_study(tmp_path, {name: {"mean": mean} for name, mean in means.items()}, steps=40)
+    for name in ("some", "less"):
+        retell(RunFolder(tmp_path / name), "bits_per_character", 3.0)
+    assert [outcome.name for outcome in outcomes(tmp_path)] == ["less", "some", "high", "low"]
+    # Of two of which more is better, neither stands among the other's.
+    for name in ("some", "less"):
+        change(tmp_path / name, higher=True)
+    assert [outcome.name for outcome in outcomes(tmp_path)] == ["some", "less", "high", "low"]
+
+
+def test_the_unfinished_are_with_the_others_where_these_name_one_metric():
+    a, b, c = outcome("a", [0.9]), outcome("b", [2.0], "nats", False), replace(outcome("c", []), result=None)
+    assert by_metric([a, c]) == {"exact_match": [a, c]}
+    assert by_metric([a, b, c]) == {"exact_match": [a], "nats": [b], "": [c]}
+    assert by_metric([c]) == {"": [c]}
+    assert by_metric([]) == {}
 
 
 def test_the_place_in_the_study_is_told_by_the_folders_else_by_their_names(tmp_path):
@@ -123,3 +147,14 @@ def test_rows_that_are_lost_are_told(tmp_path):
 def test_a_folder_without_runs(tmp_path):
     with pytest.raises(FolderError, match="no run in this folder"):
         outcomes(tmp_path)
+
+
+def test_a_folder_of_another_variant_is_not_taken_for_the_one_it_is_called(tmp_path):
+    write_study(tmp_path, {"softmax": {}, "linear": {"mean": 0.5}}, steps=40)
+    shutil.rmtree(tmp_path / "linear")
+    shutil.copytree(tmp_path / "softmax", tmp_path / "linear")
+    softmax, linear = outcomes(tmp_path)
+    assert (softmax.name, softmax.troubles) == ("softmax", ())
+    assert softmax.result is not None
+    whose = "linear/experiment.json: is that of variant 'softmax': not shown, not compared"
+    assert (linear.name, linear.result, linear.metrics, linear.troubles) == ("linear", None, {}, (whose,))

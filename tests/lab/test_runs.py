@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from attnlab.lab.lock import LockedError
 from attnlab.lab.look import sample
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain
+from attnlab.lab.reporting import report
 from attnlab.lab.runs import glimpse
 from attnlab.lab.study import Study, Variation, change, over
 from attnlab.lab.studyfile import said
@@ -344,3 +345,33 @@ def test_a_glimpse_of_some_leaves_real_runs_in_their_place(tmp_path):
     run(study, tmp_path, quick=True)
     found = {outcome.name: outcome.result is not None for outcome in outcomes(tmp_path / "glimpsed")}
     assert found == dict.fromkeys("abcde", True)
+
+
+def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(copied):
+    home = copied / "small"
+    answer = sample(home / "softmax", "1 2 3")["answer"]
+    shutil.rmtree(home / "linear")
+    shutil.copytree(home / "softmax", home / "linear")
+    with pytest.raises(ValueError, match=r"linear holds the run of variant 'softmax'; --fresh starts again, --out DIR"):
+        run(STUDY, copied)
+    page = report(home).read_text()
+    assert "linear/experiment.json: is that of variant &#x27;softmax&#x27;: not shown, not compared" in page
+    assert "1 of 2 variants finished" in page
+    # Whoever asks it names the folder, whatever that is called.
+    assert sample(home / "linear", "1 2 3")["answer"] == answer
+    load(shutil.move(home / "linear", copied / "elsewhere"))
+
+
+def test_what_is_in_no_registry_is_refused_before_anything_is_loaded_measured_or_written(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Mine(Linear):
+        pass
+
+    monkeypatch.setattr(Reverse, "load", lambda task: pytest.fail("loaded"))
+    for budget in ("steps", "seconds"):
+        study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax(), mine=Mine()), budget=budget)
+        with pytest.raises(
+            ValueError, match=r"^model\.mechanism: Mine is not in .* attnlab\.MECHANISMS\['mine'\] = Mine\(\)$"
+        ):
+            run(study, tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.lab.statistics import compare, difference, interval, needed, smallest, summary, verdicts
+from attnlab.lab.statistics import compare, difference, interval, needed, smallest, summary, tied, verdicts
 
 values = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
 pairs = st.lists(st.tuples(*[st.floats(-9, 9).map(lambda x: round(x, 2))] * 2), min_size=2, max_size=9)
@@ -157,6 +157,11 @@ def test_no_spread_is_no_certainty_of_what_could_be_found():
     assert found.verdict == "unclear"
     assert found.smallest > 0.001
     assert found.seeds_for_difference > 3
+
+
+def test_values_are_tied_where_rounding_alone_tells_them_apart():
+    assert all(map(tied, ([1.0, 1.0], [0.1 + 0.2, 0.3], [0.0, 0.0, 0.0], [-3.0, -3.0])))
+    assert not any(map(tied, ([1.0], [], [0.998, 0.999], [1e-30, 2e-30], [-1.0, 1.0])))
 
 
 def test_a_known_step_is_taken_where_values_lie_further_apart():

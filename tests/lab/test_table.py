@@ -1,21 +1,30 @@
 """The terminal's table and the page's are made from the same cells, and these from result.json."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 
+from attnlab.lab.comparison import comparison
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.reporting.page import page
-from attnlab.lab.table import results_table, table_of
-from tests.lab.synthetic import write_run, write_study
+from attnlab.lab.table import results_table, sheets
+from tests.lab.synthetic import retell, rewrite, write_run, write_study
 
 
 def printed(folder) -> str:
     file = io.StringIO()
     Console(file=file, width=200).print(results_table(folder))
     return file.getvalue()
+
+
+def table_of(found):
+    """The heads and the rows of a study whose variants name one metric."""
+    (sheet,) = sheets(found)
+    assert sheet.variants == [outcome for outcome in found if outcome.begun]
+    return sheet.heads, sheet.rows
 
 
 def test_the_numbers_are_those_of_the_file(tmp_path):
@@ -85,8 +94,9 @@ def test_many_variants_fit_eighty_columns_by_their_headline(tmp_path):
 
 @pytest.mark.parametrize("name", ["[red]x[/red]", "[/]", "日本", ":smile:"])
 def test_names_are_printed_as_they_are(tmp_path, name):
-    write_run(tmp_path / name.replace("/", ""), "x", steps=40)
-    assert name.replace("/", "") in printed(tmp_path)
+    name = name.replace("/", "")
+    write_run(tmp_path / name, name, steps=40)
+    assert name in printed(tmp_path)
 
 
 def test_nothing_to_show(tmp_path):
@@ -121,3 +131,60 @@ def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_pa
     assert linear[2].text == "–"
     assert "98.7%" in printed(tmp_path)
     assert "98.7%" in page(outcomes(tmp_path), "study")
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Two variants told by a rate, two by bits, and one that has not finished."""
+    variants = {
+        "dates-softmax": {"mean": 0.9},
+        "text-softmax": {"mean": 0.82},
+        "dates-linear": {"mean": 0.8},
+        "text-linear": {"mean": 0.7, "band": (1.7, 1.8), "published": 1.71},
+        "late": {"finished": False},
+    }
+    home = write_study(tmp_path / "mixed", variants, steps=40, groups=("de",))
+    for name in ("text-softmax", "text-linear"):
+        retell(RunFolder(home / name), "bits_per_character", 2.5)
+    return home
+
+
+def test_each_headline_metric_has_a_table_of_its_own(mixed):
+    dates, text, late = sheets(outcomes(mixed))
+    assert [one.name for one in dates.variants] == ["dates-softmax", "dates-linear"]
+    assert [one.name for one in text.variants] == ["text-linear", "text-softmax"]
+    assert (dates.title, dates.heads[:2]) == ("exact match", ["exact match", "loss"])
+    assert (text.title, text.heads[:4]) == ("bits per character", ["bits per character", "published", "band", "loss"])
+    for sheet, unit in ((dates, "%"), (text, "")):
+        for outcome, (headline, *_) in zip(sheet.variants, sheet.rows, strict=True):
+            mean = outcome.headline.mean
+            assert headline.text == (f"{100 * mean:.1f}%" if unit else f"{mean:.3g}")
+            assert ("%" in headline.note) == bool(unit)
+    assert (text.rows[0][1].text, text.rows[0][2].text) == ("1.71", "1.7 to 1.8")
+    # Which metric it will name is not known.
+    assert (late.title, late.heads, late.rows[0][0].text) == ("not finished", ["state"], "unfinished, 10 of 40 steps")
+    text = printed(mixed)
+    assert re.findall("mixed: (.*?) *\n", text) == ["exact match", "bits per character", "not finished"]
+    assert "bits" not in text.split("mixed: bits")[0]
+    assert "exact match" not in text.split("mixed: bits")[1]
+
+
+def test_verdicts_of_several_metrics_are_corrected_for_each_other(mixed):
+    for task in ("dates", "text"):
+        for kind in ("softmax", "linear"):
+            run = RunFolder(mixed / f"{task}-{kind}")
+            rewrite(run, {**(run.read("experiment") or {}), "asked": {"task": task}})
+    found = outcomes(mixed)
+    assert {one.comparisons for one in comparison(found).verdicts.values()} == {2}
+    dates, text, _ = sheets(found)
+    assert [[row[1].text for row in sheet.rows] for sheet in (dates, text)] == [
+        ["reference", "worse"],
+        ["better", "reference"],
+    ]
+
+
+def test_seeds_that_came_to_one_number_have_no_interval(tmp_path):
+    write_study(tmp_path, {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=40)
+    _, (row,) = table_of(outcomes(tmp_path))
+    assert (row[0].text, row[0].note) == ("100.0%", "no spread")
+    assert "100.0% (no spread)" in printed(tmp_path)

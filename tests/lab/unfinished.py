@@ -8,6 +8,7 @@ import numpy as np
 
 from attnlab.lab import configuration
 from attnlab.lab.folder import RunFolder
+from attnlab.lab.own import codes
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.trainer import Trainer
 from tests.lab.parrot import PROBLEM
@@ -21,7 +22,8 @@ def run(folder: Path, experiment, seed=0, died=(), scale=0.5) -> Path:
     made, train = RunFolder(folder), experiment.train
     folder.mkdir(parents=True)
     facts = {"study": "small", "question": "", "variant": folder.name, "quick": False}
-    facts |= {"fingerprint": PROBLEM.fingerprint, "experiment": configuration.write(experiment)}
+    written = configuration.write(experiment)
+    facts |= {"fingerprint": PROBLEM.fingerprint, "experiment": written, "code": codes(written)}
     made.write("experiment", facts)
     made.write("vocabulary", PROBLEM.vocabulary)
     like = shapes(experiment)

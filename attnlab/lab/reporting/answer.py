@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnlab.lab.comparison import Comparison
 from attnlab.lab.estimates import Estimate
 from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import count, is_open, is_rate, measure, span, title
+from attnlab.lab.quantity import count, is_open, is_rate, measure, signed, title
 from attnlab.lab.reporting.markup import Markup, join, name, tag
 from attnlab.lab.statistics import POWER, Verdict
 
@@ -39,7 +39,7 @@ def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Mar
     for word, (one, several, end) in _SUMS.items():
         names = [outcome.name for outcome in found if outcome.name in members and said.word(outcome) == word]
         if names:
-            margin = _amount(_metric(leader), said.margin or 0.0)
+            margin = _amount(leader.metric, said.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
     if refused := [variant for variant in said.refused if variant in members]:
@@ -65,7 +65,7 @@ def basis(said: Comparison) -> Markup | None:
     same = (
         "No margin was set, so no variant is called the same. "
         if said.margin is None
-        else f"Differences of less than {_amount(_metric(said.leaders[0]), said.margin)} count as the same. "
+        else f"Differences of less than {_margins(said.leaders, said.margin)} count as the same. "
     )
     luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
     return join(
@@ -81,7 +81,7 @@ def basis(said: Comparison) -> Markup | None:
 
 def reading(outcome: Outcome) -> Markup:
     """One variant's headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
-    metric, estimate = _metric(outcome), outcome.headline
+    metric, estimate = outcome.metric, outcome.headline
     if estimate is None:
         reason = "every seed diverged" if outcome.lost() else "it was not measured"
         return join(name(outcome.name), f" has no {title(metric)}: {reason}.")
@@ -107,7 +107,7 @@ def against(outcome: Outcome, said: Comparison) -> Markup | None:
     found = said.verdicts.get(outcome.name)
     if found is None:
         return None
-    metric, reference = _metric(outcome), name(leader.name)
+    metric, reference = outcome.metric, name(leader.name)
     opening = {
         "better": join(tag("b", "Better"), " than ", reference),
         "worse": join(tag("b", "Worse"), " than ", reference),
@@ -119,10 +119,11 @@ def against(outcome: Outcome, said: Comparison) -> Markup | None:
 
 def bounds(metric: str, estimate: Estimate) -> str:
     """The interval in words, with the number of seeds behind it."""
-    if estimate.low is None or estimate.high is None:
-        one = len(estimate.values) == 1
-        return "no interval from one seed" if one else f"no interval; {_seeds(estimate)}"
-    return f"95% interval {span(metric, estimate.low, estimate.high)}, {_seeds(estimate)}"
+    if estimate.ends is not None:
+        return f"95% interval {estimate.reach(metric)}, {_seeds(estimate)}"
+    if len(estimate.values) == 1:
+        return "no interval from one seed"
+    return f"no interval: {_seeds(estimate)} show no spread" if estimate.still else f"no interval; {_seeds(estimate)}"
 
 
 def _numbers(metric: str, found: Verdict) -> Markup:
@@ -132,12 +133,12 @@ def _numbers(metric: str, found: Verdict) -> Markup:
     if not is_open(metric):
         # No two shares are further apart.
         low, high = max(low, -1.0), min(high, 1.0)
-    ends = f"{measure(metric, low, sign=True)} to {measure(metric, high, sign=True)}"
-    effect = "" if found.effect is None else f"; effect {_two(found.effect)}"
     level = "95% interval" if found.comparisons == 1 else "joint interval"
+    ends = f"{level} {signed(metric, low)} to {signed(metric, high)}" if low < high else "no interval: no spread"
+    effect = "" if found.effect is None else f"; effect {_two(found.effect)}"
     return join(
-        tag("b", measure(metric, found.difference, sign=True) + unit, class_="number"),
-        f" ({level} {ends}, {found.seeds} pairs{effect}).",
+        tag("b", signed(metric, found.difference) + unit, class_="number"),
+        f" ({ends}, {found.seeds} pairs{effect}).",
     )
 
 
@@ -176,6 +177,14 @@ def _alone(outcome: Outcome, said: Comparison) -> str:
     return f" Left out, for want of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
 
 
+def _margins(leaders: Sequence[Outcome], margin: float) -> str:
+    """The margin in the unit of each metric: "1 point of exact match, or 0.01 of nats per character"."""
+    metrics = list(dict.fromkeys(one.metric for one in leaders if one.metric))
+    if len(metrics) == 1:
+        return _amount(metrics[0], margin)
+    return ", or ".join(f"{_amount(metric, margin)} of {title(metric)}" for metric in metrics)
+
+
 def _amount(metric: str, value: float) -> str:
     """A size without a sign: "1.5 points", "0.02"."""
     if not is_rate(metric):
@@ -190,10 +199,6 @@ def listed(names: Sequence[str]) -> Markup:
     if len(shown) == 1:
         return shown[0]
     return join([join(one, ", ") for one in shown[:-2]], shown[-2], " and ", shown[-1])
-
-
-def _metric(outcome: Outcome) -> str:
-    return outcome.result["metric"] if outcome.result else ""
 
 
 def _seeds(estimate: Estimate) -> str:

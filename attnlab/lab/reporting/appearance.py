@@ -24,6 +24,7 @@ h1{font-size:clamp(1.6rem,1.1rem + 2.2vw,2.5rem);line-height:1.2;letter-spacing:
   max-width:24em;text-wrap:balance;overflow-wrap:anywhere}
 h2{font-size:1.3rem;margin:0 0 .35rem}
 h3{font-size:.95rem;font-weight:600;margin:0 0 .5rem}
+.scroll+h3{margin-top:1.6rem}
 section{margin-top:3.2rem}
 p{margin:.4rem 0;max-width:42em;overflow-wrap:anywhere}
 .eyebrow{margin:0;color:var(--ink-2);font-size:.85rem;overflow-wrap:anywhere}
@@ -97,7 +98,7 @@ td.state{text-align:left;color:var(--ink-2);white-space:normal}
 .scatter .track{stroke:currentColor;stroke-width:1.2;opacity:.6}
 .scatter .behind .track{stroke:var(--grid);opacity:1}
 .panels{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,10.3rem),1fr));gap:.8rem 1.2rem}
-.pair+figure{margin-top:1.6rem}
+.pair+figure,.pair~.pair,figure+.pair{margin-top:1.6rem}
 .scatter .leader{stroke:currentColor;stroke-width:1;opacity:.6}
 .scatter .cross{fill:none;stroke:currentColor;stroke-width:1.6}
 

@@ -36,7 +36,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (2, 1.2)), (0, (7, 1.5, 1.5, 
 def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
     """An SVG of the curves; `label` is what it says to those who do not see it. Its only text is numbers."""
     file = StringIO()
-    with plain(key):
+    with plain(ascii(label)):
         figure = canvas(5, 3.1)
         panel(figure.add_subplot(), curves, key, _STAND_IN)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})

@@ -21,9 +21,9 @@ def groups(found: list[Outcome]) -> Markup | None:
     wholes = dict.fromkeys(m.split(".")[0] for o in finished for m in o.metrics if "." in m)
     if not wholes:
         return None
-    headline = next(o.result["metric"] for o in finished if o.result)
-    order = sorted(wholes, key=lambda metric: metric != headline)
-    blocks = [_groups(finished, metric, first=n == 0) for n, metric in enumerate(order)]
+    headlines = {outcome.metric for outcome in finished}
+    order = sorted(wholes, key=lambda metric: metric not in headlines)
+    blocks = [_groups(finished, metric, first=metric in headlines or n == 0) for n, metric in enumerate(order)]
     return section("By group", tag("ul", [_dot(o) for o in finished], class_="legend"), blocks)
 
 
@@ -34,6 +34,7 @@ def _dot(outcome: Outcome) -> Markup:
 
 def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
     prefix = f"{metric}."
+    finished = [outcome for outcome in finished if any(m.startswith(prefix) for m in outcome.metrics)]
     named = dict.fromkeys(m.removeprefix(prefix) for o in finished for m in o.metrics if m.startswith(prefix))
     higher = _higher(finished, metric)
 
@@ -54,7 +55,7 @@ def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
 def _higher(finished: list[Outcome], metric: str) -> bool:
     """Whether more of a metric is better: of the headline one it is said, others are told by name."""
     for outcome in finished:
-        if outcome.result and outcome.result["metric"] == metric:
+        if outcome.result and outcome.metric == metric:
             return outcome.result["higher"]
     return not metric.endswith(("error_rate", "loss", "perplexity"))
 

@@ -10,6 +10,7 @@ from attnlab.lab.outcome import Outcome
 from attnlab.lab.quantity import NONE
 from attnlab.lab.reporting.layout import details, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.versions import told
 
 # What `experiment.json` says of how variants were made to agree, in words.
 MATCHED = {"parameters": "parameters", "flops": "the FLOPs of a training step", "state": "decoding state"}
@@ -22,7 +23,7 @@ def making(found: list[Outcome]) -> Markup:
         _agreed(found),
         details("What varies", _varying(found)),
         details("Commands", [tag("pre", tag("code", command)) for command in _commands(found)]),
-        details("Machine and versions", _facts(found, [o.environment for o in found])),
+        details("Machine and versions", _facts(found, [told(o.environment) for o in found])),
         details("Data fingerprints", _facts(found, [_fingerprint(o) for o in found])),
         [details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment"))) for o in found],
     ]

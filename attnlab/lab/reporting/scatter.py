@@ -83,7 +83,7 @@ class Frame:
 def frame(metric: str, higher: bool, series: Sequence[Series], width: float = 330, tall: float = 270) -> Frame:
     """Axes that show all of the series."""
     sound = [point.estimate for one in series for point, _ in one.sound]
-    ends = [end for e in sound for end in (e.mean, e.low, e.high, *e.values) if end is not None]
+    ends = [end for e in sound for end in (e.mean, *(e.ends or ()), *e.values) if end is not None]
     heights = within(metric, min(ends), max(ends)) if ends else ()
     across = log_axis([point.x for one in series for point in one.points], round(width / 66))
     return Frame(metric, higher, across, axis(heights, metric, round(tall / 50) + 1), width, tall)
@@ -149,8 +149,8 @@ def _track(on: Frame, one: Series) -> list[Markup]:
 def _point(on: Frame, one: Series, point: Point) -> Markup:
     """A point and what belongs to it, in pixels from its own place on the axis."""
     estimate, parts = point.estimate, [tag("title", f"{one.name}: {_said(on.metric, point)}")]
-    if estimate.sound and estimate.low is not None and estimate.high is not None:
-        ends = [f"{on.y(end):.1f}" for end in within(on.metric, estimate.low, estimate.high)]
+    if estimate.sound and estimate.ends is not None:
+        ends = [f"{on.y(end):.1f}" for end in within(on.metric, *estimate.ends)]
         parts.append(tag("line", x1=0, x2=0, y1=ends[0], y2=ends[1], class_="reach"))
     if estimate.sound and estimate.mean is not None:
         rings = [on.y(value) for value in estimate.values if value is not None]
@@ -182,14 +182,12 @@ def _names(on: Frame, series: Sequence[Series], offsets: Sequence[float]) -> lis
 
 def _reach(on: Frame, estimate: Estimate) -> tuple[float, float]:
     """The highest and the lowest pixel of what is drawn of it."""
-    ends = estimate.low, estimate.high, estimate.mean, *estimate.values
+    ends = estimate.mean, *(estimate.ends or ()), *estimate.values
     drawn = [on.y(end) for end in ends if end is not None]
     return min(drawn), max(drawn)
 
 
 def _said(metric: str, point: Point) -> str:
     estimate = point.estimate
-    text = measure(metric, estimate.mean) if estimate.sound else "no value"
-    if estimate.sound and estimate.low is not None:
-        text += f", {measure(metric, estimate.low)} to {measure(metric, estimate.high)}"
+    text = f"{measure(metric, estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "no value"
     return text + (f"; {point.diverged} diverged" if point.diverged else "")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from attnlab.lab.comparison import comparison
 from attnlab.lab.estimates import Estimate
-from attnlab.lab.outcome import Outcome
+from attnlab.lab.outcome import Outcome, by_metric
 from attnlab.lab.quantity import title
 from attnlab.lab.reporting.answer import against, basis, reading, verdict
 from attnlab.lab.reporting.curves import Curve, curve
@@ -14,7 +14,7 @@ from attnlab.lab.reporting.figures import draw
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
-from attnlab.lab.table import Cell, state, table_of
+from attnlab.lab.table import Cell, Sheet, sheets, state
 
 NAMED = 8  # variants that are not begun, at most
 DASHES = ("none", "6 2", "2 2", "7 2 2 2")
@@ -38,20 +38,9 @@ def opening(found: list[Outcome], study: str) -> Markup:
 
 
 def findings(found: list[Outcome]) -> Markup:
-    """The answer in words, over a drawing of the headline metric."""
-    rows = [
-        (name(o.name), [Mark(o.headline, o.order, o.name)])
-        for o in found
-        if o.headline is not None and o.headline.sound
-    ]
-    plot = None
-    if rows:
-        metric = next(o.result["metric"] for o in found if o.result)
-        plot = tag(
-            "figure",
-            _caption(metric, [mark.estimate for _, marks in rows for mark in marks]),
-            strips(metric, rows, seeds=True),
-        )
+    """The answer in words, over a drawing of each headline metric."""
+    sound = by_metric(o for o in found if o.headline is not None and o.headline.sound)
+    plots = [_strips(metric, some) for metric, some in sound.items()]
     said = comparison(found)
     sentences = [tag("p", sentence) for sentence in verdict(found, said)]
     readings = [
@@ -75,7 +64,7 @@ def findings(found: list[Outcome]) -> Markup:
     return section(
         heading,
         tag("div", sentences, class_="said"),
-        plot,
+        plots,
         tag("ul", readings, class_="verdicts") if readings else None,
         tag("p", told, class_="quiet") if told else None,
         unfinished,
@@ -84,28 +73,31 @@ def findings(found: list[Outcome]) -> Markup:
 
 
 def numbers(found: list[Outcome]) -> Markup:
-    """The table: what came out, and what it cost."""
-    heads, rows = table_of(found)
-    head = tag("tr", tag("th", "variant", scope="col"), [tag("th", text, scope="col") for text in heads])
-    begun = [outcome for outcome in found if outcome.begun]
-    body = [_row(outcome, heads, cells) for outcome, cells in zip(begun, rows, strict=True)]
-    table = tag("table", tag("thead", head), tag("tbody", body), class_="results")
-    chosen = sorted({outcome.result["metric"] for outcome in found if outcome.result and outcome.tried() > 1})
-    notes = NOTES + (CHOSEN.format(title(chosen[0])) if chosen else "")
-    return section("The numbers", scroll(table, "Results"), tag("p", notes, class_="quiet"))
+    """What came out, and what it cost: a table for each headline metric."""
+    tables = sheets(found)
+    parts = [
+        (tag("h3", sheet.title), _table(sheet, f"Results, {sheet.title}"))
+        if len(tables) > 1
+        else _table(sheet, "Results")
+        for sheet in tables
+    ]
+    chosen = sorted({title(outcome.metric) for outcome in found if outcome.tried() > 1})
+    notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
+    return section("The numbers", parts, tag("p", notes, class_="quiet"))
 
 
 NOTES = (
-    "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). "
-    "All lanes (seeds times learning rates) train together: time and memory are of all of them, FLOPs of "
-    "one. Peak memory is what the compiler estimates for one call of several training steps, over the most "
-    "that the process ever held. The decoding state is what one example takes. Point at a number for all its digits."
+    "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). Seeds "
+    "that all came to one number show no spread, and have no interval: others might differ. All lanes (seeds times "
+    "learning rates) train together: time and memory are of all of them, FLOPs of one. Peak memory is what the "
+    "compiler estimates for one call of several training steps, over the most that the process ever held. The "
+    "decoding state is what one example takes. Point at a number for all its digits."
 )
 CHOSEN = " Where a learning rate was chosen among several as good, the interval of {} alone allows for that choice."
 
 
 def learning(found: list[Outcome]) -> Markup | None:
-    """Loss and the headline metric on validation, step by step."""
+    """Loss and the headline metric on validation, step by step; each headline metric has figures of its own."""
     drawn = curves(found)
     if not drawn:
         return None
@@ -118,13 +110,13 @@ def learning(found: list[Outcome]) -> Markup | None:
 
 def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
     """What there are learning curves of: the key, what it is in words, and the variants' curves."""
-    finished = [outcome for outcome in found if outcome.result is not None]
-    keys = ("loss", *dict.fromkeys(f"valid.{o.result['metric']}" for o in finished if o.result))
+    groups = by_metric(outcome for outcome in found if outcome.result is not None)
     drawn = []
-    for key in keys:
-        part = " on validation" if key.startswith("valid.") else " in training"
-        some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
-        drawn += [(key, title(key.removeprefix("valid.")) + part, some)] if some else []
+    for metric, finished in groups.items():
+        of = f", where {title(metric)} is the headline" if len(groups) > 1 else ""
+        for key, words in (("loss", f"loss in training{of}"), (f"valid.{metric}", f"{title(metric)} on validation")):
+            some = [one for one in (curve(outcome, key) for outcome in finished) if one is not None]
+            drawn += [(key, words, some)] if some else []
     return drawn
 
 
@@ -134,9 +126,17 @@ def beside(files: Sequence[str]) -> Markup:
     return section("Beside this page", tag("ul", links, class_="plain"))
 
 
+def _strips(metric: str, some: Sequence[Outcome]) -> Markup:
+    rows = [(name(o.name), [Mark(o.headline, o.order, o.name)]) for o in some if o.headline is not None]
+    caption = _caption(metric, [mark.estimate for _, marks in rows for mark in marks])
+    return tag("figure", caption, strips(metric, rows, seeds=True))
+
+
 def _caption(metric: str, estimates: Sequence[Estimate]) -> Markup:
     words = "each ring a seed, the dot their mean, the line its 95% interval"
-    if all(estimate.low is None for estimate in estimates):
+    if any(estimate.still for estimate in estimates):
+        words += ", none where the seeds show no spread"
+    if all(len(estimate.values) == 1 for estimate in estimates):
         words = "one seed, which has no interval"
     return tag("figcaption", tag("b", title(metric)), tag("span", f" on the test set: {words}", class_="quiet"))
 
@@ -146,6 +146,12 @@ def _troubles(found: list[Outcome]) -> Markup | None:
     if not lines:
         return None
     return tag("div", tag("b", "Could not be read:"), tag("ul", lines, class_="plain"), class_="banner")
+
+
+def _table(sheet: Sheet, label: str) -> Markup:
+    head = tag("tr", tag("th", "variant", scope="col"), [tag("th", text, scope="col") for text in sheet.heads])
+    body = [_row(outcome, sheet.heads, cells) for outcome, cells in zip(sheet.variants, sheet.rows, strict=True)]
+    return scroll(tag("table", tag("thead", head), tag("tbody", body), class_="results"), label)
 
 
 def _row(outcome: Outcome, heads: list[str], cells: list[Cell]) -> Markup:
@@ -178,7 +184,7 @@ def _band_note(curves: list[Curve]) -> str:
     if any(2 <= count < 5 for count in seeds):
         said.append("bands reach from the lowest seed to the highest (too few for an interval at each step)")
     if any(count >= 5 for count in seeds):
-        said.append("bands are 95% intervals of the mean")
+        said.append("bands are 95% intervals of the mean, of no width where seeds show no spread")
     if 1 in seeds:
         said.append("one seed has no band")
     if any(one.cut for one in curves):

@@ -2,9 +2,10 @@
 
 The columns, named in the first row: `variant`; `state`, which is finished, failed (the headline is not a finite
 number), diverged, or how far a run is that has not finished; `seed` and `learning_rate`; then the metrics on the test
-set, the headline first; then what the variant cost, the same in each of its rows: `parameters`, `flops` (of a training
-step of one lane), `steps`, `training_flops` (of one lane), `state_bytes`, `memory_bytes` (of one call of several steps,
-by the compiler), `peak_memory` (bytes of the process), `seconds` (of training all lanes together), `seconds_per_step`.
+set, the headlines first, each in its own column; then what the variant cost, the same in each of its rows:
+`parameters`, `flops` (of a training step of one lane), `steps`, `training_flops` (of one lane), `state_bytes`,
+`memory_bytes` (of one call of several steps, by the compiler), `peak_memory` (bytes of the process), `seconds` (of
+training all lanes together), `seconds_per_step`.
 What is no finite number, or not known, is left empty. Seeds that diverged have rows without metrics; a run that has not
 finished has one row. Nothing here is averaged: means and intervals are in `result.json`.
 
@@ -28,7 +29,7 @@ TIMES = ("seconds", "seconds_per_step")
 
 def rows(found: Sequence[Outcome]) -> str:
     """The whole file."""
-    headline = dict.fromkeys(outcome.result["metric"] for outcome in found if outcome.result)
+    headline = dict.fromkeys(outcome.metric for outcome in found if outcome.result)
     metrics = list(headline | dict.fromkeys(metric for outcome in found for metric in outcome.metrics))
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -50,7 +51,7 @@ def _lanes(outcome: Outcome, metrics: list[str]) -> Iterator[list[Any]]:
     by_seed = [outcome.values(metric) for metric in metrics]
     for seed in outcome.alive():
         values = [values.get(seed) for values in by_seed]
-        failed = outcome.headline is None or outcome.values(outcome.result["metric"]).get(seed) is None
+        failed = outcome.headline is None or outcome.values(outcome.metric).get(seed) is None
         yield [outcome.name, "failed" if failed else "finished", seed, rate, *values]
     for lane in outcome.lost():
         yield [outcome.name, "diverged", lane.get("seed"), rate, *empty]

@@ -35,7 +35,7 @@ def strips(metric: str, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bo
 
 
 def _axis(metric: str, estimates: Sequence[Estimate], seeds: bool) -> Axis:
-    ends = [e for estimate in estimates for e in (estimate.mean, estimate.low, estimate.high)]
+    ends = [e for estimate in estimates for e in (estimate.mean, *(estimate.ends or ()))]
     ends += [value for estimate in estimates for value in estimate.values] if seeds else []
     return axis([value for value in ends if value is not None], metric)
 
@@ -51,8 +51,8 @@ def _strip(metric: str, marks: Sequence[Mark], scale: Axis, seeds: bool) -> Mark
 def _mark(metric: str, mark: Mark, scale: Axis, height: float, seeds: bool) -> Markup:
     estimate, y = mark.estimate, f"{100 * height:.0f}%"
     parts = [tag("title", f"{mark.label}: {_said(metric, estimate)}")]
-    if estimate.low is not None and estimate.high is not None:
-        low, high = within(metric, estimate.low, estimate.high)
+    if estimate.ends is not None:
+        low, high = within(metric, *estimate.ends)
         ends = {"x1": scale.at(low), "x2": scale.at(high)}
         parts.append(tag("line", **ends, y1=y, y2=y, class_="reach"))
     if seeds:
@@ -68,12 +68,7 @@ def _height(n: int, count: int) -> float:
 
 
 def _said(metric: str, estimate: Estimate) -> str:
-    if not estimate.sound:
-        return "failed"
-    text = measure(metric, estimate.mean)
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text}, {measure(metric, estimate.low)} to {measure(metric, estimate.high)}"
+    return f"{measure(metric, estimate.mean)}, {estimate.reach(metric)}" if estimate.sound else "failed"
 
 
 def _scale(metric: str, scale: Axis) -> Markup:

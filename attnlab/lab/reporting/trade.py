@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from attnlab.lab.estimates import Rate, is_rate
-from attnlab.lab.outcome import Outcome
+from attnlab.lab.outcome import Outcome, by_metric
 from attnlab.lab.quantity import large, number, title
 from attnlab.lab.reporting.answer import listed
 from attnlab.lab.reporting.layout import section
-from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.reporting.markup import Markup, join, name, tag
 from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
 
 NOTE = (
@@ -20,19 +20,25 @@ _TIMES = ((3600, "h"), (60, "min"), (1, "s"))
 
 
 def trade(found: Sequence[Outcome]) -> Markup | None:
-    """The metric against each cost of several variants, and against the learning rates, where several were trained."""
-    finished = [outcome for outcome in found if outcome.result is not None]
+    """The metric against each cost of several variants, and against the learning rates, where several were trained.
+
+    Each headline metric has figures of its own.
+    """
+    groups = by_metric(outcome for outcome in found if outcome.result is not None)
+    figures = join(*(_of(finished) for finished in groups.values()))
+    return section("Against what it took", figures, tag("p", NOTE, class_="quiet")) if figures else None
+
+
+def _of(finished: Sequence[Outcome]) -> Markup:
+    """The figures of variants that name one headline metric."""
     unit, seconds = _time(finished)
     figures = [
         _cost(finished, "decoding state", _state, lambda x: large(x, "B")),
         _cost(finished, "training time, all lanes", lambda o: _over(o, seconds), lambda x: f"{x:g} {unit}"),
         _cost(finished, "training FLOPs, one lane", Outcome.training_flops, lambda x: large(x, "FLOP")),
     ]
-    costs, rates = [figure for figure in figures if figure is not None], _rates(finished)
-    if not costs and rates is None:
-        return None
-    pair = tag("div", *costs, class_="pair") if costs else None
-    return section("Against what it took", pair, rates, tag("p", NOTE, class_="quiet"))
+    costs = join(*figures)
+    return join(tag("div", costs, class_="pair") if costs else None, _rates(finished))
 
 
 def _cost(

@@ -4,6 +4,7 @@ from attnlab.lab.statistics.family import holm, verdicts
 from attnlab.lab.statistics.intervals import difference, interval, summary
 from attnlab.lab.statistics.power import POWER, needed, power, smallest
 from attnlab.lab.statistics.rates import Choice, choose
+from attnlab.lab.statistics.seeds import tied
 from attnlab.lab.statistics.verdict import Verdict, Word, compare
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "power",
     "smallest",
     "summary",
+    "tied",
     "verdicts",
 ]

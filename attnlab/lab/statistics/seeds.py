@@ -62,6 +62,12 @@ def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
     return min(least + ([] if step is None else [step]), default=0.0)
 
 
+def tied(values: Values) -> bool:
+    """Whether two values or more are all one number, but for rounding: they show no spread."""
+    array = np.asarray(values, np.float64)
+    return array.size > 1 and bool(np.ptp(array) <= ROUNDING * np.max(np.abs(array)))
+
+
 def mean(array: np.ndarray) -> float:
     """The mean."""
     # Counted from the first value, equal values have exactly that value for a mean, and no spread.

@@ -54,7 +54,7 @@ def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_t
 def test_a_margin_makes_sameness_sayable():
     over, (own, _) = said(outcome("a", [0.901, 0.899, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
     assert over == ["a is the same as b within 1 point."]
-    assert own.startswith("The same as b: +0.0 points (95% interval ")
+    assert own.startswith("The same as b: 0.0 points (95% interval ")
     over, (own, _) = said(outcome("a", [0.95, 0.85, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
     assert over == ["a cannot be told from b by these seeds."]
     assert re.search(r"; to find one of 1 point takes \d+ seeds\.$", own)
@@ -102,6 +102,7 @@ def test_nothing_to_compare_is_said():
     [
         (outcome("a", [0.9]), "a: exact match 90.0% (no interval from one seed)."),
         (outcome("a", [0.5, 0.7], "loss", False), "a: loss 0.6 (95% interval −0.671–1.87, 2 seeds)."),
+        (outcome("a", [1.0, 1.0, 1.0]), "a: exact match 100.0% (no interval: 3 seeds show no spread)."),
         (outcome("a", []), "a has no exact match: it was not measured."),
         (outcome("a", [0.9, None]), "a failed: exact match is not finite for 1 of 2 seeds. It is not averaged."),
         (
@@ -145,3 +146,38 @@ def test_no_difference_of_shares_is_said_to_be_more_than_all():
     _, (own, _) = said(outcome("a", [0.97, 0.17, 0.93], order=1), outcome("b", [1.0, 1.0, 0.99]))
     assert "(95% interval −100.0 to +82.0, 3 pairs; " in own
     assert "So few seeds could not be sure to find any difference; to find the difference seen takes " in own
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_end_on_one_side_of_nothing_is_never_written_as_nothing(sign):
+    # Mean .002, reach 4.30265 · s/√3, so that the near end is .0002 of a point from 0.
+    s = (0.002 - 2e-6) * 3**0.5 / 4.3026527297
+    values = [0.9 + sign * (0.002 + s * x) for x in (-1, 0, 1)]
+    _, (own, _) = said(outcome("a", values, order=1), outcome("b", BASE))
+    near, far = ("+0.0002", "+0.4") if sign > 0 else ("−0.0002", "−0.4")
+    low, high = (near, far) if sign > 0 else (far, near)
+    assert own.startswith(
+        f"{'Better' if sign > 0 else 'Worse'} than b: {far[0]}0.2 points (95% interval {low} to {high},"
+    )
+
+
+def test_where_nothing_differs_anywhere_there_is_no_interval():
+    # Of what is no share of examples it is not known how fine it is.
+    nats = [outcome(name, [2.0, 2.0], "nats", False, order=n, examples=None) for n, name in enumerate("ba")]
+    _, (_, own) = said(*nats)
+    assert own.startswith("Unclear against b: 0 (no interval: no spread, 2 pairs).")
+
+
+def test_a_margin_is_told_in_the_unit_of_each_metric():
+    made = [
+        outcome("dates-a", BASE, margin=0.01),
+        outcome("dates-b", [0.95, 0.96, 0.95], order=1),
+        outcome("text-a", [2.0, 2.01, 2.0], "bits_per_character", False, order=2),
+        outcome("text-b", [2.001, 2.011, 2.0], "bits_per_character", False, order=3),
+    ]
+    found = [replace(one, experiment={**one.experiment, "asked": one.name[:4]}) for one in made]
+    sentences, _ = said(*found)
+    assert sentences == ["dates-b is better than dates-a.", "text-b is the same as text-a within 0.01."]
+    told = text(basis(comparison(found)))
+    assert "Differences of less than 1 point of exact match, or 0.01 of bits per character count as the same." in told
+    assert "Differences of less than 1 point count as the same." in text(basis(comparison(found[:2])))

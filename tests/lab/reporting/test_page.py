@@ -14,7 +14,7 @@ from attnlab.lab.outcome import outcomes
 from attnlab.lab.reporting import report
 from attnlab.lab.reporting.lens import SCRIPT
 from attnlab.lab.reporting.page import page
-from tests.lab.synthetic import rewrite, write_run, write_study
+from tests.lab.synthetic import retell, rewrite, write_run, write_study
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&amp;{}${7*7}</style></title>"
 
@@ -356,3 +356,56 @@ def test_a_page_without_scripts_has_its_first_pictures(browser, finished):
     (sliders, *_) = browser.call("DOM.querySelectorAll", nodeId=root, selector=".sliders")["nodeIds"]
     with pytest.raises(RuntimeError, match="box model"):
         browser.call("DOM.getBoxModel", nodeId=sliders)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """The page of a study with two headline metrics, a rate and one of less."""
+    home = tmp_path_factory.mktemp("studies") / "mixed"
+    means = {"dates-a": 0.9, "text-a": 0.82, "dates-b": 0.8, "text-b": 0.7}
+    write_study(home, {name: {"mean": mean} for name, mean in means.items()}, steps=500, groups=("de", "en"))
+    for name in ("text-a", "text-b"):
+        retell(RunFolder(home / name), "bits_per_character", 2.5)
+    return read(home)
+
+
+def test_numbers_of_two_metrics_share_no_axis(mixed):
+    drawn = {kind: [a["aria-label"] for _, a in mixed.tags if a.get("class") == kind] for kind in ("curve", "scatter")}
+    bits = "bits per character"
+    assert [label.split(" against ")[0] for label in drawn["scatter"]] == ["exact match"] * 3 + [bits] * 3
+    assert drawn["curve"] == [
+        "loss in training, where exact match is the headline, by step, of dates-a, dates-b",
+        "exact match on validation, by step, of dates-a, dates-b",
+        "loss in training, where bits per character is the headline, by step, of text-b, text-a",
+        "bits per character on validation, by step, of text-b, text-a",
+    ]
+    labels = [a["aria-label"] for _, a in mixed.tags if a.get("aria-label")]
+    assert not [label for label in labels if "dates-" in label and "text-" in label]
+    answer = mixed.source.split("The numbers")[0]
+    axes = [re.findall("<text[^>]*>([^<]*)<", figure) for figure in re.findall("<figure.*?</figure>", answer, re.S)]
+    assert [{word.endswith("%") for word in axis} for axis in axes] == [{True}, {False}]
+    assert not [share for share in re.findall(r"([\d.]+)%", mixed.text) if float(share) > 100]
+    # Two figures of one key: what one refers to is not the other's.
+    identities = [attributes["id"] for _, attributes in mixed.tags if attributes.get("id")]
+    assert len(identities) == len(set(identities))
+
+
+def test_numbers_of_two_metrics_share_no_column(mixed):
+    sections = mixed.source.split("<h2>")
+    numbers, groups = (next(part for part in sections if part.startswith(h)) for h in ("The numbers", "By group"))
+    for part in (numbers, groups):
+        tables = re.findall("<table.*?</table>", part, re.S)
+        assert [["dates-" in table, "text-" in table] for table in tables] == [[True, False], [False, True]]
+    first, second = re.findall("<table.*?</table>", numbers, re.S)
+    assert "bits per character" not in first
+    assert "exact match" not in second
+    # Each headline's groups are drawn in the open.
+    drawn = re.sub("<details.*?</details>", "", groups, flags=re.S)
+    assert re.findall("<h3>(.*?) by group", drawn) == ["exact match", "bits per character"]
+
+
+def test_no_certainty_is_made_of_seeds_that_came_to_one_number(tmp_path):
+    shown = read(write_study(tmp_path / "still", {"softmax": {"mean": 1.0, "spread": 0.0}}, steps=500, groups=()))
+    assert "softmax: exact match 100.0% (no interval: 3 seeds show no spread)." in shown.text
+    assert "the line its 95% interval, none where the seeds show no spread" in shown.text
+    assert "100–100%" not in shown.source

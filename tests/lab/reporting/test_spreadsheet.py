@@ -4,7 +4,7 @@ import io
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.reporting.spreadsheet import rows
-from tests.lab.synthetic import write_run, write_study
+from tests.lab.synthetic import retell, write_run, write_study
 
 
 def read(folder):
@@ -45,3 +45,13 @@ def test_no_name_is_a_formula_or_breaks_a_row(tmp_path):
     for n, name in enumerate(names):
         write_run(tmp_path / name, name, steps=40, groups=("=x",), seeds=(0,), order=n)
     assert {row["variant"] for row in read(tmp_path)} == {"'=1+1", "'-2", "'@x", "a,b", 'a"b', "a\nb", "softmax"}
+
+
+def test_each_headline_metric_has_a_column_of_its_own(tmp_path):
+    write_study(tmp_path, {"softmax": {}, "text": {"mean": 0.8}}, steps=40, groups=())
+    retell(RunFolder(tmp_path / "text"), "bits_per_character", 2.5)
+    found = read(tmp_path)
+    assert list(found[0])[4:7] == ["exact_match", "bits_per_character", "loss"]
+    for row in found:
+        told, empty = ("exact_match", "bits_per_character")[:: 1 if row["variant"] == "softmax" else -1]
+        assert (float(row[told]) > 0.9, row[empty]) == (True, "")

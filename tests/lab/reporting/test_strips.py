@@ -43,3 +43,10 @@ def test_what_is_not_sound_is_told_and_not_drawn():
     markup = drawn("loss", (None, None, None, (None, 1.0)), (1.0, 0.5, 1.5, (1.0, 1.0)))
     assert len(places(markup, "dot")) == 1
     assert "v0 failed" in markup
+
+
+def test_seeds_that_show_no_spread_have_no_line_and_it_is_said():
+    markup = drawn("exact_match", (1.0, 1.0, 1.0, (1.0, 1.0)), (0.9, 0.8, 1.0, (0.89, 0.91)))
+    assert markup.count('class="reach"') == 1
+    assert "v0: 100.0%, no spread" in markup
+    assert "v1: 90.0%, 80.0–100%" in markup

@@ -67,3 +67,21 @@ def test_learning_rates_have_a_panel_each():
     assert [panel.count('class="cross"') for panel in panels] == [1, 1]
     # One rate alone is no choice.
     assert "learning rate" not in trade([replace(one, rates=one.rates[:1]) for one in found])
+
+
+def test_each_headline_metric_has_figures_of_its_own():
+    costs = {"state_bytes": 1000, "learning_rate": 0.1}
+    bits = [outcome(name, [2.05, 2.1], "bits", False, order=n, **costs) for n, name in enumerate("cd", 2)]
+    entries = [{"learning_rate": rate, "values": [0.9, 0.8]} for rate in (0.01, 0.1)]
+    found = [replace(one, rates=rates(entries, [], "x")) for one in (variant("a", 0), variant("b", 1), *bits)]
+    markup = trade(found)
+    told = [caption for caption in captions(markup) if "decoding state" in caption or "learning rate" in caption]
+    assert [caption.split(" on ")[0] for caption in told] == [
+        f"{metric} against {what}" for metric in ("exact match", "bits") for what in ("decoding state", "learning rate")
+    ]
+    labels = re.findall(r'aria-label="([^"]* against decoding state, of [^"]*)"', markup)
+    assert [label.split(", of ")[1] for label in labels] == ["a, b", "c, d"]
+    # One of a metric alone has nothing beside it.
+    assert captions(trade([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
+        trade([variant("a", 0), variant("b", 1)])
+    )

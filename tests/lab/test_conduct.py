@@ -1,0 +1,72 @@
+"""A run that goes on says from where, and with what."""
+
+import pytest
+
+from attnlab.lab import run
+from attnlab.lab.folder import RunFolder, environment
+from attnlab.lab.progress import Silent
+from attnlab.lab.study import Study, change
+from attnlab.models import Retriever
+from attnlab.tasks.associations import Associations
+from tests.small import EXPERIMENT
+
+# Compiled in next to no time.
+TINY = {
+    "task": Associations(keys=4, examined=20),
+    "model": Retriever(width=8),
+    "train.steps": 24,
+    "train.save_every": 8,
+}
+STUDY = Study(change(EXPERIMENT, **TINY), name="moved")
+
+
+class Stopping(Silent):
+    """Fails at a save, and remembers what was noted."""
+
+    def __init__(self, step=None):
+        self.step, self.notes = step, []
+
+    def saved(self, step):
+        if step == self.step:
+            raise RuntimeError("stopped here")
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def stopped(out, step):
+    with pytest.raises(RuntimeError, match="stopped here"):
+        run(STUDY, out, progress=Stopping(step))
+
+
+def test_versions_that_a_run_went_on_with_are_kept_noted_and_on_its_page(tmp_path, monkeypatch):
+    first, folder = environment(), RunFolder(tmp_path / "moved" / "base")
+    stopped(tmp_path, 8)
+    assert folder.read("environment") == first
+    stopped(tmp_path, 16)
+    assert folder.read("environment") == first, "nothing changed"
+    other = first | {"jax": "99.1", "cores": 77}
+    monkeypatch.setattr("attnlab.lab.conduct.environment", lambda: other)
+    progress = Stopping()
+    page = run(STUDY, tmp_path, progress=progress).report.read_text()
+    assert folder.read("environment") == first | {"later": [{"step": 16, **other}]}
+    (note,) = [line for line in progress.notes if "goes on" in line]
+    changed = f"jax 99.1 (was {first['jax']}), cores 77 (was {first['cores']})"
+    assert note == f"goes on from step 16 with {changed}: no longer to the same bits"
+    assert f"<td>{first['jax']}; from step 16: 99.1</td>" in page
+    assert "<th scope=row>python</th><td>" in page.replace('"', "")
+
+
+def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp_path, monkeypatch):
+    class Early(Stopping):
+        def advanced(self, step, loss, steps_per_second=None):
+            raise RuntimeError("stopped here")
+
+    with pytest.raises(RuntimeError, match="stopped here"):
+        run(STUDY, tmp_path, progress=Early())
+    other = environment() | {"jax": "99.1"}
+    monkeypatch.setattr("attnlab.lab.conduct.environment", lambda: other)
+    progress = Stopping()
+    run(STUDY, tmp_path, progress=progress)
+    assert RunFolder(tmp_path / "moved" / "base").read("environment") == other
+    assert not [line for line in progress.notes if "goes on" in line]
