@@ -148,10 +148,11 @@ def untrained(monkeypatch):
     from attnlab.lab import runs
     from attnlab.lab.conduct import describe
 
-    def conduct(plan, *rest):
-        plan.folder.path.mkdir(parents=True, exist_ok=True)
-        describe(plan, "")
-        return {"diverged": []}
+    def in_turn(plans, *rest):
+        for plan in plans:
+            plan.folder.path.mkdir(parents=True, exist_ok=True)
+            describe(plan, "")
 
-    monkeypatch.setattr(runs, "conduct", conduct)
+    monkeypatch.setattr(runs, "in_turn", in_turn)
+    monkeypatch.setattr(runs, "result", lambda plan: {"diverged": []})
     monkeypatch.setattr(runs, "report", lambda folder: folder)
