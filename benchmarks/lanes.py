@@ -2,14 +2,17 @@
 
 Claim: at least twice as fast, on dates and on multi-query recall, with no compile cache on either side.
 
-Command: python benchmarks/lanes.py [--repeat 1] [--save]     (not yet measured)
+Command: python benchmarks/lanes.py --lengths 500     (13 min)
 
 Every run is a process of its own, `attnlab run FILE train.seeds=…`, from its start to its report: imports, data,
 compilation, training, evaluation. The one has seeds 0 to 7 as lanes, the others one seed each. Steps are those of the
 experiment, unless `--lengths` gives others: the fewer they are, the more of the time is compilation, of which eight
 runs have eight times as much.
 
-Expected: the last lines say which part of the claim this machine keeps.
+Expected: the last lines say which part of the claim this machine keeps. On two cores of an AMD EPYC in quiet, once
+each: dates 133 s against 418, 3.15 times as long; recall 98 s against 159, 1.63 times: missed. What is saved is what a
+run does before its first step, and what one lane leaves idle of two cores: a step of one and of eight lanes takes 27.3
+and 135 ms on dates, 18.6 and 136 on recall, where eight lanes are hardly less than eight times the work of one.
 """
 
 from __future__ import annotations
