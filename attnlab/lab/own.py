@@ -32,15 +32,14 @@ def codes(written: Any) -> dict[str, str]:
     return {f"{place}.{name}": _digest(kind) for (place, name), kind in own(written).items()}
 
 
-def changed(before: dict[str, Any], now: dict[str, str]) -> list[str]:
-    """The names whose code is another than it was; what was not written down then cannot be told."""
-    return [name for name, code in now.items() if before.get(name, code) != code]
-
-
 def edited(kept: dict[str, Any], written: Any) -> list[str]:
-    """The names whose code is another than a run's `experiment.json` has it, of what is written of its experiment."""
-    code = kept.get("code")
-    return changed(code if isinstance(code, dict) else {}, codes(written))
+    """The names whose code is another than a run's `experiment.json` has it, of what is written of its experiment.
+
+    What was not written down then cannot be told.
+    """
+    before = kept.get("code")
+    before = before if isinstance(before, dict) else {}
+    return [name for name, code in codes(written).items() if before.get(name, code) != code]
 
 
 def _tags(written: Any) -> Iterator[tuple[str, str]]:

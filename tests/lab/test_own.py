@@ -99,5 +99,5 @@ def test_a_function_of_ones_own_counts(monkeypatch):
     assert own.own(written) == {("SCORES", "mine"): score}
     before = own.codes(written)
     monkeypatch.setitem(attnlab.SCORES, "mine", lambda q, k: -(q @ k))
-    assert own.changed(before, own.codes(written)) == ["SCORES.mine"]
-    assert own.changed({}, own.codes(written)) == [], "of older folders"
+    assert own.edited({"code": before}, written) == ["SCORES.mine"]
+    assert own.edited({}, written) == [], "of older folders"
