@@ -33,7 +33,7 @@ from attnlab.training.config import Train
 from attnlab.training.trainer import DISPATCH, Trainer
 
 EPOCH, SIDE, CLASSES = 60_000, 28, 10
-MODELS = {"vit": ViT(), "cnn": CNN(width=56)}
+MODELS = {"vit": ViT(), "cnn": CNN(width=26)}
 
 
 def noise() -> Pictures:

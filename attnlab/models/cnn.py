@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -14,25 +15,25 @@ from attnlab.models.config import DTYPES, check_dropout, check_names, check_size
 from attnlab.models.mlp import image
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
-from attnlab.modules.norm import LayerNorm
 from attnlab.ops.layer import dropout, relu
 from attnlab.ops.precision import wide
 
 
 @dataclass(frozen=True)
 class CNN:
-    """Residual convolutions at falling resolutions, the mean over places, a layer norm of it, and scores of classes.
+    """Residual convolutions at falling resolutions, and scores of classes from all places of the last.
 
     Each of `scales` halves the sides and doubles the channels, of which the first has `width`; `layers` convolutions
     of `kernel` × `kernel` follow, each x + conv(relu(norm(x))) (He et al. 2016, pre-activation), with the group norm of
-    one group: a batch norm's statistics would be trained. The norm behind the mean is that of Liu et al. (2022).
+    one group: a batch norm's statistics would be trained. The head is dense over places and channels (LeCun et al.
+    1998), so that it tells where in the image something is, and images of one size alone can be read.
 
     Raises ValueError naming the field for what cannot work.
     """
 
-    width: int = 36
+    width: int = 16
     layers: int = 1
-    scales: int = 2
+    scales: int = 3
     kernel: int = 3
     dropout: float = 0.0
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
@@ -56,7 +57,7 @@ class CNN:
             raise ValueError(
                 f"model.scales={self.scales} halves images of {source.height} × {source.width} to less than one pixel"
             )
-        return CNNNetwork(key, self, source.channels, shape.classes)
+        return CNNNetwork(key, self, source, shape.classes)
 
 
 class Residual(nnx.Module):
@@ -74,16 +75,17 @@ class Residual(nnx.Module):
 class CNNNetwork(nnx.Module):
     """The network of a `CNN`; one example."""
 
-    def __init__(self, key: PRNGKeyArray, config: CNN, channels: int, classes: int):
+    def __init__(self, key: PRNGKeyArray, config: CNN, source: Any, classes: int):
         self.rate, self.dtype = config.dropout, config.dtype
-        kernel, widths = config.kernel, [channels, *(config.width * 2**n for n in range(config.scales))]
+        kernel, widths = config.kernel, [source.channels, *(config.width * 2**n for n in range(config.scales))]
         layers: list[nnx.Module] = []
         for n, (inputs, width) in enumerate(pairwise(widths)):
             layers.append(Conv(child(key, f"halve{n}"), inputs, width, (kernel, kernel), 2))
             layers += [Residual(child(key, f"layer{n}.{m}"), width, kernel) for m in range(config.layers)]
         self.layers = nnx.List(layers)
-        self.norm = LayerNorm(widths[-1])
-        self.head = Dense(child(key, "head"), widths[-1], classes)
+        self.norm = GroupNorm(widths[-1])
+        places = math.prod(-(-side // 2**config.scales) for side in (source.height, source.width))
+        self.head = Dense(child(key, "head"), places * widths[-1], classes)
 
     def __call__(
         self, source: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
@@ -92,6 +94,5 @@ class CNNNetwork(nnx.Module):
         x = source.astype(jnp.dtype(self.dtype))
         for layer in self.layers:
             x = layer(x)
-        # Means over places differ little from image to image: without the norm the head would learn slowly.
-        x = self.norm(relu(x).mean(axis=(0, 1))[None])
+        x = relu(self.norm(x)).reshape(1, -1)
         return self.head(dropout(x, self.rate, key))[0].astype(wide(x.dtype))

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,9 +18,10 @@ scores = jax.jit(lambda model, image, key: model(image, key=key))
 def test_as_it_stands_it_has_fewer_than_a_hundred_thousand_parameters():
     like = jax.eval_shape(lambda: CNN().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
     w = CNN().width
-    halving = (9 * w + w) + (9 * w * 2 * w + 2 * w)
-    residual = (2 * w + 9 * w * w + w) + (4 * w + 9 * 4 * w * w + 2 * w)
-    assert cost.parameters(like) == halving + residual + 4 * w + (2 * w * 10 + 10) < 100_000
+    widths = [1, w, 2 * w, 4 * w]
+    halving = sum(9 * a * b + b for a, b in pairwise(widths))
+    residual = sum(2 * a + 9 * a * a + a for a in widths[1:])
+    assert cost.parameters(like) == halving + residual + 8 * w + (4 * 4 * 4 * w * 10 + 10) < 100_000
 
 
 def test_every_scale_halves_the_sides_and_doubles_the_channels():
@@ -30,17 +33,24 @@ def test_every_scale_halves_the_sides_and_doubles_the_channels():
     assert shapes == [(3, 3, 4)] * 3 + [(2, 2, 8)] * 3
 
 
-def test_places_are_alike():
-    # Two scales: four pixels are one place of the last; the mean does not tell which.
-    model = filled(CNN(width=4, layers=1, kernel=1), Classes(Image(16, 16, 1), 3))
+def test_convolutions_treat_places_alike_and_the_head_tells_them_apart():
+    # Two scales: four pixels are one place of the last.
+    model = filled(CNN(width=4, layers=1, kernel=1, scales=2), Classes(Image(16, 16, 1), 3))
     image = 3 * np.random.default_rng(0).normal(size=(16, 16, 1)).astype(np.float32)
-    a, b, c = (scores(model, np.roll(image, by, (0, 1)), None) for by in ((0, 0), (4, 8), (1, 0)))
-    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-    assert np.abs(a - c).max() > 1e-3
+
+    def last(image):
+        x = jnp.asarray(image)
+        for layer in model.layers:
+            x = layer(x)
+        return x
+
+    moved = np.roll(image, (4, 8), (0, 1))
+    np.testing.assert_allclose(last(moved), np.roll(last(image), (1, 2), (0, 1)), rtol=1e-4, atol=1e-5)
+    assert np.abs(scores(model, image, None) - scores(model, moved, None)).max() > 1e-3
 
 
 def test_dropout_takes_a_key():
-    model = filled(CNN(width=4, dropout=0.5), SHAPE)
+    model = filled(CNN(width=4, scales=2, dropout=0.5), SHAPE)
     image = np.random.default_rng(0).normal(size=(6, 5, 2)).astype(np.float32)
     a, b = (scores(model, image, jax.random.key(n)) for n in range(2))
     assert np.abs(a - b).max() > 1e-3
@@ -48,7 +58,7 @@ def test_dropout_takes_a_key():
 
 def test_images_are_sorted_by_heart():
     sources = np.random.default_rng(1).normal(size=(8, 6, 5, 2)).astype(np.float32)
-    model = CNN(width=8).create(jax.random.key(2), SHAPE)
+    model = CNN(width=8, scales=2).create(jax.random.key(2), SHAPE)
     overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
 
 
