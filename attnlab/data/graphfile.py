@@ -23,13 +23,16 @@ def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
 
     `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
     −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and
-    place, for what is no such file: a node or a class out of range, rows that do not fit, numbers that are not finite.
+    place, for what is no such file: a node or a class out of range, rows that do not fit, numbers that are not finite,
+    nodes without features.
     """
     arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
     N = adjacency.shape[0]
     if adjacency.shape != (N, N) or features.shape[0] != N or not N:
         raise DataError(f"{path}: adj {_by(adjacency.shape)} and attr {_by(features.shape)} are not of the same nodes")
+    if not features.shape[1]:
+        raise DataError(f"{path}: attr has no columns: a node needs features, if only a column of its own")
     edges, notes = joined(adjacency.entries[adjacency.values != 0], N)
     if not np.isin(adjacency.values, (0, 1)).all():
         notes = (*notes, "weights of edges are left out: an edge is there where its weight is not 0")

@@ -86,7 +86,8 @@ def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[s
 def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
     """Nodes by part, from lines of a node's name, a tab and its part: train, valid or test; others are in none.
 
-    Raises DataError, naming the line, for a node that there is not, or has no label, or stands there twice.
+    Raises DataError, naming the line, for a node that there is not, or has no label, or stands there twice; and where
+    no node is in a part, or all to train with are of one class.
     """
     found: dict[str, list[int]] = {part: [] for part in PARTS}
     at, seen = {name: n for n, name in enumerate(graph.names)}, set()
@@ -105,6 +106,9 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
         found[part.strip()].append(at[name])
     if empty := [part for part in PARTS if not found[part]]:
         raise DataError(f"{path}: no node is to {empty[0]} with")
+    if len(taught := {int(graph.labels[node]) for node in found["train"]}) < 2:
+        name = graph.classes[taught.pop()]
+        raise DataError(f"{path}: all nodes to train with are of class {name!r}: there is nothing to tell apart")
     return {part: np.array(nodes, np.int32) for part, nodes in found.items()}
 
 

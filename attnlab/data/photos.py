@@ -22,7 +22,7 @@ def opened(content: bytes, path: str | Path) -> Any:
     Raises DataError where it is damaged or neither, not of eight bits a channel, larger than `PIXELS`, somewhere
     transparent (on what ground?), or stored turned round (are the boxes in it?).
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
@@ -39,6 +39,8 @@ def opened(content: bytes, path: str | Path) -> Any:
             raise DataError(f"{path} has transparent pixels: save it on a ground of your choice")
     except DataError:
         raise
+    except UnidentifiedImageError as error:
+        raise DataError(f"{path} is damaged or no picture: no JPEG or PNG begins with {content[:8]!r}") from error
     # Whatever Pillow's readers meet in bytes that make no sense.
     except Exception as error:
         raise DataError(f"{path} is damaged or no picture: {' '.join(str(error).split())}") from error

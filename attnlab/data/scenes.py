@@ -82,7 +82,8 @@ def scenes(
 ) -> Scenes:
     """The images of those names, which are those of their files without the suffix, at a size (rows, columns).
 
-    A box that reaches beyond its image is cut off at the border; one that is empty, then, is dropped. Raises DataError
+    `path` is the table's. A box that reaches beyond its image is cut off at the border; one that is empty, then, is
+    dropped. Raises DataError
     naming the line for a label that is no class, an image that is not there and a size that is not the image's; naming
     the image where it is damaged.
     """
@@ -123,13 +124,13 @@ def pictures(files: Files, path: str) -> dict[str, str]:
     return found
 
 
-def listed(files: Files, name: str) -> list[Row]:
-    """The rows of the one table, a file whose name ends in .tsv, that a folder or an archive holds."""
+def listed(files: Files, name: str) -> tuple[list[Row], str]:
+    """The rows of the one table, a file whose name ends in .tsv, that a folder or an archive holds; its path."""
     tables = [each for each in files if each.lower().endswith(".tsv")]
     if len(tables) != 1:
         raise DataError(f"{name} must hold one table of boxes, named as .tsv; found: {', '.join(tables) or 'none'}")
     path = f"{name}/{tables[0]}"
-    return table(text(given(files[tables[0]], path)[0], path), path)
+    return table(text(given(files[tables[0]], path)[0], path), path), path
 
 
 def notes(parts: Mapping[str, Scenes], classes: Sequence[str]) -> Iterator[str]:

@@ -70,21 +70,24 @@ def sst2() -> Parts:
 def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: bool = True) -> Corpus:
     """The sentences of one's own file, in the order of its lines, each the source of an example, its class the target.
 
-    The first word of a line is its class, the others are the sentence, one space between them; without `classes` all
-    of a line is the sentence, of the class "". The file is gzipped where its name ends in .gz; a byte-order mark and
-    "\\r\\n" are accepted. A line without words is left out. `limit` counts words.
+    The first word of a line is its class, the others are the sentence, one space between them; where the first line
+    has a tab, what stands before the first tab of each is its class. Without `classes` all of a line is the sentence,
+    of the class "". The file is gzipped where its name ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line
+    without words is left out. `limit` counts words.
 
-    Raises DataError where the file is missing, damaged or not of the encoding (with the byte), a line has a class and
-    nothing else or is longer than allowed, or nothing is left: with the number of the line.
+    Raises DataError where the file is missing, damaged or not of the encoding (with the byte), a line has no class, or
+    nothing else, or is longer than allowed, or nothing is left: with the number of the line.
     """
     content = _text(contents(own(path), path.endswith(".gz")), path, encoding)
     examples, kept, empty, longer = [], [], [], []
+    tabbed = None
     for number, row in enumerate(lines(content), start=1):
         where = f"{path}, line {number}"
         if not (words := row.split()):
             empty.append(number)
             continue
-        label, words = (words[0], words[1:]) if classes else ("", words)
+        tabbed = "\t" in row.strip() if tabbed is None else tabbed
+        label, words = _divided(row, tabbed, where) if classes else ("", words)
         if not words:
             raise DataError(f"{where}: {label!r} is its class, and there is no sentence behind it")
         if not limit.met([words]):
@@ -97,6 +100,20 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
     return Corpus(path, examples, kept, empty, longer, limit)
 
 
+def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
+    """The class of a line and the words of its sentence."""
+    if tabbed:
+        label, tab, sentence = row.partition("\t")
+        label = " ".join(label.split())
+        if not (tab and label):
+            raise DataError(f"{where}: there is no class before a tab, as the first line has one")
+        return label, sentence.split()
+    label, *words = row.split()
+    if "," in label:
+        raise DataError(f"{where}: its class would be {label!r}: a space or a tab, no comma, ends the class")
+    return label, words
+
+
 def compared(corpora: Mapping[str, Corpus]) -> list[str]:
     """A line for each class of "train" that "valid" or "test" lacks.
 
@@ -105,7 +122,7 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
     first = corpora["train"]
     known = sorted({str(example.targets[0]) for example in first.examples})
     if len(known) < 2:
-        raise DataError(f"{first.path}: every line is of the class {known[0]!r}, its first word: nothing is to be told")
+        raise DataError(f"{first.path}: every line is of the class {known[0]!r}: nothing is to be told apart")
     notes = []
     for part in ("valid", "test"):
         each = corpora[part]
@@ -113,7 +130,7 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
             if (label := example.targets[0]) not in known:
                 shown = " ".join(known[:12]) + (" …" if len(known) > 12 else "")
                 raise DataError(
-                    f"{each.path}, line {line}: its first word, {label!r}, is none of the {len(known)} classes of "
+                    f"{each.path}, line {line}: its class, {label!r}, is none of the {len(known)} classes of "
                     f"{first.path}: {shown}"
                 )
         found = {example.targets[0] for example in each.examples}

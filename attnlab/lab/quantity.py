@@ -87,7 +87,7 @@ def measure(metric: str, value: Any) -> str:
     if value is None:
         return NONE
     if not is_rate(metric):
-        return f"{value:.3g}".replace("-", "−")
+        return significant(value, 3).replace("-", "−")
     digits = 2 if 0 < value < 0.005 or 0.995 < value < 1 else 1
     return f"{100 * value:.{digits}f}".replace("-", "−") + percent(metric)
 
@@ -96,31 +96,40 @@ def signed(metric: str, difference: float) -> str:
     """A difference of a metric with its sign, of rates in points: one that is not 0 has the digits to be seen.
 
     >>> signed("exact_match", -0.0213), signed("exact_match", -0.00041), signed("exact_match", 0.0), signed("loss", 2.5)
-    ('−2.1', '−0.04', '0.0', '+2.5')
+    ('−2.1', '−0.04', '0.0', '+2.50')
     """
-    text = f"{difference:+.3g}"
+    text = significant(difference, 3, "+")
     if is_rate(metric):
         # What rounding leaves of rates that are equal is no difference.
         points = 100 * difference if abs(difference) > 1e-12 else 0.0
         text = f"{points:+.{max(1, -math.floor(math.log10(abs(points or 1))))}f}"
-    return (text if float(text) else text[1:]).replace("-", "−")
+    return (text if float(text) else text.lstrip("+-")).replace("-", "−")
 
 
 def span(metric: str, low: float, high: float) -> str:
     """An interval of a metric, only what lies where the truth must be; two ends are never written as one.
 
     >>> span("exact_match", 0.981, 1.002), span("loss", 0.1, 0.25)
-    ('98.1–100%', '0.1–0.25')
+    ('98.1–100%', '0.100–0.250')
     """
     rate = is_rate(metric)
     low, high = within(metric, low, high)
     least = 3 if not rate else 2 if 0.99 < low < 1 or high < 0.01 else 1
     ends = ["", ""]
     for digits in range(least, 18):
-        ends = [_trim(100 * end, digits) if rate else f"{end:.{digits}g}" for end in (low, high)]
+        ends = [_trim(100 * end, digits) if rate else significant(end, digits) for end in (low, high)]
         if float(ends[0]) != float(ends[1]) or low == high:
             break
     return "–".join(ends).replace("-", "−") + (percent(metric) if rate else "")
+
+
+def significant(value: float, digits: int, sign: str = "") -> str:
+    """So many digits, zeros among them; 0 is "0". `sign` "+" writes that, too.
+
+    >>> significant(1.4997, 3), significant(0.25, 3, "+"), significant(120, 3), significant(0, 3)
+    ('1.50', '+0.250', '120', '0')
+    """
+    return f"{value:{sign}#.{digits}g}".removesuffix(".") if value else "0"
 
 
 def count(value: Any) -> str:

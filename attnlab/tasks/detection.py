@@ -96,12 +96,12 @@ class Boxes(Task):
         for part in PARTS:
             name = getattr(self, part)
             files = within(own(name))
-            rows = scenes.listed(files, name)
+            rows, path = scenes.listed(files, name)
             classes = classes or tuple(sorted({row.label for row in rows}))
             if not rows:
                 raise DataError(f"{name} has no boxes")
             images = scenes.pictures(files, name)
-            found[part] = scenes.scenes(files, images, rows, classes, (self.rows, self.columns), name)
+            found[part] = scenes.scenes(files, images, rows, classes, (self.rows, self.columns), path)
         return Objects(found, classes, self.flip)
 
 

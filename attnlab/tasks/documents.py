@@ -37,8 +37,8 @@ class Documents(Task):
     A document joins sentences of its class, in random order, up to `shortest` … `longest` bytes, and is cut there; so
     short sentences make long texts (the Long Range Arena reads film reviews of 1,000 to 4,000 bytes, Tay et al. 2021).
     `text` says which sentences: "drawn", of made-up words that are more or less frequent in each of `kinds` classes;
-    "trec" and "sst2", fetched; or "own", lines of one's own in `train`, `valid` and `test`, UTF-8, the first word of
-    each its class. No sentence is in two parts, and training draws documents anew for every batch.
+    "trec" and "sst2", fetched; or "own", lines of one's own in `train`, `valid` and `test`, UTF-8, with classes as
+    `sentences` has them. No sentence is in two parts, and training draws documents anew for every batch.
     """
 
     text: str = "drawn"

@@ -7,6 +7,7 @@ from typing import Any
 
 from attnlab.data import figures, files, images, repeats
 from attnlab.data.chance import generator
+from attnlab.data.files import DataError
 from attnlab.data.images import Labelled
 from attnlab.data.names import PARTS
 from attnlab.tasks import checks
@@ -66,6 +67,8 @@ class Images(Task):
     def load(self) -> Pictures:
         """Read one's files."""
         names = {part: getattr(self, part) for part in PARTS}
+        if names["train"] and not files.own(names["train"]).exists():
+            raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
         if names["train"] and files.own(names["train"]).is_dir():
             names["test"] = names["test"] or names["train"]
             if images.holds(names["train"], "valid"):

@@ -114,7 +114,9 @@ class Questions(Sorting):
 
 @dataclass(frozen=True)
 class Sentences(Sorting):
-    """One's own sentences: the first word of a line is its class, the others are the sentence.
+    """One's own sentences: a line's first word is its class, the others are the sentence.
+
+    A class of several words is ended by a tab, which then stands on every line.
 
     `train`, `valid` and `test` name a file each, of that `encoding` (utf-8 or latin-1), gzipped where its name ends in
     .gz. Lines of more than `longest` words (0: none is too long) are refused, cut or left out, as `longer` says:

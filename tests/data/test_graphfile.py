@@ -57,6 +57,10 @@ BAD = [
     ({"adj_indptr": np.array([0, 2, 2, 4])}, "adj_indptr does not divide 4 indices among 4 rows"),
     ({"attr_data": np.array([1, np.nan, 2, 1])}, "attr_data must be finite numbers"),
     ({"attr_data": np.array([1.0])}, "attr_indptr does not divide 4 indices"),
+    (
+        {"attr_data": [], "attr_indices": np.zeros(0, int), "attr_indptr": np.zeros(5, int), "attr_shape": (4, 0)},
+        "attr has no columns",
+    ),
     ({"attr_shape": np.array([4])}, r"attr_shape \[4\] must be two sizes"),
     ({"attr_shape": np.array([4, 2**40])}, "attr_shape .* must be two sizes, at most"),
     ({"adj_shape": np.array([4, 5])}, "adj 4 × 5 and attr 4 × 5 are not of the same nodes"),

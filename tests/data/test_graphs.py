@@ -48,9 +48,9 @@ def test_parts_that_cannot_be_say_so():
 
 def test_a_split_is_read_by_name(tmp_path):
     file = tmp_path / "split.tsv"
-    file.write_text("\ufeff3\ttrain\n\n5\tvalid\n8\ttest\n4\ttrain\n")
+    file.write_text("\ufeff3\ttrain\n\n5\tvalid\n8\ttest\n2\ttrain\n")
     assert {part: nodes.tolist() for part, nodes in graphs.split(GRAPH, file).items()} == {
-        "train": [3, 4], "valid": [5], "test": [8],
+        "train": [3, 2], "valid": [5], "test": [8],
     }  # fmt: skip
 
 
@@ -61,6 +61,7 @@ def test_a_split_is_read_by_name(tmp_path):
         ("3\ttrain\n3\ttest\n", "line 2: '3' is there twice"),
         ("0\ttrain\n", "line 1: '0' has no label"),
         ("3 train\n", "line 1: '' must be train, valid or test, behind a tab"),
+        ("1\ttrain\n2\ttrain\n3\tvalid\n4\ttest\n", "all nodes to train with are of class"),
         ("3\ttrain\n4\tvalid\n", "no node is to test with"),
     ],
 )

@@ -36,7 +36,7 @@ def turned(orientation):
         (clear(0), r"a\.png has transparent pixels: save it on a ground"),
         (clear(254), r"a\.png has transparent pixels"),
         (turned(6), r"a\.png is stored turned, of EXIF orientation 6: save it upright"),
-        (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or no picture"),
+        (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or no picture: no JPEG or PNG begins with b'GIF87a"),
     ],
 )
 def test_what_would_be_misread_is_refused_alone_and_with_boxes(tmp_path, content, words):

@@ -55,6 +55,21 @@ def test_the_first_word_of_a_line_is_its_class(write, name, content):
     assert sentences.corpus(path, classes=False).examples[0].source == "good a fine film"
 
 
+def test_a_class_of_several_words_ends_with_a_tab(write):
+    path = write("own.txt", "sci tech\tnew chip\tout\n\nnot, bad \ta  fine film\n")
+    assert sentences.corpus(path).examples == [
+        Example("new chip out", ("sci tech",)),
+        Example("a fine film", ("not, bad",)),
+    ]
+    for content in ("good\ta film\nbad a film\n", "good\ta film\n\ta film\n"):
+        with pytest.raises(DataError, match=r"own\.txt, line 2: there is no class before a tab"):
+            sentences.corpus(write("own.txt", content))
+    # Where the first line has none, a tab is white space like others.
+    assert sentences.corpus(write("own.txt", "good a film\nbad a\tfilm\n")).examples[1] == Example("a film", ("bad",))
+    with pytest.raises(DataError, match=r"own\.txt, line 1: its class would be 'pos,a': a space or a tab, no comma"):
+        sentences.corpus(write("own.txt", "pos,a fine film\n"))
+
+
 def test_a_class_alone_is_no_sentence(write):
     with pytest.raises(DataError, match=r"own\.txt, line 2: 'bad' is its class, and there is no sentence behind it"):
         sentences.corpus(write("own.txt", "good fine\nbad \n"))
@@ -92,11 +107,11 @@ def test_classes_of_the_parts_are_compared(write):
     assert sentences.compared({"train": train, "valid": train, "test": other}) == [
         f"{other.path}: no line is of the class 'bad'"
     ]
-    with pytest.raises(DataError, match=r"other\.txt: every line is of the class 'good', its first word"):
+    with pytest.raises(DataError, match=r"other\.txt: every line is of the class 'good': nothing is to be told apart"):
         sentences.compared({"train": other, "valid": train, "test": train})
     strange = sentences.corpus(write("strange.txt", "bad x\n\nBad y\n"))
     with pytest.raises(
-        DataError, match=r"strange\.txt, line 3: its first word, 'Bad', is none of the 2 classes of .*: bad good$"
+        DataError, match=r"strange\.txt, line 3: its class, 'Bad', is none of the 2 classes of .*: bad good$"
     ):
         sentences.compared({"train": train, "valid": train, "test": strange})
 

@@ -18,14 +18,14 @@ def test_what_is_no_finite_number(value):
         (measure("word_error_rate", 0.0), "0.0%"),
         (measure("bleu_tokenised_lower", 0.4102), "41.0"),
         (measure("ap50.RBC", 0.9), "90.0"),
-        (measure("apples", 0.9), "0.9"),
+        (measure("apples", 0.9), "0.900"),
         (span("bleu", 0.3, 0.35), "30.0–35.0"),
-        (measure("loss", -0.5), "−0.5"),
-        (signed("loss", -0.5), "−0.5"),
+        (measure("loss", -0.5), "−0.500"),
+        (signed("loss", -0.5), "−0.500"),
         (signed("exact_match", 0.021), "+2.1"),
         (signed("exact_match", -0.9), "−90.0"),
         (span("exact_match", -0.1, 0.5), "0–50.0%"),
-        (span("loss", -0.1, 0.5), "−0.1–0.5"),
+        (span("loss", -0.1, 0.5), "−0.100–0.500"),
         (large(999.7e3, "B"), "1000 kB"),
         (large(0, "B"), "0 B"),
         (duration(0.9996), "1000 ms"),
@@ -57,5 +57,5 @@ def test_the_ends_of_an_interval_are_told_apart():
     assert span("exact_match", 0.98001, 0.98003) == "98.001–98.003%"
     assert span("exact_match", 0.99996, 1.00004) == "99.996–100%"
     assert span("nats_per_character", 2.0401, 2.0403) == "2.0401–2.0403"
-    assert span("loss", -1e-30, 0.0) == "−1e−30–0"
+    assert span("loss", -1e-30, 0.0) == "−1.00e−30–0"
     assert span("exact_match", 1e-30, 2e-30).count("–") == 1

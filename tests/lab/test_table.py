@@ -158,9 +158,9 @@ def test_each_headline_metric_has_a_table_of_its_own(mixed):
     for sheet, unit in ((dates, "%"), (text, "")):
         for outcome, (headline, *_) in zip(sheet.variants, sheet.rows, strict=True):
             mean = outcome.headline.mean
-            assert headline.text == (f"{100 * mean:.1f}%" if unit else f"{mean:.3g}")
+            assert headline.text == (f"{100 * mean:.1f}%" if unit else f"{mean:#.3g}")
             assert ("%" in headline.note) == bool(unit)
-    assert (text.rows[0][1].text, text.rows[0][2].text) == ("1.71", "1.7 to 1.8")
+    assert (text.rows[0][1].text, text.rows[0][2].text) == ("1.71", "1.70 to 1.80")
     # Which metric it will name is not known.
     assert (late.title, late.heads, late.rows[0][0].text) == ("not finished", ["state"], "unfinished, 10 of 40 steps")
     text = printed(mixed)

@@ -92,6 +92,11 @@ def test_what_cannot_be_is_refused(kind, changes, said):
         kind(**changes)
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"task\.train='.*FLODER' cannot be read: there is no such file or folder"):
+        Images(str(tmp_path / "FLODER")).load()
+
+
 def test_what_no_figure_can_be_is_refused():
     for changes in ({"size": 8}, {"noise": 2.0}, {"train_examples": 0}, {"seed": -1}):
         ((name, value),) = changes.items()

@@ -221,7 +221,7 @@ def test_ones_own_files(tmp_path):
     with pytest.raises(DataError, match=r"train, line 1: its length 6 is more than 4"):
         Sentences(**files, longest=4).load()
     (tmp_path / "test").write_text("new the fine\n")
-    with pytest.raises(DataError, match=r"test, line 1: its first word, 'new', is none of the 2 classes"):
+    with pytest.raises(DataError, match=r"test, line 1: its class, 'new', is none of the 2 classes"):
         Sentences(**files).load()
 
 

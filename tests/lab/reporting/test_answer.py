@@ -101,7 +101,7 @@ def test_nothing_to_compare_is_said():
     ("one", "words"),
     [
         (outcome("a", [0.9]), "a: exact match 90.0% (no interval from one seed)."),
-        (outcome("a", [0.5, 0.7], "loss", False), "a: loss 0.6 (95% interval −0.671–1.87, 2 seeds)."),
+        (outcome("a", [0.5, 0.7], "loss", False), "a: loss 0.600 (95% interval −0.671–1.87, 2 seeds)."),
         (outcome("a", [1.0, 1.0, 1.0]), "a: exact match 100.0% (no interval: 3 seeds show no spread)."),
         (outcome("a", []), "a has no exact match: it was not measured."),
         (outcome("a", [0.9, None]), "a failed: exact match is not finite for 1 of 2 seeds. It is not averaged."),

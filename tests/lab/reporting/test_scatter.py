@@ -76,5 +76,5 @@ def test_no_width_is_no_trouble(mean):
 def test_seeds_that_show_no_spread_have_no_line_and_it_is_said():
     markup = drawn(Series("a", 0, (point(1, 1.0, 0.0, (1.0, 1.0)),)), Series("b", 1, (point(2, 2.0),)))
     assert markup.count('class="reach"') == 1
-    assert "a: 1, no spread" in markup
-    assert "b: 2, 1.9–2.1" in markup
+    assert "a: 1.00, no spread" in markup
+    assert "b: 2.00, 1.90–2.10" in markup
