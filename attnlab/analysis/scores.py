@@ -76,7 +76,8 @@ def look(model: Any, *inputs: Array) -> dict[str, Any]:
     found, keeps = {}, [x for x in inputs if x.dtype == bool]
     for name, seen in model.look(*inputs)[1].items():
         if seen is not None:
-            rows, columns = (_kept(keeps, side, size) for side, size in zip(SIDES[name], seen.shape[-2:], strict=True))
+            sides = SIDES.get(name, (0, 0))
+            rows, columns = (_kept(keeps, side, size) for side, size in zip(sides, seen.shape[-2:], strict=True))
             seen = jnp.where((rows[:, None] & columns[None, :])[None, None], seen, -jnp.inf)
         found[name] = seen
     return found

@@ -9,10 +9,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.lab.answering import Answerer, DivergedError, one_line
 from attnlab.lab.loading import Trained
 from attnlab.tasks.base import Batch, Pairs, Tokens
+from attnlab.tasks.objects import Detections
 
 START = "⊢"  # what a decoder reads before the first symbol
 CLASS = "[class]"  # the token in front of all symbols, by which a sequence is scored
@@ -34,14 +36,18 @@ class Forced:
 def check(run: str | Path, found: Trained) -> None:
     """Raise ValueError, naming the run, where its model has no attention whose maps can be seen."""
     config, shape = found.experiment.model, found.problem.shape
-    if not (isinstance(shape, Pairs | Tokens) or hasattr(shape, "source")):
-        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: models that read or write sequences do")
+    if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source")):
+        kinds = "those that read or write sequences, sort, or find things"
+        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: of models, {kinds} do")
     if not getattr(config, "attentions", None):
         raise ValueError(f"{run}: its model has no attention: there is no map to look at")
 
 
-def inputs(shape: Any, batch: Batch) -> tuple[np.ndarray, ...]:
-    """The inputs of a model of that shape, as the problem's loss gives them, with the leading axis of the batch."""
+def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
+    """The inputs of a model of that problem, as its loss gives them, with the leading axis of the batch."""
+    shape = problem.shape
+    if isinstance(shape, Detections):
+        return (np.asarray(problem.given(batch)),)
     if hasattr(shape, "source"):
         source = np.asarray(batch["source"])
         keep = batch.get("keep")
@@ -62,9 +68,11 @@ def forced(found: Trained, text: str) -> Forced:
     problem, batch = found.problem, found.problem.ask(text)
     if not isinstance(problem.shape, Pairs):
         answer = one_line(problem.tell(jax.jit(problem.answer)(found.model, batch)))
+        if isinstance(problem.shape, Detections):
+            return _found(found, answer, inputs(problem, batch))
         words = [*front(found.model), *problem.tokens(batch)["source"]]
         name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"
-        return Forced(answer, _first(inputs(problem.shape, batch)), {name: (words, words)})
+        return Forced(answer, _first(inputs(problem, batch)), {name: (words, words)})
     best = Answerer(found)(batch["source"], np.ones(1))[0][0]
     if np.isnan(best.score):
         raise DivergedError("the model's numbers are not finite on this input")
@@ -76,7 +84,18 @@ def forced(found: Trained, text: str) -> Forced:
         "decoder": (written, [START, *written[:-1]]),
         "cross": (written, source),
     }
-    return Forced(best.text, _first(inputs(problem.shape, batch)), axes)
+    return Forced(best.text, _first(inputs(problem, batch)), axes)
+
+
+def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced:
+    """Of a model that finds things: places of the image by row and column, and queries by number."""
+    given = _first(given)
+    seen = jax.eval_shape(lambda: maps(found.experiment.model, found.model, found.problem.shape, *given))
+    queries, count = seen["cross"].shape[-2:]
+    across = given[0].shape[1] // 2**found.experiment.model.stages
+    places = [f"{n // across + 1},{n % across + 1}" for n in range(count)]
+    asked = [str(n + 1) for n in range(queries)]
+    return Forced(answer, given, {"encoder": (places, places), "among": (asked, asked), "cross": (asked, places)})
 
 
 def front(model: Any) -> list[str]:

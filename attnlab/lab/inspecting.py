@@ -29,11 +29,12 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
 
     {"answer", "step", "steps" (planned), "notes", "examples", "attentions", "training", "distance"}:
 
-    - "attentions": by name ("encoder", "decoder", "cross") {"mechanism", "rows", "columns" (symbols), "rank" (the
-      largest there can be), "entropy" (the same, in nats), "softmax" (whether it is), "divides" (whether by a sum
-      that may come near zero), "figures": [L][H] of {"rank", "entropy", "share", "reach", "apart", "empty", "signed"},
-      "layers": maps [L][H][T][S]}. "apart" is how far the map is from the softmax of the same queries and keys, in
-      total variation; "empty" how many rows hold no weight; where it divides, "total" is the smallest such sum in size.
+    - "attentions": by name ("encoder", "decoder", "cross", DETR's "among") {"mechanism", "rows", "columns" (symbols),
+      "rank" (the largest there can be), "entropy" (the same, in nats), "softmax" (whether it is), "divides" (whether by
+      a sum that may come near zero), "figures": [L][H] of {"rank", "entropy", "share", "reach", "apart", "empty",
+      "signed"}, "layers": maps [L][H][T][S]}. "apart" is how far the map is from the softmax of the same queries and
+      keys, in total variation; "empty" how many rows hold no weight; where it divides, "total" is the smallest such sum
+      in size.
     - "training": for every checkpoint that the folder holds, the oldest first, {"step", "loss", "scores" (their
       variance, by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over the
       heads, by layer)}. All but the last are of validation's first examples; "examples" says how many these are.
@@ -159,7 +160,7 @@ def _training(run: str | Path, found: Trained, example: Forced, batch: Batch) ->
         rows.append({
             "step": then.step,
             "loss": loss,
-            "scores": flow.variances(config, then.model, problem.shape, *inputs(problem.shape, batch)),
+            "scores": flow.variances(config, then.model, problem.shape, *inputs(problem, batch)),
             "parts": parts,
             "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
         })  # fmt: skip

@@ -78,6 +78,13 @@ class Objects(Problem):
         random = generator(seed, step)
         return flipped(batch, *(random.random((2, size)) < 0.5))
 
+    def given(self, batch: Batch) -> Any:
+        """The images [B H W 3] as a model is given them, in float32."""
+        import jax.numpy as jnp
+
+        mean, deviation = (x[None, None, None] for x in (self._mean, self._deviation))
+        return (jnp.asarray(batch["image"]).astype(jnp.float32) - mean) / deviation
+
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
         """Class, L1 and GIoU of matched boxes, summed over the model's layers; and the three, of the last layer."""
         import jax
@@ -178,10 +185,7 @@ class Objects(Problem):
         import jax
         import jax.numpy as jnp
 
-        images = (jnp.asarray(batch["image"]).astype(jnp.float32) - self._mean[None, None, None]) / self._deviation[
-            None, None, None
-        ]
-        found = jax.vmap(lambda image, key: model(image, key=key))(images, keys)
+        found = jax.vmap(lambda image, key: model(image, key=key))(self.given(batch), keys)
         # Sums of half-precision exponentials lose the tail.
         return jax.tree.map(lambda each: each.astype(jnp.promote_types(each.dtype, jnp.float32)), found)
 

@@ -22,8 +22,10 @@ from attnlab.lab.look import look
 from attnlab.lab.study import change
 from attnlab.mechanisms import Linear
 from attnlab.models import Language, Transformer
+from attnlab.models.detr import Detr
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations, Recall
+from attnlab.tasks.detection import Discs
 from attnlab.tasks.transduction import Transduction
 from tests.lab.parrot import PROBLEM, parrot
 from tests.lab.unfinished import run
@@ -227,6 +229,17 @@ def test_a_language_model_reads_itself():
     tokens, keep = found.inputs
     np.testing.assert_array_equal(tokens, problem.ask("k0 v1 k1")["tokens"][0])
     assert (keep.all(), found.answer) == (True, "k1")
+
+
+def test_what_finds_things_is_looked_at_by_places_and_queries(tmp_path):
+    task = Discs(train_examples=4, valid_examples=2, test_examples=2, rows=16, columns=24)
+    model = Detr(width=8, heads=2, layers=1, queries=6, channels=4, stages=2)
+    found = inspect(run(tmp_path / "one", change(EXPERIMENT, task=task, model=model), problem=task.load()), "test:1")
+    places, queries = [f"{row},{column}" for row in range(1, 5) for column in range(1, 7)], list("123456")
+    axes = {"encoder": (places, places), "among": (queries, queries), "cross": (queries, places)}
+    assert {name: (seen["rows"], seen["columns"]) for name, seen in found["attentions"].items()} == axes
+    for seen in found["attentions"].values():
+        np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=3e-3)
 
 
 def test_an_answer_is_given_back_one_symbol_late():

@@ -14,8 +14,8 @@ from attnlab.training.trainer import Trainer
 from tests.lab.parrot import PROBLEM
 
 
-def run(folder: Path, experiment, seed=0, died=(), scale=0.5) -> Path:
-    """A folder of the experiment on the small problem, with checkpoints at steps 6 and 12; the folder.
+def run(folder: Path, experiment, seed=0, died=(), scale=0.5, problem=PROBLEM) -> Path:
+    """A folder of the experiment on a problem, the small one, with checkpoints at steps 6 and 12; the folder.
 
     Their models are drawn on the host, that of step 6 half as large; the lanes in `died` have diverged.
     """
@@ -23,10 +23,10 @@ def run(folder: Path, experiment, seed=0, died=(), scale=0.5) -> Path:
     folder.mkdir(parents=True)
     facts = {"study": "small", "question": "", "variant": folder.name, "quick": False}
     written = configuration.write(experiment)
-    facts |= {"fingerprint": PROBLEM.fingerprint, "experiment": written, "code": codes(written)}
+    facts |= {"fingerprint": problem.fingerprint, "experiment": written, "code": codes(written)}
     made.write("experiment", facts)
-    made.write("vocabulary", PROBLEM.vocabulary)
-    like = shapes(experiment)
+    made.write("vocabulary", problem.vocabulary)
+    like = shapes(experiment, problem)
     lost = np.array([5 if n in died else -1 for n in range(len(train.lanes))], np.int32)
     for step, size in ((6, scale / 2), (12, scale)):
         rng = np.random.default_rng(seed)
@@ -40,10 +40,10 @@ def run(folder: Path, experiment, seed=0, died=(), scale=0.5) -> Path:
     return folder
 
 
-def shapes(experiment):
+def shapes(experiment, problem=PROBLEM):
     """The state of its training, as shapes."""
-    create = lambda key: experiment.model.create(key, PROBLEM.shape)
-    return jax.eval_shape(Trainer(create, PROBLEM, experiment.train).start)
+    create = lambda key: experiment.model.create(key, problem.shape)
+    return jax.eval_shape(Trainer(create, problem, experiment.train).start)
 
 
 def zeros(x):
