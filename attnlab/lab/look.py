@@ -104,15 +104,16 @@ def scored(decoder: Decoder) -> str:
 
 
 FIRST = 8  # test examples, among which those of `looks` are; always the same
-WIDEST = 128  # positions of a map of one sequence: its numbers are as many as its square, for every head
+WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
+LARGEST = 2**26  # numbers of all maps of one example
 
 
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
 
     {"kind": "cross" | "encoder" | "decoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
-    Of what reads and does not write, the encoder's, on three; of what goes on with one sequence, its own, on
-    the beginnings of three. None where the model has no such attention, or its maps are too large.
+    Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, on three: their first
+    `WIDEST` positions. None where the model has no such attention, or its maps are too large.
     """
     if not getattr(config, "attentions", None):
         # A model of one's own need not know of any.
@@ -128,17 +129,18 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
 
 
 def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -> dict[str, Any] | None:
-    """The encoder's maps on an example of a batch, as far as it goes; None where they are too large to be drawn."""
+    """The encoder's maps on the beginning of an example of a batch; None where none are, or they are too large."""
     one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
     keep = one.get("keep")
     source = jnp.asarray(one["source"])[0], None if keep is None else jnp.asarray(keep)[0]
     like = jax.eval_shape(lambda: maps(config, model, problem.shape, *source)).get("encoder")
-    if like is None or like.shape[-1] > WIDEST:
+    if like is None or like.size > LARGEST:
         return None
     seen = np.asarray(maps(config, model, problem.shape, *source)["encoder"], np.float64)
     own = front(model)
     count = seen.shape[-1] if keep is None else len(own) + int(keep.sum())
-    symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)
+    symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)[:WIDEST]
+    count = len(symbols)
     return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
 
 

@@ -63,6 +63,10 @@ class Classifier(Layers):
         hint = "images: model=vit" if hasattr(source, "height") else f"{type(source).__name__.lower()}"
         raise ValueError(f"model={type(self).__name__} reads sequences, and this task's data are {hint}")
 
+    def scores(self, key: PRNGKeyArray, classes: int) -> nnx.Module:
+        """What makes scores of classes of vectors [N D]."""
+        return Dense(key, self.width, classes)
+
 
 class ClassifierNetwork(nnx.Module):
     """The network of a `Classifier`; one example."""
@@ -78,7 +82,7 @@ class ClassifierNetwork(nnx.Module):
             )
         self.token = nnx.Param(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if begins else None
         self.encoder = Encoder(child(key, "encoder"), config, length)
-        self.head = Dense(child(key, "head"), config.width, shape.classes)
+        self.head = config.scores(child(key, "head"), shape.classes)
 
     def __call__(
         self,

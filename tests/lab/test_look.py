@@ -24,6 +24,7 @@ from attnlab.models import Classifier, Language, ViT
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations
 from attnlab.tasks.continuation import Continuation
+from attnlab.tasks.documents import Documents
 from attnlab.tasks.images import Figures
 from attnlab.tasks.listops import ListOps
 from attnlab.tasks.recall import Recall
@@ -156,6 +157,20 @@ def test_the_token_of_a_class_has_its_row_in_front_of_what_is_read(task, model, 
     seen = _attentions(found, forced(found, text))["encoder"]
     assert seen["rows"] == seen["columns"] == [*first, *names]
     np.testing.assert_allclose(np.sum(seen["layers"], axis=-1), 1, atol=1e-3)
+
+
+def test_of_what_is_longer_than_is_drawn_the_beginning_is_kept(monkeypatch):
+    problem = Documents(shortest=150, longest=150, valid_examples=3, test_examples=3).load()
+    config = Classifier(width=4, heads=2, layers=1, feedforward=4)
+    model = config.create(jax.random.key(0), problem.shape)
+    example = looks(config, model, problem)["examples"][0]
+    batch = problem.examination("test")[0]
+    one = (jnp.asarray(batch[name][0]) for name in ("source", "keep"))
+    whole = maps(config, model, problem.shape, *one)["encoder"]
+    assert (whole.shape, len(example["source"])) == ((1, 2, 150, 150), 128)
+    np.testing.assert_allclose(example["layers"], whole[:, :, :128, :128], atol=1e-4)
+    monkeypatch.setattr("attnlab.lab.look.LARGEST", 2 * 150 * 150 - 1)
+    assert looks(config, model, problem) is None
 
 
 def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():

@@ -18,6 +18,11 @@ IMAGE = np.random.default_rng(0).normal(size=(4, 6, 1)).astype(np.float32)
 scores = jax.jit(lambda model, image: model(image))
 
 
+def mapped(dense, x):
+    """x w + b in float64."""
+    return x @ np.asarray(dense.w[...], np.float64) + np.asarray(dense.b[...], np.float64)
+
+
 def swapped(image, size=2):
     """The image with its first square in the place of its last."""
     image = image.copy()
@@ -29,6 +34,15 @@ def test_as_it_stands_it_has_as_many_parameters_as_the_published_one():
     like = jax.eval_shape(lambda: ViT().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
     layer = 4 * (64 * 64 + 64) + (64 * 128 + 128) + (128 * 64 + 64) + 2 * 2 * 64
     assert cost.parameters(like) == 6 * layer + (16 * 64 + 64) + (7 + 7) * 32 + 2 * 64 + (64 * 10 + 10)
+
+
+def test_a_hidden_layer_stands_before_the_classes_where_one_is_asked_for():
+    model = filled(ViT(head=5, **SMALL), SHAPE)
+    x = np.asarray(jax.jit(lambda model: model.read(jnp.asarray(IMAGE))[0])(model), np.float64).mean(axis=0)
+    y = np.tanh(mapped(model.head.hidden, x))
+    np.testing.assert_allclose(scores(model, IMAGE), mapped(model.head.scores, y), rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match=r"model.head=-1 must be at least 1"):
+        ViT(head=-1)
 
 
 def test_without_positions_an_image_is_a_set_of_patches_and_with_them_it_is_not():

@@ -21,7 +21,8 @@ def maps(found: Sequence[Outcome]) -> Markup | None:
     if not shown:
         return None
     longest = max(max(one.layers.shape[2:]) for outcome in found for one in outcome.maps)
-    cut = f" Only the first {LONGEST} of {longest} positions are drawn." if longest > LONGEST else ""
+    # What a run keeps of a longer example does not say how long that was.
+    cut = f" Only the first {LONGEST} positions are drawn." if longest > LONGEST else ""
     note = (
         "How much each symbol (a row) drew from each that it could look at (a column), both in the order in which they "
         f"are read; what is written is the model's own answer.{cut} Large: the last layer, mean of its heads, until "
