@@ -30,6 +30,12 @@ _HOMES = {
     "RunFolder": "attnlab.lab.folder",
 }
 
+__all__ = [*_HOMES]
+
+
+def __dir__():
+    return [*_HOMES]
+
 
 def __getattr__(name: str):
     from importlib import import_module

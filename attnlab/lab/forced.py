@@ -66,6 +66,8 @@ def forced(found: Trained, text: str) -> Forced:
     Raises DataError for symbols never seen, DivergedError where the model answers NaN.
     """
     problem, batch = found.problem, found.problem.ask(text)
+    if problem.continues:
+        return _continued(found, batch)
     if not isinstance(problem.shape, Pairs):
         answer = one_line(problem.tell(jax.jit(problem.answer)(found.model, batch)))
         if isinstance(problem.shape, Detections):
@@ -85,6 +87,17 @@ def forced(found: Trained, text: str) -> Forced:
         "cross": (written, source),
     }
     return Forced(best.text, _first(inputs(problem, batch)), axes)
+
+
+def _continued(found: Trained, batch: Batch) -> Forced:
+    """Of what goes on with a text: the text itself, of a longer one the end that a block holds, and how it goes on."""
+    problem = found.problem
+    answer = Answerer(found)(batch["source"], np.ones(1))[0][0]
+    if np.isnan(answer.score):
+        raise DivergedError("the model's numbers are not finite on this input")
+    tokens = batch["source"][:, -problem.shape.length :]
+    words = problem.tokens({"source": tokens})["source"]
+    return Forced(one_line(answer.text), _first(inputs(problem, {"tokens": tokens})), {"decoder": (words, words)})
 
 
 def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced:

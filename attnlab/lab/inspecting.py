@@ -13,10 +13,9 @@ from attnlab.analysis.scores import scores, softmax
 from attnlab.analysis.totals import totals
 from attnlab.data.files import DataError
 from attnlab.lab.answering import DivergedError
-from attnlab.lab.folder import RunFolder
 from attnlab.lab.forced import Forced, axis, check, forced, inputs
 from attnlab.lab.history import history
-from attnlab.lab.loading import Step, Trained, read, trained
+from attnlab.lab.loading import Step, Trained, trained, unfinished
 from attnlab.lab.value import text as words
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.tasks.base import Batch
@@ -54,21 +53,12 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
         "answer": example.answer,
         "step": found.step,
         "steps": found.experiment.train.steps,
-        "notes": [*_unfinished(run, found, training[-1]["step"]), *notes],
+        "notes": [*unfinished(run, found, training[-1]["step"]), *notes],
         "examples": len(next(iter(batch.values()))),
         "attentions": attentions,
         "training": training,
         "distance": None if other is None else _distance(run, found, example, other),
     }
-
-
-def _unfinished(run: str | Path, found: Trained, newest: int) -> list[str]:
-    """Which checkpoint was looked at, where it is not that of the end."""
-    if found.step != newest:
-        return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
-    if read(RunFolder(Path(run)), "result") is not None:
-        return []
-    return [f"unfinished: as it was at step {newest:,} of {found.experiment.train.steps:,}"]
 
 
 def _seen(found: Trained, model: Any, example: Forced, look: Any = maps) -> dict[str, np.ndarray]:

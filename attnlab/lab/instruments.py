@@ -41,6 +41,8 @@ def bench(options: argparse.Namespace) -> int:
     lengths = sorted({_whole("--lengths", part) for part in options.lengths.split(",")})
     for option in ("json", "plot"):
         _check(f"--{option}", getattr(options, option))
+    if options.plot is not None and options.plot.suffix != ".png":
+        raise ValueError(f"--plot {options.plot} must end in .png")
     masks = ("causal",) if options.causal else ("full",) if options.full else ("full", "causal")
     chosen = _mechanisms(options.names)
     use(options.device)

@@ -77,11 +77,23 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
             f"them all; ask for one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
         )
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    step, state = _state(checkpoints, step, jax.eval_shape(trainer.start))
+    result = read(folder, "result")
+    asked, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
+    if asked is None and not passed and result is not None and result.get("steps", step) != step:
+        passed.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is gone")
     for line in passed:
         print(plain(f"attnlab: {line}; the checkpoint of step {step} is taken"), file=sys.stderr)
-    lane = lane_of(experiment, read(folder, "result"), np.asarray(state.alive))
+    lane = lane_of(experiment, result, np.asarray(state.alive))
     return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)), step)
+
+
+def unfinished(run: str | Path, found: Trained, newest: int) -> list[str]:
+    """Which checkpoint was looked at, where it is not that of the end."""
+    if found.step != newest:
+        return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
+    if read(RunFolder(Path(run)), "result") is not None:
+        return []
+    return [f"unfinished: as it was at step {newest:,} of {found.experiment.train.steps:,}"]
 
 
 def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
@@ -98,9 +110,11 @@ def saved(folder: RunFolder, experiment: Experiment, data: str, **how: Any) -> C
     return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
 
 
-def _state(checkpoints: Checkpoints, step: Step, like: Any) -> tuple[int, Any]:
+def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tuple[int, Any]:
     if not checkpoints.steps():
         run = checkpoints.folder.parent
+        if result is not None:
+            raise CheckpointError(f"{run} is finished, and its checkpoints are gone: attnlab run --fresh starts again")
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
     if step is None:
         step, state, _ = checkpoints.restore(like) or (0, None, None)
@@ -115,7 +129,7 @@ def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
         return folder.read(name)
     except FolderError as error:
         # What the system does not let us read would not be cleared away either.
-        hint = "" if isinstance(error.__cause__, OSError) else "; --fresh starts again"
+        hint = "" if isinstance(error.__cause__, OSError) else "; attnlab run --fresh starts again"
         raise FolderError(f"{error}{hint}") from error
 
 
@@ -124,14 +138,16 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> N
     before, now = fingerprint(folder, written), problem.fingerprint
     if before != now:
         raise DataError(
-            f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): --fresh starts again"
+            f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): "
+            "attnlab run --fresh starts again"
         )
 
 
 def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
     """That of the data which the run of an `experiment.json` was made from; FolderError where it holds none."""
     if not isinstance(found := written.get("fingerprint"), str):
-        raise FolderError(f"{folder.file('experiment')}: fingerprint={found!r} must be text; --fresh starts again")
+        what = f"{folder.file('experiment')}: fingerprint={found!r} must be text"
+        raise FolderError(f"{what}; attnlab run --fresh starts again")
     return found
 
 
@@ -142,13 +158,13 @@ def same_vocabulary(folder: RunFolder, problem: Problem) -> None:
     if differing:
         raise DataError(
             f"{folder.file('vocabulary')}: its {differing[0]!r} is not that of the data; the model was trained on "
-            "other data: --fresh starts again"
+            "other data: attnlab run --fresh starts again"
         )
 
 
 def _vocabulary(folder: RunFolder) -> dict[str, Any]:
     if (found := read(folder, "vocabulary")) is None:
-        raise FolderError(f"{folder.file('vocabulary')} is missing; --fresh starts again")
+        raise FolderError(f"{folder.file('vocabulary')} is missing; attnlab run --fresh starts again")
     return found
 
 

@@ -14,7 +14,7 @@ from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.decoding import Beam, Decoder
 from attnlab.lab.answering import Answerer, Asked, DivergedError
 from attnlab.lab.forced import axis, front
-from attnlab.lab.loading import Step, Trained, trained
+from attnlab.lab.loading import Step, Trained, trained, unfinished
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
 from attnlab.tasks.base import Batch, Pairs, Problem, Tokens
@@ -25,20 +25,22 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     for a first line of this text. `step` is that of a checkpoint, as `load` takes it.
 
     {"answer", "answers" (each an `Answer`, the best first), "decoder", "cut" (whether an answer that has an end came to
-    none), "notes" (what a person should know of how the text was read), "source", "target" (symbols of the best), "map"
-    [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best answer, the mean over
-    its heads; of a model without, both are None.
+    none), "notes" (what a person should know of the run, and of how the text was read), "source", "target" (symbols of
+    the best), "map" [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best
+    answer, the mean over its heads; of a model without, both are None.
     What is not answered symbol by symbol has no "answers", no decoder and no map. Raises DataError for symbols never
     seen, DivergedError where the model answers NaN, ValueError for a way of decoding where nothing is decoded.
     """
     found = trained(run, step, data=False)
     asked.check(found.problem)
+    early = unfinished(run, found, found.step) if step is None else []
     batch = found.problem.ask(text)
     if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
-        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None, "cut": False, "notes": []}
+        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None, "cut": False, "notes": early}
         return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
-    return _decoded(found, batch, asked)
+    told = _decoded(found, batch, asked)
+    return {**told, "notes": [*early, *told["notes"]]}
 
 
 def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:

@@ -60,7 +60,8 @@ def plans(
         # A glimpse is thrown away by the real run.
         clear = fresh and folder.left() if before is None else before["quick"] and not quick
         if before is None and not fresh and folder.left():
-            raise FolderError(f"{folder.file('experiment')}: is missing, of a run that was begun; --fresh starts again")
+            lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
+            raise FolderError(f"{lost}; attnlab run --fresh starts again")
         kept = None if clear else before
         if kept is not None:
             _same(folder, variant, kept, written)
@@ -142,7 +143,7 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
     """Refuse a folder of another variant or configuration, and one of other code of one's own."""
     if held := _other(variant, before, written):
-        raise ValueError(f"{folder.path} holds {held}; --fresh starts again, --out DIR keeps both")
+        raise ValueError(f"{folder.path} holds {held}; attnlab run --fresh starts again, --out DIR keeps both")
 
 
 def _other(variant: str, before: dict, written: dict) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 NONE = "–"
 _POINTS = {"bleu", "chrf", "ap", "ap50"}  # rates that papers write without a per cent sign
 _EDITS = ("edit_rate", "phoneme_error_rate", "digit_error_rate")  # rates of edits: answers that run on exceed 1
-_LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LARGE = ((1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: Any) -> float | None:

@@ -44,7 +44,8 @@ def truncate(path: Path, step: int, owner: bytes) -> None:
     kept = lines[: sum(at <= step for at in steps)]
     # A row for each lane: where there are fewer, some were lost.
     if step and (step not in steps or steps.count(step) < steps.count(steps[0])):
-        raise FolderError(f"{path}: the rows up to step {step}, where a checkpoint was saved, are lost")
+        lost = f"the rows up to step {step}, where a checkpoint was saved, are lost"
+        raise FolderError(f"{path}: {lost}; attnlab run --fresh starts again")
     if path.exists():
         write_whole(path, b"".join(line + b"\n" for line in kept))
 

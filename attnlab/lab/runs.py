@@ -18,7 +18,7 @@ from attnlab.lab.plan import Plan, free, plans
 from attnlab.lab.reporting import inline, report
 from attnlab.lab.reporting.inline import Inline
 from attnlab.lab.stopwatch import Stopwatch
-from attnlab.lab.study import Study, Variation
+from attnlab.lab.study import Study, Variation, check_study, warmups
 from attnlab.lab.workers import share, sources
 from attnlab.tasks.base import Problem
 
@@ -72,6 +72,7 @@ def run(
     DataError for a folder that was made from other data, LockedError for one in which another process trains,
     FolderError for what is broken, WorkerError where a process of these failed.
     """
+    check_study(study)
     if workers < 1:
         raise ValueError(f"{workers=} must be at least 1")
     if progress is None:
@@ -96,7 +97,8 @@ def run(
     if watch is not None:
         watch.keep()
     changed = studyfile.keep(home, study, quick, fresh)
-    for line in [*changed, *solved.lines, *(note for problem in problems.values() for note in problem.notes)]:
+    cold = warmups(solved.experiments)
+    for line in [*changed, *solved.lines, *cold, *(note for problem in problems.values() for note in problem.notes)]:
         progress.note(line)
     for plan in found:
         if plan.done:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab import registry
 from attnlab.lab.quantity import NONE, count, large
-from attnlab.lab.study import Experiment, Study
+from attnlab.lab.study import Experiment, Study, check_study, warmups
 from attnlab.lab.terminal import plain
 from attnlab.lab.value import text
 
@@ -34,6 +34,7 @@ def show(study: Study, roofline: bool = False) -> Words:
     from attnlab.lab.describe import Ledger, describe
     from attnlab.lab.matching import matched
 
+    check_study(study)
     found = matched(study, Ledger())
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)
@@ -63,6 +64,7 @@ def settings(study: Study, found: Matched | None = None) -> list[str]:
     wide, names = max(map(len, paths)), max(map(len, variants))
     question = " ".join(study.question.split())
     lines = [f"{study.name or 'study'}: {question}".rstrip(": "), _lanes(experiments), ""]
+    solved = [*solved, *warmups(experiments)]
     lines += [*solved, ""] if solved else []
     for path in paths:
         told = {name: fields[path] for name, fields in variants.items() if path in fields}

@@ -34,6 +34,9 @@ class Experiment:
     decoder: Any | None = None
 
     def __post_init__(self):
+        if hasattr(self.task, "create") and hasattr(self.model, "load"):
+            kinds = f"task={type(self.task).__name__}(…), model={type(self.model).__name__}(…)"
+            raise ValueError(f"{kinds}: they stand in each other's place")
         _check(self, ())
 
 
@@ -273,6 +276,26 @@ class Study:
         for name, changes in (self.vary.variants if self.vary and self.budget != "steps" else {}).items():
             if path := next((path for path in ("train", "train.steps") if path in changes), None):
                 raise ValueError(f"budget={self.budget!r} solves for train.steps, but {name!r} sets {path}")
+
+
+def warmups(experiments: dict[str, Experiment]) -> list[str]:
+    """A line for each warm-up that is longer than its training: the learning rate never comes to itself."""
+    cold: dict[tuple[int, int], list[str]] = {}
+    for name, experiment in experiments.items():
+        if experiment.train.warmup > experiment.train.steps:
+            cold.setdefault((experiment.train.warmup, experiment.train.steps), []).append(name)
+    return [
+        f"{', '.join(names)}: train.warmup={warmup} does not end in train.steps={steps}: the learning rate comes to "
+        f"{steps / warmup:.1%} of itself"
+        for (warmup, steps), names in cold.items()
+    ]
+
+
+def check_study(study: Any) -> None:
+    """Raise TypeError, saying how one is had, for what is no study."""
+    if not isinstance(study, Study):
+        hint = "Study(experiment) makes one of it" if isinstance(study, Experiment) else "load_study(path) reads one"
+        raise TypeError(f"a Study is wanted, not {type(study).__name__}: {hint}")
 
 
 def change(config: Any, /, **changes: Any) -> Any:

@@ -50,7 +50,12 @@ def translate(
     unknown: str = "refuse",
     step: Step = None,
 ) -> Iterator[Answered]:
-    """The answers of a run's trained model to lines (bytes in UTF-8), `batch` at a time; the rest as `Translator`."""
+    """The answers of a run's trained model to lines (bytes in UTF-8), `batch` at a time; the rest as `Translator`.
+
+    Raises TypeError for one text in the place of several.
+    """
+    if isinstance(lines, str | bytes):
+        raise TypeError("lines must be several: give one as [line]")
     translator, rows = Translator(run, asked, batch, longer, unknown, step), iter(lines)
     groups = iter(lambda: [_bytes(line) for line in islice(rows, batch)], [])
     return chain.from_iterable(translator(groups))

@@ -253,6 +253,8 @@ class Mechanism:
             raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
         if i is None and j is None:
             mask.fit(S, S)
+        if not T:
+            return v[:0]
         if isinstance(mask, EdgeList) and self.follows:
             at = [np.arange(n, dtype=np.int32) if given is None else given for n, given in ((T, i), (S, j))]
             if (ends := edges.joined(mask, *at)) is not None:
@@ -292,6 +294,8 @@ class Mechanism:
         a trace such an output is NaN and no slot is touched.
         """
         q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
+        if not q.shape[0]:
+            return v, state
         (i,) = arrays(i)
         if isinstance(state.memory, Cache):
             state.memory.check(q.shape[0] if keep is None else keep)
@@ -308,6 +312,8 @@ class Mechanism:
         while tracing.
         """
         q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
+        if not q.shape[0]:
+            return v
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
             state = self.room(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.clock import first
-from attnlab.mechanisms.given import arrays, split
+from attnlab.mechanisms.given import arrays, check_counts, split
 from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Places
 
@@ -38,8 +38,7 @@ def causal(
         return jnp.zeros_like(v)
     if block is None:
         return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
-    if block < 1:
-        raise ValueError(f"{block=} must be at least 1")
+    check_counts(block=block)
     q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
     mechanism.check(first(T, i, keep, segment))
     state = mechanism.room(T, q.shape[1], v.shape[1], v.dtype)

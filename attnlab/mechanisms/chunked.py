@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.given import check_counts, shape_of
 from attnlab.ops import decay
 
 
@@ -22,8 +22,7 @@ class Chunked(Mechanism):
     rule: ClassVar[Any] = decay
 
     def __post_init__(self):
-        if self.chunk < 1:
-            raise ValueError(f"chunk={self.chunk} must be at least 1")
+        check_counts(chunk=self.chunk)
 
     def at_once(self, block: int | None) -> int:
         """Tokens that meet, where `block` come at a time (None: all)."""

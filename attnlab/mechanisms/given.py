@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,9 +17,22 @@ def arrays(*given: Any) -> tuple[Any, ...]:
 
 
 def floats(*given: Any) -> tuple[Any, ...]:
-    """The same of queries, keys and values, which are mixed: whole numbers become the default float."""
+    """The same of queries, keys and values, which are mixed: whole numbers become the default float.
+
+    Raises TypeError for complex numbers, whose order no softmax knows.
+    """
     found = arrays(*given)
+    for x in found:
+        if jnp.issubdtype(x.dtype, jnp.complexfloating):
+            raise TypeError(f"attention is of real numbers, and an array of {x.dtype} was given")
     return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in found)
+
+
+def check_counts(**given: Any) -> None:
+    """Raises ValueError, naming it, for what is no whole number of at least 1; None is left alone."""
+    for name, value in given.items():
+        if value is not None and not (isinstance(value, Integral) and value >= 1):
+            raise ValueError(f"{name}={value!r} must be at least 1, and whole")
 
 
 def check_kinds(mechanism: Any, mask: Any, bias: Any) -> None:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops import edges, linear
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned
 from attnlab.ops.precision import product, wide
@@ -32,10 +33,9 @@ class Linear(Mechanism):
     block: int = 64
 
     def __post_init__(self):
-        if self.block < 1:
-            raise ValueError(f"block={self.block} must be at least 1")
+        check_counts(block=self.block)
         if not isinstance(self.feature, Feature):
-            raise ValueError(f"feature={self.feature!r} must be one of attnlab.FEATURES")
+            raise ValueError(f"feature={self.feature!r} must be a feature map itself, as attnlab.FEATURES['relu'] is")
         if self.feature.scaled and not self.normalise:
             raise ValueError(f"normalise=False: {self.feature} is known up to a factor that only normalising removes")
 

@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -27,9 +28,7 @@ class Linformer(Mechanism):
     length: int = 512
 
     def __post_init__(self):
-        for name in ("rank", "length"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        check_counts(rank=self.rank, length=self.length)
 
     @property
     def learned(self):

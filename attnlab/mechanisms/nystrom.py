@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops import nystrom
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import scaled_dot
@@ -30,9 +31,7 @@ class Nystrom(Mechanism):
     rowwise = False
 
     def __post_init__(self):
-        for name in ("landmarks", "steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        check_counts(landmarks=self.landmarks, steps=self.steps)
 
     def mix(self, q, k, v, mask, *, i, j, bias=None):
         """Every query through the landmarks, where there are more queries and more keys than those."""

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops import blockwise
 from attnlab.ops.layer import unit
 from attnlab.ops.mask import Segments
@@ -39,9 +40,7 @@ class Reformer(Mechanism):
     def __post_init__(self):
         if self.buckets < 2 or self.buckets % 2:
             raise ValueError(f"buckets={self.buckets} must be even, at least 2")
-        for name in ("rounds", "block"):
-            if (size := getattr(self, name)) is not None and size < 1:
-                raise ValueError(f"{name}={size} must be at least 1")
+        check_counts(rounds=self.rounds, block=self.block)
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops.order import arrange, ranks
 from attnlab.ops.precision import divide, product, wide
 from attnlab.ops.score import scaled_dot
@@ -36,9 +37,7 @@ class Sinkhorn(Mechanism):
     rowwise = False
 
     def __post_init__(self):
-        for name in ("block", "steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)} must be at least 1")
+        check_counts(block=self.block, steps=self.steps)
         if not self.temperature > 0:
             raise ValueError(f"temperature={self.temperature} must be above 0")
 

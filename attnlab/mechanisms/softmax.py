@@ -7,6 +7,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops import blockwise, edges
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import PRODUCTS, Scores, bound, scaled_dot, shapes, starts
@@ -29,11 +30,9 @@ class Softmax(Mechanism):
     biases = True
 
     def __post_init__(self):
-        for name in ("block", "length"):
-            if (size := getattr(self, name)) is not None and size < 1:
-                raise ValueError(f"{name}={size} must be at least 1")
+        check_counts(block=self.block, length=self.length)
         if not callable(self.score):
-            raise ValueError(f"score={self.score!r} must be one of attnlab.SCORES")
+            raise ValueError(f"score={self.score!r} must be a score itself, as attnlab.SCORES['dot'] is")
         _ = self.pattern  # whose sizes are refused where they cannot be
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.softmax import masked_softmax
 
@@ -27,8 +28,7 @@ class Synthesizer(Mechanism):
     biases = True
 
     def __post_init__(self):
-        if self.length < 1:
-            raise ValueError(f"length={self.length} must be at least 1")
+        check_counts(length=self.length)
 
     @property
     def learned(self):

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.given import check_counts
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops.mask import Window
 from attnlab.ops.precision import product, wide
@@ -51,8 +52,7 @@ class LocalP(Mechanism):
     unsteady = "a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
 
     def __post_init__(self):
-        if self.width < 1:
-            raise ValueError(f"width={self.width} must be at least 1")
+        check_counts(width=self.width)
         _ = self.within  # which refuses what it cannot be
 
     @property

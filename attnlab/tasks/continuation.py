@@ -48,7 +48,8 @@ class Continuation(Prompting, Problem):
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
         long = {part: [line for line in text.splitlines() if len(line) >= LONG] for part, text in parts.items()}
-        self.notes = (*self._unseen(parts), *repeated(long, f"lines of {LONG} characters or more"))
+        same = [f"{part}: the very text of train" for part in PARTS[1:] if parts[part] == parts["train"]]
+        self.notes = (*self._unseen(parts), *same, *repeated(long, f"lines of {LONG} characters or more"))
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)
             if len(ids) <= size:

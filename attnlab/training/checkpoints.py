@@ -115,7 +115,9 @@ class Checkpoints:
                 reasons.append(str(error))
                 self.note(f"passed over: {error}")
         if steps:
-            raise CheckpointError(f"no checkpoint in {self.folder} can be used ({reasons[0]}); --fresh starts again")
+            raise CheckpointError(
+                f"no checkpoint in {self.folder} can be used ({reasons[0]}); attnlab run --fresh starts again"
+            )
         return None
 
     def best(self) -> int:

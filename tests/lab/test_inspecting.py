@@ -12,6 +12,7 @@ from jax.tree_util import Partial
 from attnlab.analysis import spread
 from attnlab.data.batches import pad
 from attnlab.data.files import DataError
+from attnlab.data.units import Characters
 from attnlab.data.vocabulary import END
 from attnlab.lab.answering import Answer, DivergedError
 from attnlab.lab.forced import forced
@@ -25,6 +26,7 @@ from attnlab.models import Language, Transformer
 from attnlab.models.detr import Detr
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations, Recall
+from attnlab.tasks.continuation import Continuation
 from attnlab.tasks.detection import Discs
 from attnlab.tasks.transduction import Transduction
 from tests.lab.parrot import PROBLEM, parrot
@@ -229,6 +231,18 @@ def test_a_language_model_reads_itself():
     tokens, keep = found.inputs
     np.testing.assert_array_equal(tokens, problem.ask("k0 v1 k1")["tokens"][0])
     assert (keep.all(), found.answer) == (True, "k1")
+
+
+def test_of_a_text_what_is_gone_on_with_is_looked_at():
+    parts = {part: "abcdefgh" * 3 for part in ("train", "valid", "test")}
+    problem = Continuation(parts, Characters(), 4)
+    config = Language(width=4, heads=1, layers=1)
+    model = config.create(jax.random.key(0), problem.shape)
+    found = forced(Trained(change(EXPERIMENT, model=config), problem, model), "abcdef")
+    # A block holds its last four.
+    assert found.axes == {"decoder": (list("cdef"), list("cdef"))}
+    np.testing.assert_array_equal(found.inputs[0], problem.ask("cdef")["source"][0])
+    assert set(found.answer) <= set("abcdefgh")
 
 
 def test_what_finds_things_is_looked_at_by_places_and_queries(tmp_path):

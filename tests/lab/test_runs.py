@@ -208,7 +208,7 @@ def test_other_data_are_refused(copied, done):
     altered(folder / "experiment.json", fingerprint="ab" * 32)
     if not done:
         (folder / "result.json").unlink()
-    words = f"was made from other data \\(fingerprint abababababab, now {now[:12]}\\): --fresh starts again"
+    words = f"was made from other data \\(fingerprint abababababab, now {now[:12]}\\): attnlab run --fresh starts again"
     with pytest.raises(DataError, match=words):
         run(ONE, copied)
     with pytest.raises(DataError, match=words):
@@ -225,10 +225,10 @@ def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
         run(ONE, copied)
     (folder / "vocabulary.json").write_text("{")
     for use in (lambda: load(folder), lambda: sample(folder, "1 2"), lambda: run(ONE, copied)):
-        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; --fresh starts again$"):
+        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; attnlab run --fresh starts again$"):
             use()
     (folder / "vocabulary.json").unlink()
-    with pytest.raises(FolderError, match=r"vocabulary.json is missing; --fresh starts again$"):
+    with pytest.raises(FolderError, match=r"vocabulary.json is missing; attnlab run --fresh starts again$"):
         sample(folder, "1 2")
     # One that was killed before it wrote all that it is goes on, and writes it.
     assert run(ONE, copied).code == 0
@@ -239,9 +239,9 @@ def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
 def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
     path = copied / "small" / "softmax" / f"{name}.json"
     path.write_text("{")
-    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; --fresh starts again$"):
+    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; attnlab run --fresh starts again$"):
         run(ONE, copied)
-    with pytest.raises(FolderError, match=r"--fresh starts again$"):
+    with pytest.raises(FolderError, match=r"attnlab run --fresh starts again$"):
         load(path.parent)
     assert run(ONE, copied, fresh=True).code == 0
     assert RunFolder(path.parent).read(name)
@@ -352,7 +352,9 @@ def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(c
     answer = sample(home / "softmax", "1 2 3")["answer"]
     shutil.rmtree(home / "linear")
     shutil.copytree(home / "softmax", home / "linear")
-    with pytest.raises(ValueError, match=r"linear holds the run of variant 'softmax'; --fresh starts again, --out DIR"):
+    with pytest.raises(
+        ValueError, match=r"linear holds the run of variant 'softmax'; attnlab run --fresh starts again, --out DIR"
+    ):
         run(STUDY, copied)
     page = report(home).read_text()
     assert "linear/experiment.json: is that of variant &#x27;softmax&#x27;: not shown, not compared" in page

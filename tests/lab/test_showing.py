@@ -1,7 +1,13 @@
+import re
 from dataclasses import replace
 
-from attnlab.lab.showing import columns, costs, flat, settings, summed
-from attnlab.lab.study import Study, change
+import pytest
+
+from attnlab.lab.runs import run
+from attnlab.lab.showing import columns, costs, flat, settings, show, summed
+from attnlab.lab.study import Experiment, Study, change
+from attnlab.models import Transformer
+from attnlab.tasks import Recall
 
 
 def test_every_field_by_the_path_that_overrides_it(toy):
@@ -13,6 +19,22 @@ def test_every_field_by_the_path_that_overrides_it(toy):
     assert fields["model.cross"] == "none"
     assert fields["train.learning_rate"] == "0.001"
     assert "train" not in fields
+
+
+def test_a_warm_up_that_does_not_end_is_told(toy):
+    study = replace(toy.study, base=change(toy.base, **{"train.warmup": 400, "train.steps": 100}))
+    wanted = "train.warmup=400 does not end in train.steps=100: the learning rate comes to 25.0% of itself"
+    assert any(line.endswith(wanted) for line in settings(study))
+    assert not any("does not end" in line for line in settings(toy.study))
+
+
+def test_what_is_no_study_is_refused(toy):
+    for given, hint in ((toy.base, "Study(experiment) makes one of it"), ("a.py", "load_study(path) reads one")):
+        for call in (show, run):
+            with pytest.raises(TypeError, match=f"a Study is wanted, not .*: {re.escape(hint)}"):
+                call(given)
+    with pytest.raises(ValueError, match="they stand in each other's place"):
+        Experiment(Transformer(), Recall())
 
 
 def test_what_differs_is_marked(toy):

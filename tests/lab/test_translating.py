@@ -143,6 +143,12 @@ def test_from_python_lines_are_text_or_bytes(trained):
     assert last.trouble == "not UTF-8: byte 5 of the input is 0xed"
 
 
+def test_one_text_is_not_several(trained):
+    for text in ("1 2", b"1 2"):
+        with pytest.raises(TypeError, match=r"lines must be several: give one as \[line\]"):
+            translate("run", text)
+
+
 def test_few_programs_are_compiled(trained):
     translator = Translator("run", batch=2)
     list(translator([[b"1\n"], [b"1 2 3\n", b"2\n", b"3 3 3 3 3 3\n"]]))

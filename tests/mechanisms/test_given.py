@@ -1,12 +1,13 @@
 """What is given is taken as it is meant, or refused in a line that names it."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
-from attnlab.mechanisms.given import check_kinds
+from attnlab.mechanisms.given import check_counts, check_kinds
 from attnlab.ops.mask import Causal, Full, Kept
 from attnlab.ops.score import dot
 from tests.mechanisms.contract import SMALL, K, V, every, inputs, refusal, stateful
@@ -100,3 +101,33 @@ def test_kept_numbers_and_their_opposite():
     keep = np.array([1, 0, 2, 1])
     for mask, same in ((~Kept(keep), ~Kept(keep != 0)), (Kept(keep) & Causal(), Kept(keep != 0) & Causal())):
         np.testing.assert_array_equal(Softmax().attend(q, k, v, mask), Softmax().attend(q, k, v, same))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_of_no_queries_there_is_no_answer_and_no_keys_are_all_unseen(name):
+    mechanism = SMALL[name]
+    if mechanism.attends and refusal(mechanism, Full(), 3, 5) is None:
+        for T, S in ((0, 5), (3, 0)):
+            q, k, v, extra = inputs(mechanism, T, S)
+            np.testing.assert_array_equal(mechanism.attend(q, k, v, **extra), np.zeros((T, V)))
+    if mechanism.stateful:
+        q, k, v, extra = inputs(mechanism, 0)
+        assert mechanism.whole(q, k, v, **extra).shape == (0, V)
+        state = mechanism.start(4, K, V)
+        y, after = mechanism.extend(state, q, k, v, **extra)
+        assert y.shape == (0, V)
+        for before, now in zip(jax.tree.leaves(state), jax.tree.leaves(after), strict=True):
+            np.testing.assert_array_equal(before, now)
+
+
+def test_complex_numbers_are_refused():
+    q, k, v, _ = inputs(Softmax(), 3)
+    with pytest.raises(TypeError, match="attention is of real numbers, and an array of complex64 was given"):
+        Softmax().attend(q + 1j, k, v)
+
+
+def test_sizes_are_whole_numbers_of_any_kind():
+    check_counts(block=np.int64(2), chunk=None)
+    for size in (0, 1.5, "3"):
+        with pytest.raises(ValueError, match=f"block={size!r} must be at least 1, and whole"):
+            check_counts(block=size)

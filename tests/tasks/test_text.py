@@ -314,3 +314,8 @@ def test_lines_of_a_part_that_are_of_training_too_are_told():
         f"{part}: {n} of {n} lines of 40 characters or more stand in train, too"
         for part, n in (("valid", 2), ("test", 3))
     )
+
+
+def test_a_part_that_is_training_itself_is_told():
+    parts = dict.fromkeys(("train", "valid"), "to be or not\nto be") | {"test": "or not to be\nor"}
+    assert Continuation(parts, Bytes(), 8).notes == ("valid: the very text of train",)

@@ -22,7 +22,7 @@ SHORT = {FORWARD: "fwd", BOTH: "fwd+bwd"}
 
 def tables(found: Sequence[Measured], machine: Machine) -> list[Any]:
     """Time and memory with their growth, where each lies under the machine's roof, and ours beside peers, if any."""
-    kept = [_times(found), _memory(found), words(machine), _roof(found, machine)]
+    kept = [_times(found), *_missing(found), _memory(found), words(machine), _roof(found, machine)]
     return [*kept, _beside(found)] if any(each.beside for each in found) else kept
 
 
@@ -32,6 +32,14 @@ def _times(found: Sequence[Measured]) -> Table:
     return _table(
         "seconds, median of turns", found, ["grows as T^"], write, lambda row, _: [grows(fits[row]["seconds"])]
     )
+
+
+def _missing(found: Sequence[Measured]) -> list[Text]:
+    """A line for each that was not measured, by what was in the way."""
+    from rich.text import Text
+
+    told = dict.fromkeys((each.name, each.mask, each.why_not) for each in found if each.why_not)
+    return [Text(f"{name}, {mask}: {why_not}") for name, mask, why_not in told]
 
 
 def words(machine: Machine) -> Text:

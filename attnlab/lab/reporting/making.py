@@ -10,6 +10,7 @@ from attnlab.lab.outcome import Outcome
 from attnlab.lab.quantity import NONE
 from attnlab.lab.reporting.layout import details, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.value import text
 from attnlab.lab.versions import told
 
 # What `experiment.json` says of how variants were made to agree, in words.
@@ -46,7 +47,8 @@ def _common(told: list[dict[str, Any]], field: str, words: dict[str, str]) -> st
 
 
 def _varying(found: list[Outcome]) -> Markup | None:
-    flat = [dict(_fields(outcome.experiment.get("experiment"), ())) for outcome in found]
+    found = [outcome for outcome in found if outcome.experiment.get("experiment")]
+    flat = [dict(_fields(outcome.experiment["experiment"], ())) for outcome in found]
     paths = dict.fromkeys(path for config in flat for path in config)
     differing = [path for path in paths if any(config.get(path) != flat[0].get(path) for config in flat)]
     values = [{path: config.get(path, NONE) for path in differing} for config in flat]
@@ -94,7 +96,12 @@ def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool =
 
 
 def _said(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """As the command line reads it, where it reads such a value at all."""
+    plain = value is None or isinstance(value, str | int | float)
+    several = isinstance(value, list) and all(isinstance(each, str | int | float) for each in value)
+    if plain or several:
+        return text(tuple(value) if several else value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _listing(config: Any) -> Markup | None:

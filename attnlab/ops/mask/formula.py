@@ -1,6 +1,7 @@
 """Masks that are formulas of positions."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +13,7 @@ from attnlab.ops.tree import pytree, static
 
 def _whole(least: int, mask: str, **sizes: int) -> None:
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < least:
+        if not isinstance(size, Integral) or size < least:
             raise ValueError(f"{mask}({name}={size}): a whole number, at least {least}")
 
 

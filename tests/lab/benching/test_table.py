@@ -20,7 +20,7 @@ def shown(table, width=100):
 
 def test_time_memory_and_peers():
     found = [*measured("softmax-blockwise", which="forward+backward", peers=("fast-transformers",)), REFUSED]
-    times, memory, _, roofs, beside = (shown(table) for table in tables(found, MACHINE))
+    times, missing, memory, _, roofs, beside = (shown(table) for table in tables(found, MACHINE))
     assert max(len(line.rstrip()) for line in (*times, *memory, *roofs, *beside)) <= 100
     row = next(line for line in times if line.startswith("softmax-blockwise"))
     assert row.split()[:3] == ["softmax-blockwise", "causal", "fwd+bwd"]
@@ -29,6 +29,7 @@ def test_time_memory_and_peers():
     assert roofs[-1].split()[-1] == "compute"
     assert next(line for line in times if line.startswith("delta")).split()[3:] == ["–"] * 5
     assert beside[-1].split() == ["softmax-blockwise", "causal", "fwd+bwd", "4096", "1.50", "(1.40–1.60)"]
+    assert missing == ["delta, full: refuses this mask"]
     assert "67.1 MB" in next(line for line in memory if line.startswith("softmax"))
 
 

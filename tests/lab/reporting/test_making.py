@@ -39,3 +39,16 @@ def test_where_there_is_nothing_of_it_to_say_nothing_is(told):
     said = page(*told)
     assert "Matched" not in said
     assert "Trained" not in said
+
+
+def test_what_has_not_begun_varies_in_nothing():
+    told = [{"experiment": {"model": {"width": 8, "bias": None}, "train": {"rates": [0.1, 0.2]}}}, {"experiment": {}}]
+    assert "What varies" not in page(*told)
+    assert "What varies" in page(told[0], {"experiment": {"model": {"width": 9}}})
+
+
+def test_a_field_is_written_as_the_command_line_reads_it():
+    fields = {"key_heads": None, "tied": True, "rates": [0.1, 3e-05], "name": "a b"}
+    assert "<code>model.key_heads=none\nmodel.tied=true\nmodel.rates=0.1,3e-05\nmodel.name=a b</code>" in page(
+        {"experiment": {"model": fields}}
+    )
