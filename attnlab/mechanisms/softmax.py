@@ -20,8 +20,9 @@ class Softmax(Mechanism):
 
     `score` is one of `attnlab.SCORES`. Its state is a cache of keys and values. `block` None computes all pairs at
     once, O(T·S) in time and memory; a number, the same result by blocks of so many queries and keys, in memory linear
-    in T and S, leaving out the blocks that the mask empties. `length` bounds the positions of a score that learns
-    something for each; others leave it alone. Raises ValueError where keys are known to stand beyond it.
+    in T and S, leaving out the blocks that the mask empties, and without forward-mode derivatives (`jax.jvp`). `length`
+    bounds the positions of a score that learns something for each; others leave it alone. Raises ValueError where keys
+    are known to stand beyond it.
     """
 
     score: Callable = field(default=scaled_dot, kw_only=True)

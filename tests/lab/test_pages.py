@@ -47,3 +47,12 @@ def test_one_alone_is_refused_as_it_is(studies, capsys):
     (studies / "a" / "study.json").write_text("{")
     assert main(["report", str(studies / "a")]) == 4
     assert capsys.readouterr().err.startswith(f"attnlab: error: {studies}/a/study.json: not JSON: ")
+
+
+def test_what_a_page_could_not_read_is_said_beside_it(studies, capsys):
+    (studies / "a" / "linear" / "metrics.jsonl").unlink()
+    assert main(["report", str(studies / "a")]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"report: {studies}/a/report.html\n"
+    assert err.startswith("attnlab: could not be read: linear/metrics.jsonl: ")
+    assert err.count("\n") == 1

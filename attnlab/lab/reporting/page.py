@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from attnlab.lab.outcome import Outcome, outcomes
 from attnlab.lab.reporting import gallery, groups, looking, making, pictures, sections, spreadsheet, trade
 from attnlab.lab.reporting.layout import document
 from attnlab.lab.reporting.lens import SCRIPT
+from attnlab.lab.terminal import plain
 
 
 def report(folder: str | Path) -> Path:
@@ -18,8 +20,8 @@ def report(folder: str | Path) -> Path:
     Beside it go `table.csv`, whose columns `attnlab.lab.reporting.spreadsheet` tells, and as pictures `answer.png` and
     `learning.png`, where there is anything to draw.
 
-    Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what
-    cannot be read is named on the page. Raises FolderError where there is no run, or no page can be written.
+    Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what cannot be read
+    is named on the page, and on stderr. Raises FolderError where there is no run, or no page can be written.
     """
     folder = Path(folder)
     path, found = folder / "report.html", outcomes(folder)
@@ -30,6 +32,8 @@ def report(folder: str | Path) -> Path:
         _picture(folder / file, content)
     files = ["table.csv", *(file for file, content in drawn.items() if content is not None)]
     write_whole(path, page(found, folder.resolve().name, files))
+    for line in (line for outcome in found for line in outcome.troubles):
+        print(plain(f"attnlab: could not be read: {line}"), file=sys.stderr)
     return path
 
 
