@@ -30,8 +30,6 @@ _HOMES = {
     "RunFolder": "attnlab.lab.folder",
 }
 
-__all__ = [*_HOMES]
-
 
 def __dir__():
     return [*_HOMES]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from attnlab.analysis.maps import maps
@@ -103,7 +104,9 @@ def _continued(found: Trained, batch: Batch) -> Forced:
 def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced:
     """Of a model that finds things: places of the image by row and column, and queries by number."""
     given = _first(given)
-    seen = jax.eval_shape(lambda: maps(found.experiment.model, found.model, found.problem.shape, *given))
+    seen = jax.eval_shape(
+        lambda: maps(found.experiment.model, found.model, found.problem.shape, *map(jnp.asarray, given))
+    )
     queries, count = seen["cross"].shape[-2:]
     across = given[0].shape[1] // 2**found.experiment.model.stages
     places = [f"{n // across + 1},{n % across + 1}" for n in range(count)]

@@ -97,10 +97,10 @@ def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool =
 
 def _said(value: Any) -> str:
     """As the command line reads it, where it reads such a value at all."""
-    plain = value is None or isinstance(value, str | int | float)
-    several = isinstance(value, list) and all(isinstance(each, str | int | float) for each in value)
-    if plain or several:
-        return text(tuple(value) if several else value)
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return text(tuple(value))
+    if value is None or isinstance(value, str | int | float):
+        return text(value)
     return json.dumps(value, ensure_ascii=False)
 
 
