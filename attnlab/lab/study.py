@@ -34,7 +34,7 @@ class Experiment:
     decoder: Any | None = None
 
     def __post_init__(self):
-        if hasattr(self.task, "create") and hasattr(self.model, "load"):
+        if not (hasattr(self.task, "load") or hasattr(self.model, "create")) and hasattr(self.model, "load"):
             kinds = f"task={type(self.task).__name__}(…), model={type(self.model).__name__}(…)"
             raise ValueError(f"{kinds}: they stand in each other's place")
         _check(self, ())

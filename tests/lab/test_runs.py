@@ -89,7 +89,7 @@ def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_tou
     out, _ = finished
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     other = replace(STUDY, base=change(EXPERIMENT, **{"model.width": 16}))
-    with pytest.raises(ValueError, match=r"another configuration: model.width was 8, now 16; --fresh"):
+    with pytest.raises(ValueError, match=r"another configuration: model.width was 8, now 16; attnlab run --fresh"):
         run(other, out)
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
@@ -331,7 +331,7 @@ def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
     run(study, tmp_path)
     run(study, tmp_path)
     monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "after"})
-    with pytest.raises(ValueError, match=r"holds what the code of MECHANISMS.mine made before it was changed; --fresh"):
+    with pytest.raises(ValueError, match=r"code of MECHANISMS.mine made before it was changed; attnlab run --fresh"):
         run(study, tmp_path)
     monkeypatch.setattr("attnlab.lab.conduct.codes", own.codes)
     run(study, tmp_path, fresh=True)
