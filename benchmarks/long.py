@@ -5,7 +5,7 @@ at most a quarter of its memory, and a step costs them T^1.3 at the most. Publis
 Range Arena, Tay et al. 2021, table 2): linear 5.6 times, local 5.3, Performer 5.7, Linformer 5.5, BigBird 1.1,
 Reformer 0.8.
 
-Command: python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (four minutes)
+Command: python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (eight minutes)
 
 The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
 document a step; loss and gradients of all parameters, in float32. Documents fill their length. Every mechanism that
@@ -15,11 +15,15 @@ each head its own) is larger by itself from 2,048 on: its parameters are said. M
 is measured of each mechanism by itself.
 `length.py` measures attention alone.
 
-Expected: the last lines say which part of the claim this machine keeps. Measured at 4,096 bytes: linear 14.7 times as
-many steps a second as dense softmax (7.6 and 12.3 in other runs), windows 10.8 (11.4 and 11.0), Performer 9.1,
-Linformer 9.1, BigBird 5.9, blockwise softmax 2.1, Reformer 0.4; memory .044, .040, .073, .075, .040, .042 and .107 of
-its 1,310 MiB. From 2,048 to 4,096 a step of linear attention grows as T^1.19 to T^1.23 in three measurements, of
-windows as T^1.27 to T^1.29.
+Expected: the last lines say which part of the claim this machine keeps. Measured at 4,096 bytes (AMD EPYC, two cores),
+times as many steps a second as dense softmax: cosFormer and DPFP 16, Nyström 14, linear and Hedgehog 13, Sinkhorn and
+Performer 11, Longformer 10, BigBird 6.8, windows 6.3, strided 5.8, blockwise softmax and ReBased 3.3, Taylor 2.9,
+sigmoid 1.3, Synthesizer .88, local-p .73, Reformer .51; Linformer 19, with 262,144 parameters more. Of softmax's 1,310
+MiB linear takes .043, windows .040, the others but sigmoid, Synthesizer and local-p .03 to .2. Growth from 1,024 on:
+linear T^1.17, windows T^1.46, which misses the claim. With those two alone in a process a step of windows at 4,096
+takes 86 ms, not 180, and in three measurements windows grow as T^1.21 to T^1.34, linear as T^1.27 to T^1.33. Up to
+2,048 windows double with T, and then take 2.4 times as long; that 52 MiB are beyond the processor's cache and 24 are
+not may be why.
 """
 
 from __future__ import annotations
