@@ -12,8 +12,7 @@ document a step; loss and gradients of all parameters, in float32. Documents fil
 sees both sides is measured, with softmax's 83,650 parameters within 2%, by the widths of its network. Two learn
 something for each position: a Synthesizer leaves its network a width of 4 at 4,096, and Linformer (here of rank 4, of
 each head its own) is larger by itself from 2,048 on: its parameters are said. Memory is the compiler's estimate. Growth
-is measured of each mechanism by itself.
-`length.py` measures attention alone.
+is measured of each mechanism by itself. `length.py` measures attention alone.
 
 Expected: the last lines say which part of the claim this machine keeps. Measured at 4,096 bytes (AMD EPYC, two cores),
 times as many steps a second as dense softmax: cosFormer and DPFP 16, Nyström 14, linear and Hedgehog 13, Sinkhorn and

@@ -8,7 +8,7 @@ Command: ATTNLAB_DATA=... attnlab run experiments/long_range.py
          ATTNLAB_DATA=... attnlab run experiments/long_range.py task=listops           (one of the tasks)
          ATTNLAB_DATA=... attnlab run experiments/long_range.py model.mechanism=linear (one of the mechanisms)
 Minutes on two cores: lists 10, pixels 24 with `--workers 2`, beside other work, with jax's compilation cache (AMD
-EPYC), for 17 and 36 of the 313 TFLOP of all; the others not yet measured.
+EPYC), for 17 and 36 TFLOP; the others not yet measured.
 Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-42.9), BigBird 39.8 (38.7-40.9), Performer 39.4 (37.6-41.2),
 windows 38.8 (38.2-39.3), linear 38.0 (37.6-38.5), none told from softmax; on pixels windows 88.2 (84.7-91.8), better
 than softmax, BigBird 77.0 (69.8-84.2), Performer 68.7 (58.0-79.4), softmax 66.6 (62.0-71.2), linear 35.3 (31.0-39.5),

@@ -83,9 +83,8 @@ def scenes(
     """The images of those names, which are those of their files without the suffix, at a size (rows, columns).
 
     `path` is the table's. A box that reaches beyond its image is cut off at the border; one that is empty, then, is
-    dropped. Raises DataError
-    naming the line for a label that is no class, an image that is not there and a size that is not the image's; naming
-    the image where it is damaged.
+    dropped. Raises DataError naming the line for a label that is no class, an image that is not there and a size that
+    is not the image's; naming the image where it is damaged.
     """
     by_image: dict[str, list[Row]] = {name: [] for name in names}
     images = pictures(files, path)
