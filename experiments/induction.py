@@ -6,8 +6,8 @@ Command: attnlab run experiments/induction.py --workers 2
 Minutes on two cores: not yet measured.
 Expected: accuracy by length ("accuracy.64" to "accuracy.1024"); not yet measured. Published, trained at 256 (Gu and Dao
 2023, Mamba, table 11; one seed), at 256, 512 and 1,024: absolute 100, 58.6, 26.6; RoPE 100, 83.6, 31.3; xPos 100, 99.6,
-67.6; Mamba 100, 100, 100. Here training is at 64, so that 64, 128 and 256 answer to those. All train for 3,000 steps; of
-a schedule of 4,000, absolute and rotary positions had all 256 sequences of validation after 1,000 and 1,500.
+67.6; Mamba 100, 100, 100. Here training is at 64, so that 64, 128 and 256 answer to those. All train for 3,000 steps;
+of a schedule of 4,000, absolute and rotary positions had all 256 sequences of validation after 1,000 and 1,500.
 """
 
 from attnlab.lab.study import Experiment, Study, Variation
