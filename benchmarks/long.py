@@ -37,7 +37,8 @@ from attnlab.lab.benching.relative import Relative, relative_table
 from attnlab.lab.benching.script import claim, facts, keep, options, say
 from attnlab.lab.describe import Ledger
 from attnlab.lab.matching import matched
-from attnlab.lab.study import Experiment, Study, change, over
+from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.variation import over
 from attnlab.lab.verbs import print_table
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.classifier import Classifier

@@ -9,7 +9,8 @@ Expected: exact match on the test dates, 5 seeds: GELU 99.1% (98.7-99.5), SiLU 9
 than one point. SwiGLU has a third matrix: its feed-forward width is solved for, so that parameters agree.
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.models import Transformer
 from attnlab.tasks.dates import Dates
 from attnlab.training.config import Train

@@ -17,7 +17,8 @@ of the first phase's gradients within a hundred steps. The variant with reviews 
 of vectors twice as large; the others' parameters are alike.
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.models.bert import Bert
 from attnlab.tasks.sentences import Trec
 from attnlab.training.config import Train

@@ -30,7 +30,8 @@ their lengths. Published values "below 1e-3" stand as 0.001.
 from functools import reduce
 from operator import or_
 
-from attnlab.lab.study import Experiment, Study, Variation, over, product
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation, over, product
 from attnlab.mechanisms import Linear, Mechanism, Softmax
 from attnlab.models import Retriever
 from attnlab.ops.feature import Dpfp, EluPlusOne, Favor

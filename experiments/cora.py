@@ -20,7 +20,8 @@ apart. The published code also drops values, draws each head's dropout of the in
 halves of the score.
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn

@@ -7,7 +7,8 @@ Minutes on two cores: 6.
 Expected: exact match on the test dates: softmax 99.0% (95% interval 98.5-99.5, 3 seeds), linear 93.9% (89.4-98.4).
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.tasks.dates import Dates

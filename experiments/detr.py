@@ -18,7 +18,8 @@ that stand at learned points. `linear` has linear attention in the encoder; `vec
 are learned vectors and stand nowhere.
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.tasks.detection import Cells

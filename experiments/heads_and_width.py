@@ -14,7 +14,8 @@ layer 27.1 (25.0-29.2), dropout .3 39.0 (37.3-40.7), width 32 39.7 (38.6-40.7). 
 points, about 9 of the 450 test words.
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.g2p import Sigmorphon

@@ -10,7 +10,8 @@ Expected: accuracy by length ("accuracy.64" to "accuracy.1024"); not yet measure
 of a schedule of 4,000, absolute and rotary positions had all 256 sequences of validation after 1,000 and 1,500.
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Language
 from attnlab.modules.position import POSITIONS

@@ -29,7 +29,8 @@ dots, 70%.
 
 from typing import Any
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import MECHANISMS, Mechanism
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.window import Local

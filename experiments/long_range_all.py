@@ -16,7 +16,8 @@ are.
 from dataclasses import fields, replace
 from typing import Any
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import MECHANISMS, Mechanism
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.sinkhorn import Sinkhorn

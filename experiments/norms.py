@@ -12,7 +12,8 @@ they are compared with, that is a difference of less than one point. So post-nor
 nothing. At two layers and a rate of 3e-3, three times the other: what it takes to train twenty is not asked.
 """
 
-from attnlab.lab.study import Experiment, Study, over, product
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over, product
 from attnlab.models import Transformer
 from attnlab.tasks.dates import Dates
 from attnlab.training.config import Train

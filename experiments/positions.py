@@ -16,7 +16,8 @@ On small algorithmic tasks beyond the length trained on, no position at all did 
 
 from typing import Any
 
-from attnlab.lab.study import Experiment, Study, Variation, over, product
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation, over, product
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.reverse import Copy, Reverse

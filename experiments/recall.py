@@ -15,7 +15,8 @@ they were told); sequences are drawn anew for every step (there 10,000 of them, 
 Taylor has the first 16 components of queries and keys.
 """
 
-from attnlab.lab.study import Experiment, Study, over, product
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over, product
 from attnlab.mechanisms import Delta, GatedDelta, GatedLinear, Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import EluPlusOne, Narrow, Taylor

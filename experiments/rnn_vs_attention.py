@@ -19,7 +19,8 @@ of the attention within 2%, two layers of width 64 there, and learn at one rate:
 rate, and recall is known to come and go with it (Arora et al. 2023).
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Language
 from attnlab.models.convolutional import ConvolutionalLanguage

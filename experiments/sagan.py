@@ -14,7 +14,8 @@ as long as none, linear 1.5 times.
 The rates are 1e-3 and, for the generator, 2.5e-4: the published ones were 4e-4 and 1e-4, of networks many times wider.
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import Linear
 from attnlab.models.sagan import SAGAN
 from attnlab.tasks.generation import Generation

@@ -11,7 +11,8 @@ difference of less than one point. Scaled, four heads are the same as one, and 1
 variance of the scores.
 """
 
-from attnlab.lab.study import Experiment, Study, over, product
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over, product
 from attnlab.mechanisms import Softmax
 from attnlab.models import Transformer
 from attnlab.ops.score import dot, scaled_dot

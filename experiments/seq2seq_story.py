@@ -17,7 +17,8 @@ Transformer of 3 + 3 layers 35.73 (with their own set-ups).
 """
 
 from attnlab.data.units import Bpe
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.mechanisms.window import LocalP
 from attnlab.models import Transformer

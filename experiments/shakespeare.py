@@ -23,7 +23,8 @@ out counts: with the twentieth just before the test left out instead, softmax ca
 out to 1.896 (2 seeds).
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import GatedDelta, GatedLinear, Linear, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Learned

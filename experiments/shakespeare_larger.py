@@ -11,7 +11,8 @@ Expected: nats a character on the last tenth, one seed: softmax 1.504; gated-del
 nanoGPT's recipe for a GPU, which prints 1.4697, has 6 layers, 6 heads, width 384 and 256 characters: not tried here.
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import GatedDelta, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Rotary

@@ -23,7 +23,8 @@ ReBased have the first 8 components of each head, since with all 32 no width wou
 it of fast-weight, which is left to the other two.
 """
 
-from attnlab.lab.study import Experiment, Study, Variation
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.ops.feature import FEATURES, Cosformer, Favor, Narrow, Rebased, Taylor

@@ -16,7 +16,8 @@ ReBased and Taylor have the first 16 components of their one head: 152 and 273 f
 work. The identity has nothing to be divided by: its sums are taken as they are.
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import FEATURES, Cosformer, Narrow, Rebased, Taylor

@@ -12,7 +12,8 @@ ReBased and Taylor have the first 12 components of each head; the identity has n
 taken as they are.
 """
 
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import FEATURES, Cosformer, Narrow, Rebased, Taylor

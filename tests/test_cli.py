@@ -17,7 +17,8 @@ EXPERIMENT = '''"""Softmax against linear, small.
 
     attnlab run small.py
 """
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.tasks import Reverse

@@ -29,8 +29,8 @@ class Codec(ABC):
         """
 
     @abstractmethod
-    def unseen(self, text: str) -> tuple[int, int]:
-        """How many symbols of a text were never seen, and how many it has."""
+    def unseen(self, text: str) -> tuple[list[str], int]:
+        """The symbols of a text that were never seen, as often as they stand in it, and how many it has in all."""
 
     @abstractmethod
     def decode(self, ids: Iterable, within: bool = False) -> str:
@@ -213,10 +213,10 @@ class ListCodec(Codec):
         symbols = self.units.cut(text)
         return self.vocabulary.encode(self.vocabulary.known(symbols) if known else symbols)
 
-    def unseen(self, text: str) -> tuple[int, int]:
+    def unseen(self, text: str) -> tuple[list[str], int]:
         """Of the symbols that `text` is cut into."""
         symbols = self.units.cut(text)
-        return len(symbols) - len(self.vocabulary.known(symbols)), len(symbols)
+        return self.vocabulary.unknown(symbols), len(symbols)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
         """The symbols of the ids, joined."""
@@ -249,10 +249,10 @@ class BpeCodec(Codec):
         ids = self._tokenizer.encode(text if within else " " + text, add_special_tokens=False).ids if text else []
         return [RESERVED + n for n in ids]
 
-    def unseen(self, text: str) -> tuple[int, int]:
+    def unseen(self, text: str) -> tuple[list[str], int]:
         """Of the characters of `text`: all other symbols are made of them."""
         text = plain(text, self.units.lower)
-        return sum(character not in self._seen for character in text), len(text)
+        return [character for character in text if character not in self._seen], len(text)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
         """The symbols of the ids side by side."""

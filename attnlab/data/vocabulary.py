@@ -51,6 +51,10 @@ class Vocabulary:
         """The sequence without the symbols never seen, as a reader skips unknown letters."""
         return [symbol for symbol in sequence if symbol in self._ids]
 
+    def unknown(self, sequence: Symbols) -> list[str]:
+        """The symbols of the sequence that were never seen, as often as they stand in it."""
+        return [symbol for symbol in sequence if symbol not in self._ids]
+
     def decode(self, ids: Iterable) -> tuple[str, ...]:
         """The symbols up to the end mark, without padding and begin marks; ValueError beyond the size."""
         answer = []
@@ -79,13 +83,13 @@ class Vocabulary:
 
     def _unknown(self, sequence: Symbols, most: int = 4) -> str:
         missing = [(n, symbol) for n, symbol in enumerate(sequence, start=1) if symbol not in self._ids]
-        shown = ", ".join(f"{_name(symbol)} at position {n}" for n, symbol in missing[:most])
+        shown = ", ".join(f"{named(symbol)} at position {n}" for n, symbol in missing[:most])
         more = f" and {len(missing) - most} more" if len(missing) > most else ""
         seen = " ".join(self.symbols[:24]) + (" …" if len(self.symbols) > 24 else "")
         return f"never seen in training: {shown}{more}; seen in training ({len(self.symbols)}): {seen}"
 
 
-def _name(symbol: str) -> str:
-    # A code point tells apart what looks the same, such as Latin а and Cyrillic а.
+def named(symbol: str) -> str:
+    """The symbol with its code points, which tell apart what looks the same, such as Latin а and Cyrillic а."""
     points = " ".join(f"U+{ord(character):04X}" for character in symbol)
     return f"{json.dumps(symbol, ensure_ascii=False)} ({points})"

@@ -13,8 +13,9 @@ from types import NoneType
 from typing import Any
 
 from attnlab import registry
-from attnlab.lab.study import Study, Variation, change
+from attnlab.lab.study import Study, change
 from attnlab.lab.value import annotations, members, parse, text
+from attnlab.lab.variation import Variation
 
 Changes = dict[str, Any]  # path → value
 OWN = ("match", "budget", "margin")  # fields of the study itself

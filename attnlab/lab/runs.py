@@ -18,7 +18,8 @@ from attnlab.lab.plan import Plan, free, plans
 from attnlab.lab.reporting import inline, report
 from attnlab.lab.reporting.inline import Inline
 from attnlab.lab.stopwatch import Stopwatch
-from attnlab.lab.study import Study, Variation, check_study, warmups
+from attnlab.lab.study import Study, check_study, warmups
+from attnlab.lab.variation import Variation
 from attnlab.lab.workers import share, sources
 from attnlab.tasks.base import Problem
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from attnlab.data.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Bytes, Units
-from attnlab.data.vocabulary import PAD, RESERVED
+from attnlab.data.vocabulary import PAD, RESERVED, named
 from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.prompting import Prompting, lines
@@ -108,11 +109,12 @@ class Continuation(Prompting, Problem):
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
         """A line for each examined part with symbols never seen in training."""
         for part in PARTS[1:]:
-            lost, count = self.codec.unseen(parts[part])
-            if 2 * lost > count:
-                raise DataError(f"the part {part!r}: {lost:,} of {count:,} symbols were never seen in training")
-            if lost:
-                yield f"{part}: {lost:,} of {count:,} symbols were never seen in training and are left out"
+            unseen, count = self.codec.unseen(parts[part])
+            told = f"{len(unseen):,} of {count:,} symbols were never seen in training"
+            if 2 * len(unseen) > count:
+                raise DataError(f"the part {part!r}: {told}: {_commonest(unseen)}")
+            if unseen:
+                yield f"{part}: {told} and are left out: {_commonest(unseen)}"
 
     def _examined(self, part: str, limit: int | None) -> Batch:
         """What is examined, block by block."""
@@ -130,6 +132,12 @@ def _doubled(length: int, longest: int) -> list[int]:
     while found[-1] < longest:
         found.append(min(2 * found[-1], longest))
     return found
+
+
+def _commonest(symbols: list[str], most: int = 3) -> str:
+    """The symbols that occur most often, each with how often."""
+    each = Counter(symbols).most_common()
+    return ", ".join(f"{named(symbol)} {often:,} ×" for symbol, often in each[:most]) + ", …" * (len(each) > most)
 
 
 def _asked(blocks: np.ndarray) -> Batch:

@@ -20,8 +20,9 @@ from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain, Silent, Terminal
 from attnlab.lab.reporting import alignment, inspection, report
 from attnlab.lab.showing import columns, settings
-from attnlab.lab.study import Study, over
+from attnlab.lab.study import Study
 from attnlab.lab.table import results_table
+from attnlab.lab.variation import over
 from attnlab.lab.verbs import print_table
 from tests.faults.count import Fault
 from tests.faults.harm import Place, refused

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from attnlab import registry
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.training.config import Train
 
 

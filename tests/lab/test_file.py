@@ -13,7 +13,8 @@ WORKS = f'''"""Which is better?
 
     attnlab run this.py
 """
-from attnlab.lab.study import Experiment, Study, over
+from attnlab.lab.study import Experiment, Study
+from attnlab.lab.variation import over
 from attnlab.models import Transformer
 from attnlab.tasks import Reverse
 {STUDY}

@@ -15,7 +15,8 @@ from attnlab.lab.describe import Ledger, describe
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.matching import matched
 from attnlab.lab.showing import settings as shown
-from attnlab.lab.study import Experiment, Study, Variation, change, over
+from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.variation import Variation, over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.bert import Bert
 from attnlab.modules.position import POSITIONS

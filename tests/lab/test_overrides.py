@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from attnlab.lab.overrides import apply
-from attnlab.lab.study import Study, Variation, change, over
+from attnlab.lab.study import Study, change
+from attnlab.lab.variation import Variation, over
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS, XPos

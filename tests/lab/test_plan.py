@@ -5,7 +5,8 @@ import pytest
 from attnlab.lab.conduct import clear
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.plan import ahead, plans
-from attnlab.lab.study import Study, Variation, change
+from attnlab.lab.study import Study, change
+from attnlab.lab.variation import Variation
 from attnlab.models import Bert, Retriever
 from attnlab.tasks.associations import Associations
 from attnlab.tasks.sentences import Questions

@@ -21,9 +21,10 @@ from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain
 from attnlab.lab.reporting import report
 from attnlab.lab.runs import glimpse
-from attnlab.lab.study import Study, Variation, change, over
+from attnlab.lab.study import Study, change
 from attnlab.lab.studyfile import said
 from attnlab.lab.translating import translate
+from attnlab.lab.variation import Variation, over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations

@@ -9,7 +9,8 @@ from attnlab.lab import runs, stopwatch
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.stopwatch import Stopwatch, measured
-from attnlab.lab.study import Study, change, over
+from attnlab.lab.study import Study, change
+from attnlab.lab.variation import over
 from attnlab.mechanisms import Linear, Softmax
 from tests.small import EXPERIMENT
 

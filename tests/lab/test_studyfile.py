@@ -10,8 +10,9 @@ from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.overrides import apply
 from attnlab.lab.reporting.page import page
-from attnlab.lab.study import Study, Variation, over, product
+from attnlab.lab.study import Study
 from attnlab.lab.studyfile import asked, keep, said
+from attnlab.lab.variation import Variation, over, product
 from attnlab.mechanisms import Linear, Sigmoid, Softmax
 from tests.lab.synthetic import write_run
 from tests.small import EXPERIMENT

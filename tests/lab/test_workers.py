@@ -16,7 +16,8 @@ from attnlab.lab.file import load_study
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.progress import Silent
 from attnlab.lab.refusal import explain
-from attnlab.lab.study import Study, Variation, change
+from attnlab.lab.study import Study, change
+from attnlab.lab.variation import Variation
 from attnlab.lab.workers import WorkerError, _shares
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
@@ -69,7 +70,8 @@ OWN = """
 from dataclasses import dataclass
 
 import attnlab
-from attnlab.lab.study import Experiment, Study, Variation, change
+from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.variation import Variation
 from attnlab.mechanisms import Linear
 from tests.lab.test_workers import BASE
 

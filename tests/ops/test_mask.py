@@ -1,4 +1,6 @@
 import itertools
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -136,6 +138,21 @@ def test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end(
 def test_an_adjacency_of_numbers_is_negated_as_truth():
     i = jnp.arange(3)
     np.testing.assert_array_equal((~Edges(jnp.eye(3, dtype=jnp.int32)))(i, i), ~np.eye(3, dtype=bool))
+
+
+def test_lists_are_refused_by_name():
+    # In a process of its own: here the annotations themselves are checked.
+    code = """
+from attnlab.ops.mask import *
+for make in (lambda: Kept([True]), lambda: Rows([True]), lambda: Segments([0], [0]), lambda: Edges([[True]])):
+    try:
+        make()
+    except ValueError as error:
+        print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    fields = ("Kept: keep", "Rows: keep", "Segments: query", "Edges: adjacency")
+    assert told.splitlines() == [f"{field} must be an array, not list; numpy.array makes one" for field in fields]
 
 
 def test_what_is_no_mask_does_not_compose():

@@ -148,13 +148,20 @@ def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
 
 
 @pytest.mark.parametrize(
-    ("units", "lost"), [(Characters(), "9 of 60"), (Words(), "3 of 16"), (Bpe(size=40), "9 of 60"), (Bytes(), "")]
+    ("units", "lost"),
+    [
+        (Characters(), '9 of 60 "щ" (U+0449) 9 ×'),
+        (Words(), '3 of 16 "щщщ" (U+0449 U+0449 U+0449) 3 ×'),
+        (Bpe(size=40), '9 of 60 "щ" (U+0449) 9 ×'),
+        (Bytes(), ""),
+    ],
 )
 def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_denominator(units, lost):
     text = "the cat sat on the mat. "
     parts = {"train": text * 9, "valid": text * 3, "test": "the cat sat on щщщ " * 3 + "the"}
     problem = Continuation(parts, units, 8)
-    told = f"test: {lost} symbols were never seen in training and are left out"
+    count, _, which = lost.partition(' "')
+    told = f'test: {count} symbols were never seen in training and are left out: "{which}'
     assert problem.notes == ((told,) if lost else ())
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     found = problem.score("test", [problem.answer(even, batch) for batch in problem.examination("test")])
@@ -166,7 +173,7 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
         characters = len(problem.codec.decode(asked, within=True))
         assert found["nats_per_character"] == pytest.approx(nats / characters, rel=1e-5)
     if lost:
-        with pytest.raises(DataError, match=r"the part 'valid': [\d,]+ of [\d,]+ symbols were never seen in training"):
+        with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols were never seen .*щ.* ×, …"):
             Continuation(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
 
 

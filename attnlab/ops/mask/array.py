@@ -20,6 +20,12 @@ def _kept(keep: Places, at: Places) -> Array:
     return _lookup(keep, at, False).astype(bool)
 
 
+def _arrays(name: str, **values: Any) -> None:
+    for what, value in values.items():
+        if not hasattr(value, "shape"):
+            raise ValueError(f"{name}: {what} must be an array, not {type(value).__name__}; numpy.array makes one")
+
+
 def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
     for what, (length, wanted) in lengths.items():
         if length < wanted:
@@ -33,6 +39,9 @@ class Kept(Mask):
 
     keep: Shaped[Places, " S"]
     keys_only = True
+
+    def __post_init__(self):
+        _arrays("Kept", keep=self.keep)
 
     def __call__(self, i, j):
         """keep[j]."""
@@ -50,6 +59,9 @@ class Rows(Mask):
 
     keep: Shaped[Places, " T"]
     indexed = True
+
+    def __post_init__(self):
+        _arrays("Rows", keep=self.keep)
 
     def __call__(self, i, j):
         """keep[i]."""
@@ -73,6 +85,9 @@ class Segments(Mask):
     key: Int[Places, " S"]
     indexed = True
 
+    def __post_init__(self):
+        _arrays("Segments", query=self.query, key=self.key)
+
     def __call__(self, i, j):
         """query[i] = key[j]."""
         query, key = _lookup(self.query, i, -1), _lookup(self.key, j, -1)
@@ -94,7 +109,8 @@ class Edges(Mask):
     indexed = True
 
     def __post_init__(self):
-        if len(shape := getattr(self.adjacency, "shape", (0, 0))) != 2:
+        _arrays("Edges", adjacency=self.adjacency)
+        if len(shape := self.adjacency.shape) != 2:
             raise ValueError(f"Edges: adjacency {shape} is not [N M], a row a query and a column a key")
 
     def __call__(self, i, j):
