@@ -50,19 +50,20 @@ from attnlab.training.config import Train
 SIZES: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}
 PIXELS = ViT(**SIZES, patch=1, position=Sinusoidal(), activation="relu")
 READER = Language(width=64, heads=1, layers=2, feedforward=128)  # one head, as the other experiments of recall have
-# Each task with its model, how many tokens that reads, and where its training differs.
+# Each task with its model, and how many tokens that reads.
 SORTING = {
-    "lists": (ListOps(), Classifier(**SIZES), 128, {}),
-    "text": (Documents(text="sst2", shortest=256, longest=512), Classifier(**SIZES), 512, {}),
-    "pairs": (DocumentPairs(text="sst2", shortest=128, longest=256), Matcher(**SIZES), 256, {}),
-    "pixels": (Figures(size=16), PIXELS, 256, {}),
-    "curves": (Pathfinder(size=16, dashes=3, distractors=1), PIXELS, 256, {}),
+    "lists": (ListOps(), Classifier(**SIZES), 128),
+    "text": (Documents(text="sst2", shortest=256, longest=512), Classifier(**SIZES), 512),
+    "pairs": (DocumentPairs(text="sst2", shortest=128, longest=256), Matcher(**SIZES), 256),
+    "pixels": (Figures(size=16), PIXELS, 256),
+    "curves": (Pathfinder(size=16, dashes=3, distractors=1), PIXELS, 256),
 }
 TELLING = {
-    # A sequence asks for one token alone: it takes more of them.
-    "induction": (Induction(tested=(64,)), READER, 64, {"train.steps": 1500, "train.batch_size": 64}),
-    "recall": (Recall(vocabulary=16, pairs=4, queries=4, length=128), READER, 128, {}),
+    "induction": (Induction(tested=(64,)), READER, 64),
+    "recall": (Recall(vocabulary=16, pairs=4, queries=4, length=128), READER, 128),
 }
+# Where training differs: a sequence of induction asks for one token alone, so it takes more of them.
+OWN = {"induction": {"train.steps": 1500, "train.batch_size": 64}}
 BOTH: dict[str, Mechanism] = {
     "softmax": MECHANISMS["softmax"],
     "linear": MECHANISMS["linear"],
@@ -76,8 +77,9 @@ PAST = {name: MECHANISMS[name] for name in ("ssd", "delta", "gated-delta")}
 def asked(tasks: dict[str, Any], mechanisms: dict[str, Mechanism]) -> dict[str, dict[str, Any]]:
     """Every task of every mechanism, which is made for the length."""
     return {
-        f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.sized(length), **train}
-        for name, (task, model, length, train) in tasks.items()
+        f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.sized(length)}
+        | OWN.get(name, {})
+        for name, (task, model, length) in tasks.items()
         for called, mechanism in mechanisms.items()
     }
 
