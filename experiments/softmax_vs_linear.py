@@ -53,7 +53,7 @@ study = Study(
     Experiment(
         task=Dates(),
         model=Transformer(width=64, heads=2, layers=2, feedforward=128),
-        train=Train(steps=800, batch_size=64, learning_rate=(1e-3, 3e-3), warmup=100, seeds=3, save_every=500),
+        train=Train(steps=800, batch_size=64, learning_rate=3e-3, warmup=100, seeds=5, save_every=500),
     ),
     Variation(
         {name: {"model.mechanism": mechanism} for name, mechanism in MAPS.items()}
@@ -62,5 +62,5 @@ study = Study(
     question="Which feature map or gate comes nearest to softmax, on dates?",
     match="parameters",
     margin=0.01,
-    quick={"task.buckets": 1, "train.steps": 8, "train.warmup": 2, "train.seeds": 2, "train.learning_rate": 3e-3},
+    quick={"task.buckets": 1, "train.steps": 8, "train.warmup": 2, "train.seeds": 2},
 )
