@@ -3,19 +3,19 @@
 Claim: it is asked, at equal parameters, at equal FLOPs of a step, and at equal decoding state: three questions with
 three answers. At equal state softmax has the narrower model.
 Command: attnlab run experiments/softmax_vs_linear.py
-         attnlab run experiments/softmax_vs_linear.py match=flops train.learning_rate=3e-3 --out runs/flops
-         attnlab run experiments/softmax_vs_linear.py match=state train.learning_rate=3e-3 --out runs/state
-Minutes on two cores: 72 with `--workers 2`, beside other work, with jax's compilation cache (AMD EPYC), at equal
-parameters; 75 beside another training at equal FLOPs, at one rate; at equal state not yet measured.
-Expected: exact match on the test dates after 800 steps, in which softmax has all but learned them, mean of 3 seeds: at
-equal parameters softmax 94.6% (89.2-98.3), Hedgehog 89.9 (82.9-97.0), softmax over features 86.1, Hedgehog of
-exponentials 84.9, exp 84.3 (82.1-86.4), squared ReLU 80.9, FAVOR+ 80.5, cosFormer 79.8, Taylor and ReLU 78.0, DPFP
-76.6, T2R 74.1; SSD 67.0, ReBased 66.5, elu+1 63.4 (57.5-69.3), delta 62.5, gated-delta 60.8, KDA 60.2, retention 54.9,
-gated-linear 50.2, lightning 46.7 (43.6-49.8); the identity 19.1 (4.3-29.4). No seed of any comes up to softmax's worst.
-All learned best at the greater of the two rates, so that a yet greater one may be better. The same is a difference of
-less than one point; 21 verdicts that are to hold together ask more than 3 seeds can show: lightning is worse, of all
-others it is said to be unclear.
-    At equal FLOPs of a step, at the greater rate alone: softmax 95.0% (91.7-98.3), Hedgehog 87.4 (79.4-95.3), Hedgehog
+         attnlab run experiments/softmax_vs_linear.py match=flops --out runs/flops
+         attnlab run experiments/softmax_vs_linear.py match=state --out runs/state
+Minutes on two cores: 81 at equal parameters, 75 at equal FLOPs with 3 seeds, beside another training, with jax's
+compilation cache (AMD EPYC); at equal state not yet measured.
+Expected: exact match on the test dates after 800 steps, in which softmax has all but learned them, mean of 5 seeds: at
+equal parameters softmax 93.4% (91.5-95.3), Hedgehog 91.0 (89.4-92.7), softmax over features 85.8, Hedgehog of
+exponentials 85.4, exp 81.4, squared ReLU 80.5, FAVOR+ 78.4, Taylor 77.9, cosFormer 77.1, DPFP 73.3: unclear; T2R 74.2,
+ReLU 73.4, SSD 64.1, delta 63.7, gated-delta 62.2, ReBased 61.9, elu+1 60.7 (55.2-66.3), KDA 60.3, retention 55.1,
+gated-linear 49.3, lightning 45.5 and the identity 19.2 (15.8-22.7): worse. No seed of any comes up to softmax's worst
+but of Hedgehog. With two rates and 3 seeds (train.learning_rate=1e-3,3e-3 train.seeds=3) all learned best at the
+greater, which is the one here, so that a yet greater one may be better. The same is a difference of less than one
+point; 21 verdicts are to hold together.
+    At equal FLOPs of a step, with 3 seeds (train.seeds=3): softmax 95.0% (91.7-98.3), Hedgehog 87.4 (79.4-95.3), Hedgehog
 of exponentials 86.4, softmax over features 85.7, exp 78.8 (74.1-83.6), squared ReLU 78.7, FAVOR+ 77.7, cosFormer 76.7,
 T2R 75.2, ReLU 73.6, DPFP 70.4, Taylor 69.3; KDA 66.3, SSD 64.6, elu+1 61.3 (51.6-70.9), retention 60.0, delta 59.5,
 gated-delta 56.9, ReBased 56.1, gated-linear 49.6, lightning 46.1 (36.7-55.5); the identity 17.6 (1.2-34.0). Softmax has
