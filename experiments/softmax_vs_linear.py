@@ -15,9 +15,9 @@ gated-linear 49.3, lightning 45.5 and the identity 19.2 (15.8-22.7): worse. No s
 but of Hedgehog. With two rates and 3 seeds (train.learning_rate=1e-3,3e-3 train.seeds=3) all learned best at the
 greater, which is the one here, so that a yet greater one may be better. The same is a difference of less than one
 point; 21 verdicts are to hold together.
-    At equal FLOPs of a step, with 3 seeds (train.seeds=3): softmax 95.0% (91.7-98.3), Hedgehog 87.4 (79.4-95.3), Hedgehog
-of exponentials 86.4, softmax over features 85.7, exp 78.8 (74.1-83.6), squared ReLU 78.7, FAVOR+ 77.7, cosFormer 76.7,
-T2R 75.2, ReLU 73.6, DPFP 70.4, Taylor 69.3; KDA 66.3, SSD 64.6, elu+1 61.3 (51.6-70.9), retention 60.0, delta 59.5,
+    At equal FLOPs of a step, with 3 seeds (train.seeds=3): softmax 95.0% (91.7-98.3), Hedgehog 87.4 (79.4-95.3),
+Hedgehog of exponentials 86.4, softmax over features 85.7, exp 78.8, squared ReLU 78.7, FAVOR+ 77.7, cosFormer 76.7, T2R
+75.2, ReLU 73.6, DPFP 70.4, Taylor 69.3; KDA 66.3, SSD 64.6, elu+1 61.3 (51.6-70.9), retention 60.0, delta 59.5,
 gated-delta 56.9, ReBased 56.1, gated-linear 49.6, lightning 46.1 (36.7-55.5); the identity 17.6 (1.2-34.0). Softmax has
 200,782 parameters, the others 120,868 (FAVOR+) to 192,548. Delta and lightning are worse, all others unclear.
 
