@@ -170,11 +170,11 @@ def test_malformed_lines_give_one_line_and_write_nothing(here, capfd, arguments,
     [
         ("study = (", "experiments/broken.py:1: '(' was never closed"),
         ("x = 1", "experiments/broken.py: no `study` in it"),
-        (EXPERIMENT.replace("heads=2", "heads=3"), "experiments/broken.py:12: model.heads=3 must divide"),
-        (EXPERIMENT.replace("heads=2", "head=2"), "experiments/broken.py:12: TypeError: "),
+        (EXPERIMENT.replace("heads=2", "heads=3"), "experiments/broken.py:13: model.heads=3 must divide"),
+        (EXPERIMENT.replace("heads=2", "head=2"), "experiments/broken.py:13: TypeError: "),
         (
             EXPERIMENT.replace("Linear,", "Lineer,"),
-            "experiments/broken.py:6: ImportError: cannot import name",
+            "experiments/broken.py:7: ImportError: cannot import name",
         ),
     ],
 )

@@ -83,10 +83,10 @@ def test_nothing_is_left_beside_it(write, tmp_path):
         ("import sys\nsys.exit(3)", "dates.py:2: SystemExit: 3"),
         (
             WORKS.replace("train.steps", "train.step"),
-            "dates.py:8: train.step: Train has no field 'step'; nearest",
+            "dates.py:9: train.step: Train has no field 'step'; nearest",
         ),
-        (WORKS.replace("few=1", "few=-1"), "dates.py:8: train.steps=-1 must be at least 1"),
-        (WORKS.replace("Transformer())", "Transformer(), trian=1)"), "dates.py:8: TypeError: "),
+        (WORKS.replace("few=1", "few=-1"), "dates.py:9: train.steps=-1 must be at least 1"),
+        (WORKS.replace("Transformer())", "Transformer(), trian=1)"), "dates.py:9: TypeError: "),
         (WORKS.replace("Reverse()", "None"), "dates.py: task=None must be a task, such as attnlab.TASKS holds"),
         (WORKS.replace("Transformer()", "Transformer"), "dates.py: model=<class "),
         (
