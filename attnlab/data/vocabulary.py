@@ -45,7 +45,7 @@ class Vocabulary:
         try:
             return [self._ids[symbol] for symbol in sequence]
         except KeyError:
-            raise DataError(self._unknown(sequence)) from None
+            raise DataError(self._refusal(sequence)) from None
 
     def known(self, sequence: Symbols) -> list[str]:
         """The sequence without the symbols never seen, as a reader skips unknown letters."""
@@ -81,7 +81,7 @@ class Vocabulary:
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
 
-    def _unknown(self, sequence: Symbols, most: int = 4) -> str:
+    def _refusal(self, sequence: Symbols, most: int = 4) -> str:
         missing = [(n, symbol) for n, symbol in enumerate(sequence, start=1) if symbol not in self._ids]
         shown = ", ".join(f"{named(symbol)} at position {n}" for n, symbol in missing[:most])
         more = f" and {len(missing) - most} more" if len(missing) > most else ""

@@ -30,8 +30,8 @@ class Continuation(Prompting, Problem):
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
     learned from the training part alone. Examinations read their part block after block, each without what came before
-    it; symbols never seen in training are left out of them, and `notes` say how many, and how many long lines are of
-    training, too. Lines end as "\\n", whatever they ended with.
+    it; symbols never seen in training are left out of them, and `notes` say how many, and which are the commonest, and
+    how many long lines are of training, too. Lines end as "\\n", whatever they ended with.
 
     Raises DataError for a part of fewer symbols than a block and the one after it, or more than half of which training
     has never seen.
