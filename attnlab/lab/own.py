@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import ast
+import dis
 import hashlib
 import inspect
+import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterator, Set
+from dataclasses import is_dataclass
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec, resolve_name
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from attnlab import registry
 
 Named = dict[tuple[str, str], type | Callable]
-PLAIN = bool | int | float | complex | str | bytes | None
+PLAIN = bool | int | float | complex | str | bytes | range | None
 
 
 def own(written: Any) -> Named:
@@ -26,8 +35,10 @@ def own(written: Any) -> Named:
 def codes(written: Any) -> dict[str, str]:
     """The sha256 of the code of each, by REGISTRY.name; equal where it says the same.
 
-    Counted are methods and functions, with those and the plain values of the same module that they name, as Python
-    reads them: comments and white space are not. Fields stand in the configuration itself.
+    Counted are methods and functions, with what they name and is one's own: other functions and classes, in whichever
+    module of one's own, and the values that they read there, as they stand: numbers and texts, lists, tables, arrays
+    and configs. Code counts as Python reads it: comments and white space do not. Fields stand in the configuration
+    itself; what a library defines is told by its version.
     """
     return {f"{place}.{name}": _digest(kind) for (place, name), kind in own(written).items()}
 
@@ -52,34 +63,130 @@ def _tags(written: Any) -> Iterator[tuple[str, str]]:
 
 
 def _digest(kind: type | Callable) -> str:
-    found: dict[str, str] = {}
-    _gather(kind, kind.__module__, kind.__qualname__, found)
-    return hashlib.sha256("\n".join(f"{name}: {code}" for name, code in sorted(found.items())).encode()).hexdigest()
+    reading = _Reading(kind.__module__)
+    reading.add(kind, kind.__qualname__)
+    lines = (f"{name}: {code}" for name, code in sorted(reading.found.items()))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _gather(value: Any, module: str, name: str, found: dict[str, str]) -> None:
-    """Put what a value of a module says into `found`, and what it names there."""
-    value = inspect.unwrap(value) if callable(value) else value
-    if name in found:
-        return
-    if isinstance(value, PLAIN):
-        found[name] = repr(value)
-    elif isinstance(value, tuple):
-        for n, entry in enumerate(value):
-            _gather(entry, module, f"{name}[{n}]", found)
-    elif getattr(value, "__module__", None) != module:
-        return  # a library's
-    elif isinstance(value, type):
-        found[name] = "class"
-        for base in value.__mro__[1:]:
-            _gather(base, module, base.__qualname__, found)
-        for member, part in _members(value):
-            _gather(part, module, f"{name}.{member}", found)
-    elif isinstance(value, FunctionType):
-        found[name] = _said(value)
-        for used in _names(value.__code__):
-            if used in value.__globals__:
-                _gather(value.__globals__[used], module, used, found)
+class _Reading:
+    """What is said by a value, and by all that it names, as `found`: by name, within `home` without the module's."""
+
+    def __init__(self, home: str):
+        self.home = home
+        self.found: dict[str, str] = {}
+        self.names: dict[int, str] = {}  # of what has parts: by its id, so that a ring of references ends
+        self.kept: list[Any] = []  # an id is one's own only as long as its value lives
+
+    def add(self, value: Any, name: str) -> None:
+        """Put what a value says under a name, and what it names in turn under names of their own."""
+        if name in self.found:
+            return
+        if isinstance(value, PLAIN):
+            self.found[name] = repr(value)
+        elif id(value) in self.names:
+            self.found[name] = f"is {self.names[id(value)]}"
+        else:
+            self.names[id(value)] = name
+            self.kept.append(value)
+            self._parts(value, name)
+
+    def _parts(self, value: Any, name: str) -> None:
+        if isinstance(value, list | tuple):
+            self._each(value, name, type(value).__name__, enumerate(value))
+        elif isinstance(value, set | frozenset):
+            self._each(value, name, "set", enumerate(sorted(value, key=repr)))
+        elif isinstance(value, dict):
+            self._each(value, name, "dict", ((repr(key), held) for key, held in value.items()))
+        elif isinstance(value, partial):
+            self._each(value, name, "partial", [("func", value.func), ("args", value.args), ("kw", value.keywords)])
+        elif isinstance(value, MethodType):
+            self._each(value, name, "method", [("func", value.__func__), ("self", value.__self__)])
+        elif isinstance(value, type):
+            self._class(value, name)
+        elif isinstance(value, FunctionType):
+            self._function(value, name)
+        elif hasattr(value, "__wrapped__"):  # compiled, say, or remembered
+            self.add(value.__wrapped__, f"{name}.wrapped")
+        elif hasattr(value, "__array__"):
+            array = np.asarray(value)
+            self.found[name] = f"{array.dtype} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}"
+        elif is_dataclass(value):
+            fields = [(field, getattr(value, field)) for field in registry.field_names(value)]
+            self._each(value, name, "", [("type", type(value)), *fields])
+        elif self._is_own(type(value).__module__):
+            held = getattr(value, "__dict__", {})
+            self._each(value, name, "", [("type", type(value)), *held.items()])
+
+    def _each(self, value: Any, name: str, kind: str, parts: Any) -> None:
+        self.found[name] = f"{kind or type(value).__qualname__}"
+        for key, part in parts:
+            self.add(part, f"{name}[{key}]")
+
+    def _class(self, kind: type, name: str) -> None:
+        if not self._is_own(kind.__module__):
+            return
+        self.found[name] = "class"
+        for base in kind.__mro__[1:]:
+            self.add(base, self._called(base.__module__, base.__qualname__))
+        for member, part in _members(kind):
+            self.add(part, f"{name}.{member}")
+
+    def _function(self, function: FunctionType, name: str) -> None:
+        place = function.__globals__.get("__name__", function.__module__)
+        if (inner := getattr(function, "__wrapped__", None)) is not None:
+            self.add(inner, f"{name}.wrapped")
+        if not self._is_own(place):
+            return
+        self.found[name] = _said(function)
+        if not self.found[name]:
+            return
+        for n, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
+            self.add(value, f"{name}.default[{n}]")
+        for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            if free != "__class__" and cell != type(cell)():
+                self.add(cell.cell_contents, f"{name}.{free}")
+        names = _names(function.__code__)
+        for used in sorted(names):
+            if used in function.__globals__:
+                self._named(function.__globals__[used], place, used, names)
+        for module in sorted(_imports(function)):
+            if self._is_own(module):
+                self._named(import_module(module), place, module, names)
+
+    def _named(self, value: Any, place: str, used: str, names: Set[str]) -> None:
+        """What code of a module takes from it by a name: of another module, what it takes from that in turn."""
+        if not isinstance(value, ModuleType):
+            self.add(value, self._called(place, used))
+        elif self._is_own(value.__name__) and id(value) not in self.names:
+            for inner in sorted(names & vars(value).keys()):
+                held = vars(value)[inner]
+                if not isinstance(held, ModuleType) or held.__name__ == f"{value.__name__}.{inner}":
+                    self._named(held, value.__name__, inner, names)
+
+    def _called(self, module: str, name: str) -> str:
+        return name if module == self.home else f"{module}:{name}"
+
+    def _is_own(self, module: str) -> bool:
+        return module == self.home or _is_own(module)
+
+
+@cache
+def _is_own(module: str) -> bool:
+    """Whether it is neither Python's, nor attnlab's, nor a library's that was installed."""
+    top = module.partition(".")[0]
+    if top == "__main__":
+        return True
+    if top == "attnlab" or top in sys.stdlib_module_names:
+        return False
+    loaded = sys.modules.get(top)
+    try:
+        spec = getattr(loaded, "__spec__", None) or (find_spec(top) if loaded is None else None)
+    except (ImportError, ValueError):
+        return False
+    places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else [getattr(loaded, "__file__", None)]
+    paths = [Path(place) for place in places if place and Path(place).is_absolute()]
+    return bool(paths) and not any({"site-packages", "dist-packages"} & {*path.parts} for path in paths)
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
@@ -99,7 +206,7 @@ def _said(function: FunctionType) -> str:
     What Python itself wrote for a class says no more than its fields, and nothing here.
     """
     try:
-        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function))))
+        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function.__code__))))
     except (OSError, TypeError, SyntaxError):
         return "" if function.__code__.co_filename == "<string>" else _compiled(function.__code__)
 
@@ -113,3 +220,17 @@ def _names(code: CodeType) -> set[str]:
     """The names that code takes from its module, with those of what is written within it."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     return set(code.co_names).union(*map(_names, inner))
+
+
+def _imports(function: FunctionType) -> set[str]:
+    """The modules that it imports when it is called."""
+    found, package = set(), function.__globals__.get("__package__") or ""
+    codes = [function.__code__]
+    for code in codes:
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+        steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG")]
+        for n, step in enumerate(steps):
+            if step.opname == "IMPORT_NAME":
+                level = steps[n - 2].argval
+                found.add(resolve_name("." * level + step.argval, package))
+    return found

@@ -1,5 +1,6 @@
 """Code of one's own: what it says tells runs apart, and how it is laid out does not."""
 
+import importlib
 import sys
 from types import ModuleType
 
@@ -101,3 +102,136 @@ def test_a_function_of_ones_own_counts(monkeypatch):
     monkeypatch.setitem(attnlab.SCORES, "mine", lambda q, k: -(q @ k))
     assert own.edited({"code": before}, written) == ["SCORES.mine"]
     assert own.edited({}, written) == [], "of older folders"
+
+
+READ = """
+from dataclasses import dataclass
+from functools import cache, partial, wraps
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.mechanisms import Linear
+
+LIST = [1, 2]
+TABLE = {"a": 3}
+CHOSEN = {"b", "c"}
+ARRAY = np.array([1.0, 4.0])
+CONFIG = Linear(normalise=True)
+HALF = partial(max, 5)
+RING = [6]
+RING.append(RING)
+
+
+class Holder:
+    def __init__(self):
+        self.value = 7
+
+
+HOLDER = Holder()
+
+
+def scaled(by):
+    def inner(x):
+        return x * by
+
+    return inner
+
+
+TWICE = scaled(2)
+
+
+def traced(function):
+    @wraps(function)
+    def around(*args):
+        return function(*args) + 10
+
+    return around
+
+
+@jax.jit
+def compiled(x):
+    return x + 11
+
+
+@cache
+def remembered():
+    return 12
+
+
+@traced
+def wrapped(x, y=LIST):
+    return TABLE, CHOSEN, ARRAY, CONFIG, HALF, RING, HOLDER, TWICE(x), compiled(x), remembered()
+
+
+class Mine:
+    def __call__(self, x):
+        return wrapped(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[1, 2]", "[1, 3]"),
+        ('"a": 3', '"a": 4'),
+        ('"b", "c"', '"b", "d"'),
+        ("1.0, 4.0", "1.0, 5.0"),
+        ("normalise=True", "normalise=False"),
+        ("partial(max, 5)", "partial(max, 6)"),
+        ("RING = [6]", "RING = [7]"),
+        ("self.value = 7", "self.value = 8"),
+        ("x * by", "x - by"),
+        ("scaled(2)", "scaled(3)"),
+        ("+ 10", "+ 11"),
+        ("x + 11", "x + 12"),
+        ("return 12", "return 13"),
+        ("y=LIST", "y=TABLE"),
+    ],
+)
+def test_so_are_the_values_that_it_reads_and_what_wraps_it(digest, before, after):
+    assert READ.count(before) == 1
+    assert digest(READ) == digest(READ)
+    assert digest(READ) != digest(READ.replace(before, after))
+
+
+@pytest.fixture
+def beside(digest, tmp_path_factory, monkeypatch):
+    """The digest of code that uses a module beside it, or one that is installed, of this text."""
+
+    def of(source, helper, installed=False):
+        place = tmp_path_factory.mktemp("place") / ("site-packages" if installed else "code")
+        place.mkdir()
+        (place / "helping.py").write_text(helper)
+        monkeypatch.syspath_prepend(place)
+        monkeypatch.delitem(sys.modules, "helping", raising=False)
+        importlib.invalidate_caches()
+        own._is_own.cache_clear()
+        return digest(source)
+
+    yield of
+    own._is_own.cache_clear()
+
+
+HELPER = "import jax.numpy as jnp\nBY = [2.0]\ndef scale(x):\n    return jnp.tanh(x) * BY[0]\ndef other(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from helping import scale\nclass Mine:\n    def __call__(self, x):\n        return scale(x)\n",
+        "import helping\nclass Mine:\n    def __call__(self, x):\n        return helping.scale(x)\n",
+        "import helping as h\nclass Mine:\n    def __call__(self, x):\n        return [h.scale(y) for y in x]\n",
+        "class Mine:\n    def __call__(self, x):\n        from helping import scale\n        return scale(x)\n",
+        "class Mine:\n    def __call__(self, x):\n        import helping\n        return helping.scale(x)\n",
+    ],
+)
+def test_and_code_of_ones_own_in_another_module(beside, source):
+    before = beside(source, HELPER)
+    assert before == beside(source, HELPER.replace("def scale", "# how far\ndef scale"))
+    assert before == beside(source, HELPER.replace("return x\n", "return -x\n")), "it is not used"
+    assert before != beside(source, HELPER.replace("jnp.tanh", "jnp.sin"))
+    assert before != beside(source, HELPER.replace("[2.0]", "[3.0]"))
+    installed = beside(source, HELPER, installed=True)
+    assert installed == beside(source, HELPER.replace("jnp.tanh", "jnp.sin"), installed=True)
