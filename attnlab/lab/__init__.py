@@ -31,8 +31,11 @@ _HOMES = {
 }
 
 
+__all__ = [*_HOMES]
+
+
 def __dir__():
-    return [*_HOMES]
+    return __all__
 
 
 def __getattr__(name: str):

@@ -16,7 +16,7 @@ from typing import Any
 from attnlab.lab.budget import TOLERANCE, budget
 from attnlab.lab.describe import Ledger
 from attnlab.lab.quantity import count, large, off
-from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.study import Experiment, Study, change, check_twins
 
 TRIES = 8  # widths that are traced for one variant
 REACH = 64  # multiples around a width among which one that the model allows is looked for
@@ -47,7 +47,8 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     than in the base), and the schedule spans them all. A width that a variant sets itself stays as it is; a
     model that it brings as a whole is made to fit. Without either, nothing is loaded.
 
-    Raises ValueError, saying how near it came, where a variant stays more than 2% away; naming the model, where it has
+    Raises ValueError, saying how near it came, where a variant stays more than 2% away; where two variants have become
+    one experiment; naming the model, where it has
     no width to solve for or no decoding state; and for numbers that jax is not set to compute in. Raises DataError
     where data cannot be had.
     """
@@ -73,6 +74,9 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
         for name, before in variants.items():
             variants[name] = spent.spend(name, before, frozenset(own[name]), coarse=quick)
             told[name] += spent.changed(before, variants[name])
+    if not quick:
+        solved = f"match={study.match!r}" if study.match else f"budget={study.budget!r}"
+        check_twins(variants, f"{solved}: as solved, ")
     wide = max(map(len, told))
     lines += [f"  {name:<{wide}}  {', '.join(said)}" for name, said in told.items() if said]
     return Matched(variants, lines, ledger)

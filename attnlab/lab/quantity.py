@@ -106,6 +106,22 @@ def signed(metric: str, difference: float) -> str:
     return (text if float(text) else text.lstrip("+-")).replace("-", "−")
 
 
+def apart(metric: str, low: float, high: float) -> tuple[str, str]:
+    """Both ends of an interval of a difference, `signed`; two that differ are never written as one.
+
+    >>> apart("exact_match", 0.0098, 0.0103), apart("exact_match", -0.01, 0.02), apart("loss", 0.1234, 0.1235)
+    (('+0.98', '+1.03'), ('−1.0', '+2.0'), ('+0.1234', '+0.1235'))
+    """
+    ends, digits = [signed(metric, low), signed(metric, high)], 1
+    while ends[0] == ends[1] and low != high:
+        digits += 1
+        finer = [
+            f"{100 * end:+.{digits}f}" if is_rate(metric) else significant(end, digits, "+") for end in (low, high)
+        ]
+        ends = [end.replace("-", "−") for end in finer]
+    return ends[0], ends[1]
+
+
 def span(metric: str, low: float, high: float) -> str:
     """An interval of a metric, only what lies where the truth must be; two ends are never written as one.
 

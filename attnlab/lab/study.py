@@ -108,7 +108,7 @@ class Study:
             raise ValueError(
                 f"margin={self.margin} must be above 0: no two measurements are the same to the last digit"
             )
-        self._check_twins()
+        check_twins(self.variants(), "vary: ")
         self._check_steps()
         self._check_against()
         # What a glimpse changes may make variants alike: it is thrown away.
@@ -148,14 +148,6 @@ class Study:
             if not is_band(band):
                 raise ValueError(f"bands: {variant}={band!r} must be (least, most), of which one may be None")
 
-    def _check_twins(self) -> None:
-        """Refuse one experiment under two names: its difference from itself would be 0, and read as a finding."""
-        seen: list[tuple[str, Experiment]] = []
-        for name, experiment in self.variants().items():
-            if twin := next((other for other, before in seen if before == experiment), None):
-                raise ValueError(f"vary: {twin!r} and {name!r} are the same experiment; give it one name")
-            seen.append((name, experiment))
-
     def _check_against(self) -> None:
         names = list(self.vary.variants) if self.vary else ["base"]
         for one, other in self.against.items():
@@ -169,6 +161,18 @@ class Study:
         for name, changes in (self.vary.variants if self.vary and self.budget != "steps" else {}).items():
             if path := next((path for path in ("train", "train.steps") if path in changes), None):
                 raise ValueError(f"budget={self.budget!r} solves for train.steps, but {name!r} sets {path}")
+
+
+def check_twins(experiments: dict[str, Experiment], where: str) -> None:
+    """Raise ValueError for one experiment under two names: its difference from itself would read as a finding."""
+    seen: list[tuple[str, Experiment]] = []
+    for name, experiment in experiments.items():
+        # Seeds and rates may be written as a number or as a list.
+        train = experiment.train
+        listed = replace(experiment, train=replace(train, seeds=train.seed_list, learning_rate=train.rates))
+        if twin := next((other for other, before in seen if before == listed), None):
+            raise ValueError(f"{where}{twin!r} and {name!r} are the same experiment; give it one name")
+        seen.append((name, listed))
 
 
 def warmups(experiments: dict[str, Experiment]) -> list[str]:

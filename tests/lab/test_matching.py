@@ -339,3 +339,14 @@ def test_steps_that_prepare_count_by_their_share():
         flops[masked] = Ledger().flops(base)
     # What a step costs that fills words in, and one that does not: half of each, and three quarters.
     assert abs((flops[6] - flops[0]) / (flops[4] - flops[0]) - 1.5) < 1e-3
+
+
+def test_what_a_match_or_a_budget_makes_one_experiment_is_refused(ledger):
+    sizes = over("model", small=BASE.model, large=replace(BASE.model, width=64))
+    assert len(matched(Study(BASE, sizes), ledger).experiments) == 2
+    with pytest.raises(
+        ValueError, match=r"^match='parameters': as solved, 'small' and 'large' are the same experiment"
+    ):
+        matched(Study(BASE, sizes, match="parameters"), ledger)
+    # Of a glimpse nothing is kept.
+    assert len(matched(Study(BASE, sizes, match="parameters"), ledger, quick=True).experiments) == 2

@@ -85,3 +85,9 @@ def test_unasked_it_is_silent_without_ipython(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     assert isinstance(unasked(), Silent)
     assert "IPython" not in sys.modules
+
+
+def test_all_that_a_shell_has_is_brought_at_once():
+    brought: dict = {}
+    exec("from attnlab.lab import *", brought)
+    assert {"run", "Study", "over", "load", "show"} <= brought.keys()

@@ -214,7 +214,14 @@ def beside(digest, tmp_path_factory, monkeypatch):
     own._is_own.cache_clear()
 
 
-HELPER = "import jax.numpy as jnp\nBY = [2.0]\ndef scale(x):\n    return jnp.tanh(x) * BY[0]\ndef other(x):\n    return x\n"
+HELPER = """
+import jax.numpy as jnp
+BY = [2.0]
+def scale(x):
+    return jnp.tanh(x) * BY[0]
+def other(x):
+    return x
+"""
 
 
 @pytest.mark.parametrize(

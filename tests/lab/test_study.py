@@ -129,6 +129,12 @@ def test_an_experiment_checks_the_whole_tree(toy):
 def test_one_experiment_under_two_names_is_refused_but_in_a_glimpse(toy):
     with pytest.raises(ValueError, match=r"^vary: 'base' and 'heads-4' are the same experiment; give it one name$"):
         Study(toy.base, Variation({"base": {}, "heads-2": {"model.heads": 2}, "heads-4": {"model.heads": 4}}))
+    for field, spellings in {
+        "train.seeds": {"three": 3, "listed": (0, 1, 2)},
+        "train.learning_rate": {"one": 0.1, "list": (0.1,)},
+    }.items():
+        with pytest.raises(ValueError, match="are the same experiment"):
+            Study(toy.base, over(field, **spellings))
     steps = Study(toy.base, over("train.steps", few=20, many=30), quick={"train.steps": 10})
     assert len(steps.variants(quick=True)) == 2
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnlab.lab.comparison import Comparison
 from attnlab.lab.estimates import Estimate
 from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import count, is_open, is_rate, measure, signed, title
+from attnlab.lab.quantity import apart, count, is_open, is_rate, measure, signed, title
 from attnlab.lab.reporting.markup import Markup, join, name, tag
 from attnlab.lab.statistics import POWER, Verdict
 
@@ -42,6 +42,15 @@ def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Mar
             margin = _amount(leader.metric, said.margin or 0.0)
             verb = one if len(names) == 1 else several
             sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
+    if lost := [outcome for outcome in found if outcome.lost() and outcome.name in (leader.name, *members)]:
+        told = [
+            join(
+                name(one.name),
+                f" ({len(one.lost())} of {len({*one.alive(), *(lane.get('seed') for lane in one.lost())})})",
+            )
+            for one in lost
+        ]
+        sentences.append(join("Seeds diverged, and stand in no mean, of ", _listed(told), "."))
     if refused := [variant for variant in said.refused if variant in members]:
         sentences.append(join("Nothing tells ", listed(refused), " from ", reference, " yet."))
     return sentences
@@ -134,7 +143,7 @@ def _numbers(metric: str, found: Verdict) -> Markup:
         # No two shares are further apart.
         low, high = max(low, -1.0), min(high, 1.0)
     level = "95% interval" if found.comparisons == 1 else "joint interval"
-    ends = f"{level} {signed(metric, low)} to {signed(metric, high)}" if low < high else "no interval: no spread"
+    ends = f"{level} {' to '.join(apart(metric, low, high))}" if low < high else "no interval: no spread"
     effect = "" if found.effect is None else f"; effect {_two(found.effect)}"
     return join(
         tag("b", signed(metric, found.difference) + unit, class_="number"),
@@ -144,27 +153,28 @@ def _numbers(metric: str, found: Verdict) -> Markup:
 
 def _two(effect: float) -> str:
     # Two digits alone would write 110 as 1.1e+02.
+    if abs(effect) < 0.005:
+        return "0.0"
     return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
 
 
 def _reach(metric: str, found: Verdict, said: Comparison) -> str:
-    """Of an unclear verdict: what these seeds could have found, and how many would do."""
-    if found.verdict != "unclear":
-        return ""
+    """Where seeds show no spread, so much; of an unclear verdict what these could have found, and how many would do."""
     if found.spread == 0:
         return " These seeds show no spread, which says nothing of what others would."
+    if found.verdict != "unclear":
+        return ""
     could = (
         f" A true difference of {_amount(metric, found.smallest)} or more would be found by {POWER:.0%} of such studies"
     )
     if not is_open(metric) and found.smallest > 1:
         could = " So few seeds could not be sure to find any difference"
-    if said.margin is None:
-        seeds, of = found.seeds_for_difference, "the difference seen"
-    else:
-        seeds, of = found.seeds_for_margin, f"one of {_amount(metric, said.margin)}"
-    if seeds is not None and seeds <= found.seeds:
-        return f"{could}."
-    return f"{could}; to find {of} takes {'more than a million' if seeds is None else count(seeds)} seeds."
+    takes = {"find the difference seen": found.seeds_for_difference}
+    if said.margin is not None:
+        takes[f"find one of {_amount(metric, said.margin)}"] = found.seeds_for_margin
+        takes["call two that are alike the same"] = found.seeds_for_same
+    parts = [f"to {what} takes {count(seeds)} seeds" for what, seeds in takes.items() if (seeds or 0) > found.seeds]
+    return f"{could}{'; ' * bool(parts)}{', '.join(parts)}."
 
 
 def _alone(outcome: Outcome, said: Comparison) -> str:
@@ -195,7 +205,10 @@ def _amount(metric: str, value: float) -> str:
 
 def listed(names: Sequence[str]) -> Markup:
     """Names as a person lists them: "a, b and c"."""
-    shown = [name(one) for one in names]
+    return _listed([name(one) for one in names])
+
+
+def _listed(shown: Sequence[Markup]) -> Markup:
     if len(shown) == 1:
         return shown[0]
     return join([join(one, ", ") for one in shown[:-2]], shown[-2], " and ", shown[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -45,11 +46,16 @@ def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
 
     rows = [(name(group), _marks(finished, prefix + group)) for group in sorted(named, key=ease)]
     plot = tag("div", strips(metric, rows, seeds=False), class_="groups")
-    cells = scroll(_group_table(finished, prefix, sorted(named)), title(metric))
+    cells = scroll(_group_table(finished, prefix, sorted(named, key=_numbered)), title(metric))
     # Paper cannot be scrolled, and the drawing above it says the same.
     table = details("The same as a table", cells, class_="screen" if len(finished) > PAPER else None)
     heading = f"{title(metric)} by group, hardest first"
     return tag("div", tag("h3", heading), plot, table) if first else details(heading, plot, table)
+
+
+def _numbered(group: str) -> list[str | int]:
+    """A name in parts, texts and numbers in turn, so that numbers go by their size: 64 before 128."""
+    return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"([0-9]+)", group))]
 
 
 def _higher(finished: list[Outcome], metric: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from attnlab.lab.statistics.intervals import around
-from attnlab.lab.statistics.power import needed, smallest
+from attnlab.lab.statistics.power import POWER, needed, smallest
 from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, seen
 
 Word = Literal["better", "worse", "same", "unclear"]
@@ -78,6 +78,15 @@ class Verdict:
     def seeds_for_margin(self) -> int | None:
         """The seeds with which the difference test would find a true difference of `margin` in 80% of studies."""
         return None if self.margin is None else needed(self.margin, self._width, self._alone)
+
+    @property
+    def seeds_for_same(self) -> int | None:
+        """The seeds with which two that are alike would be called the same in 80% of studies, or more.
+
+        Each of the two one-sided tests is to miss a tenth at most. None without a margin.
+        """
+        level = 2 * self._alone - 1
+        return None if self.margin is None or level <= 0 else needed(self.margin, self._width, level, (1 + POWER) / 2)
 
     @property
     def _width(self) -> float:

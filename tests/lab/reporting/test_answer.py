@@ -57,7 +57,36 @@ def test_a_margin_makes_sameness_sayable():
     assert own.startswith("The same as b: 0.0 points (95% interval ")
     over, (own, _) = said(outcome("a", [0.95, 0.85, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
     assert over == ["a cannot be told from b by these seeds."]
-    assert re.search(r"; to find one of 1 point takes \d+ seeds\.$", own)
+    assert re.search(
+        r"; to find one of 1 point takes \d+ seeds, to call two that are alike the same takes \d+ seeds\.$", own
+    )
+    # Differences of .04, .02 and .06, of spread .02: 4.5 and 6.5 seeds' worth, of which each is told.
+    over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93], margin=0.001))
+    spread = 0.02 / 3**0.5
+    seeds = [needed(0.01 / 3, spread), needed(0.001, spread), needed(0.001, spread, 0.9, 0.9)]
+    assert own.endswith(
+        f"; to find the difference seen takes {seeds[0]} seeds, to find one of 0.1 points takes {seeds[1]:,} seeds, "
+        f"to call two that are alike the same takes {seeds[2]:,} seeds."
+    )
+
+
+def test_seeds_that_diverged_are_told_beside_the_verdict():
+    lost = [{"seed": n, "learning_rate": 0.1, "step": 3} for n in (2, 3, 4)]
+    a = outcome("a", [0.93, 0.95], seeds=[0, 1, 2, 3, 4], order=1, diverged=lost, learning_rate=0.1)
+    over, _ = said(a, outcome("b", [0.5, 0.52, 0.5, 0.5, 0.5]))
+    assert over == ["a is better than b.", "Seeds diverged, and stand in no mean, of a (3 of 5)."]
+
+
+def test_no_spread_is_told_whatever_the_verdict():
+    over, (own, _) = said(outcome("a", [0.0] * 3, order=1), outcome("b", [0.0] * 3, margin=0.01))
+    assert over == ["a is the same as b within 1 point."]
+    assert own.endswith(" These seeds show no spread, which says nothing of what others would.")
+
+
+def test_both_ends_of_an_interval_are_told_apart():
+    _, (own, _) = said(outcome("a", [0.60001, 0.60002, 0.60003], order=1), outcome("b", [0.59] * 3))
+    low, high = re.search(r"interval (\S+) to (\S+),", own).groups()
+    assert (low, high) == ("+1.000", "+1.004")
 
 
 def test_seeds_without_a_partner_are_named():
