@@ -9,6 +9,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 from dataclasses import is_dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -84,6 +85,9 @@ class _Reading:
             return
         if isinstance(value, PLAIN):
             self.found[name] = repr(value)
+        elif isinstance(value, tuple):
+            # Python may or may not make two equal ones the same: neither says more than its entries.
+            self._each(value, name, "tuple", enumerate(value))
         elif id(value) in self.names:
             self.found[name] = f"is {self.names[id(value)]}"
         else:
@@ -92,8 +96,8 @@ class _Reading:
             self._parts(value, name)
 
     def _parts(self, value: Any, name: str) -> None:
-        if isinstance(value, list | tuple):
-            self._each(value, name, type(value).__name__, enumerate(value))
+        if isinstance(value, list):
+            self._each(value, name, "list", enumerate(value))
         elif isinstance(value, set | frozenset):
             self._each(value, name, "set", enumerate(sorted(value, key=repr)))
         elif isinstance(value, dict):
@@ -144,7 +148,7 @@ class _Reading:
         for n, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
             self.add(value, f"{name}.default[{n}]")
         for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            if free != "__class__" and cell != type(cell)():
+            with suppress(ValueError):  # a cell that nothing was put into yet
                 self.add(cell.cell_contents, f"{name}.{free}")
         names = _names(function.__code__)
         for used in sorted(names):
