@@ -31,7 +31,7 @@ _HOMES = {
 }
 
 
-__all__ = [*_HOMES]
+__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __dir__():

@@ -37,8 +37,8 @@ class Forced:
 def check(run: str | Path, found: Trained) -> None:
     """Raise ValueError, naming the run, where its model has no attention whose maps can be seen."""
     config, shape = found.experiment.model, found.problem.shape
-    if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source")):
-        kinds = "those that read or write sequences, sort, or find things"
+    if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source") or hasattr(shape, "latent")):
+        kinds = "those that read or write sequences, sort, find things, or make images"
         raise ValueError(f"{run}: a {type(config).__name__} shows no maps: of models, {kinds} do")
     if not getattr(config, "attentions", None):
         raise ValueError(f"{run}: its model has no attention: there is no map to look at")
@@ -49,6 +49,8 @@ def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
     shape = problem.shape
     if isinstance(shape, Detections):
         return (np.asarray(problem.given(batch)),)
+    if hasattr(shape, "latent"):
+        return (np.asarray(batch["latent"]),)
     if hasattr(shape, "source"):
         source = np.asarray(batch["source"])
         keep = batch.get("keep")
@@ -70,7 +72,12 @@ def forced(found: Trained, text: str) -> Forced:
     if problem.continues:
         return _continued(found, batch)
     if not isinstance(problem.shape, Pairs):
-        answer = one_line(problem.tell(jax.jit(problem.answer)(found.model, batch)))
+        told = problem.tell(jax.jit(problem.answer)(found.model, batch))
+        if hasattr(problem.shape, "latent"):
+            # The image itself follows in lines of its own.
+            words = places(problem.shape.image.width // 2, problem.shape.image.height // 2)
+            return Forced(told.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)})
+        answer = one_line(told)
         if isinstance(problem.shape, Detections):
             return _found(found, answer, inputs(problem, batch))
         words = [*front(found.model), *problem.tokens(batch)["source"]]
@@ -109,9 +116,14 @@ def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced
     )
     queries, count = seen["cross"].shape[-2:]
     across = given[0].shape[1] // 2**found.experiment.model.stages
-    places = [f"{n // across + 1},{n % across + 1}" for n in range(count)]
+    seats = places(across, count // across)
     asked = [str(n + 1) for n in range(queries)]
-    return Forced(answer, given, {"encoder": (places, places), "among": (asked, asked), "cross": (asked, places)})
+    return Forced(answer, given, {"encoder": (seats, seats), "among": (asked, asked), "cross": (asked, seats)})
+
+
+def places(columns: int, rows: int) -> list[str]:
+    """Those of an image, row by row: "1,1", "1,2"."""
+    return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
 
 
 def front(model: Any) -> list[str]:

@@ -102,7 +102,9 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
     mechanism = config.attentions[name]
     # A causal map is a triangle, which has full rank.
     bounded = isinstance(mechanism, Linear) and name != "decoder"
-    return min(T, S, mechanism.feature.dim(config.width // config.heads) if bounded else S)
+    if not bounded:
+        return min(T, S)
+    return min(T, S, mechanism.feature.dim(getattr(config, "head_width", None) or config.width // config.heads))
 
 
 def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.decoding import Beam, Decoder
 from attnlab.lab.answering import Answerer, Asked, DivergedError
-from attnlab.lab.forced import axis, front
+from attnlab.lab.forced import axis, front, places
 from attnlab.lab.loading import Step, Trained, trained, unfinished
 from attnlab.lab.shade import draw
 from attnlab.lab.terminal import plain
@@ -113,9 +113,11 @@ LARGEST = 2**26  # numbers of all maps of one example
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
 
-    {"kind": "cross" | "encoder" | "decoder", "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
-    Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, on three: their first
-    `WIDEST` positions. None where the model has no such attention, or its maps are too large.
+    {"kind": "cross" | "encoder" | "decoder" | "image",
+    "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
+    Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, of what makes images
+    those of the generator's places, on three: their first `WIDEST` positions. None where the model has no such
+    attention, or its maps are too large.
     """
     if not getattr(config, "attentions", None):
         # A model of one's own need not know of any.
@@ -125,6 +127,8 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         rows = range(min(3, len(batch["source"])))
         examples = [one for row in rows if (one := _within(config, model, problem, batch, row)) is not None]
         return {"kind": "encoder", "examples": examples} if examples else None
+    if hasattr(problem.shape, "latent"):
+        return _making(config, model, problem)
     if isinstance(problem.shape, Tokens):
         return _along(config, model, problem)
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
@@ -159,6 +163,17 @@ def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         layers = np.round(np.asarray(seen, np.float64), 4)
         found.append({"source": symbols, "target": symbols, "layers": layers.tolist()})
     return {"kind": "decoder", "examples": found}
+
+
+def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """The maps of what makes images, on the first three of the test's latents."""
+    size, found = problem.shape.image, []
+    words = places(size.width // 2, size.height // 2)[:WIDEST]
+    count = len(words)
+    for latent in np.asarray(problem.examination("test", FIRST)[0]["latent"])[:3]:
+        seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(latent))["image"], np.float64)
+        found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
+    return {"kind": "image", "examples": found}
 
 
 def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:

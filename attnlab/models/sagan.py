@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism, Softmax
+from attnlab.mechanisms import Mechanism, Softmax, Watched
 from attnlab.mechanisms.given import shape_of
 from attnlab.models.config import check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
@@ -57,6 +57,15 @@ class SAGAN:
         """That of the discriminator and of the generator, if they have any."""
         return {} if self.mechanism is None else {"image": self.mechanism}
 
+    @property
+    def head_width(self) -> int:
+        """The components of a query of the generator."""
+        return _inner(2 * self.width)
+
+    def watched(self, watch) -> SAGAN:
+        """The same with its mechanism, where it has one, put through `watch`."""
+        return self if self.mechanism is None else replace(self, mechanism=watch(self.mechanism))
+
     def create(self, key: PRNGKeyArray, shape: Any) -> SAGANNetwork:
         """A new pair for images of that shape (`attnlab.tasks.generation.Generated`)."""
         check_shape(self, shape, "image", "latent")
@@ -77,6 +86,11 @@ class SAGANNetwork(nnx.Module):
     def players(self) -> tuple[Generator, Discriminator]:
         """Both, their weights spectrally normalised: once for all the examples of a batch."""
         return normalised(self.generator), normalised(self.discriminator)
+
+    def look(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], dict]:
+        """The image made of it, and where each place of the generator's attention looked: {"image": [1 1 P P]}."""
+        image, seen = normalised(self.generator).look(latent)
+        return image, {"image": None if seen is None else seen[None, None]}
 
     @property
     def paces(self) -> dict[str, float]:
@@ -100,10 +114,15 @@ class Generator(nnx.Module):
 
     def __call__(self, latent: Float[Array, " Z"]) -> Float[Array, "H W C"]:
         """An image in 0 … 1."""
+        return self.look(latent)[0]
+
+    def look(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], Float[Array, "P P"] | None]:
+        """An image in 0 … 1, and where its places looked, row by row, if the mechanism is watched."""
         x = self.first(latent[None]).reshape(*self.quarter, -1)
         x = self.ups[0](relu(self.norms[0](x)))
-        x = self.ups[1](_attended(self.attention, relu(self.norms[1](x))))
-        return (jnp.tanh(self.last(relu(self.norms[2](x)))) + 1) / 2
+        x, seen = _attended(self.attention, relu(self.norms[1](x)))
+        x = self.ups[1](x)
+        return (jnp.tanh(self.last(relu(self.norms[2](x)))) + 1) / 2, seen
 
 
 class Discriminator(nnx.Module):
@@ -123,7 +142,7 @@ class Discriminator(nnx.Module):
 
     def __call__(self, image: Float[Array, "H W C"]) -> Float[Array, ""]:
         """Above 0: real. The image is in 0 … 1."""
-        x = _attended(self.attention, _leaky(self.downs[0](2 * image - 1)))
+        x, _ = _attended(self.attention, _leaky(self.downs[0](2 * image - 1)))
         x = _leaky(self.wide(_leaky(self.downs[1](x))))
         return self.last(x.sum(axis=(0, 1))[None])[0, 0]
 
@@ -136,7 +155,7 @@ class ImageAttention(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, width: int, mechanism: Mechanism):
-        self.mechanism, inner = mechanism, max(1, width // NARROWER)
+        self.mechanism, inner = mechanism, _inner(width)
         shapes = {"q": (inner,), "k": (inner,), "v": (inner,)} | {
             name: shape_of(shape, inner, inner) for name, shape in mechanism.tokens.items()
         }
@@ -150,20 +169,29 @@ class ImageAttention(nnx.Module):
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
         """Every place against every other, row by row."""
+        return self.look(x)[0]
+
+    def look(self, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Float[Array, "P P"] | None]:
+        """The same, and the map if the mechanism is watched."""
         places = x.reshape(-1, x.shape[-1])
         given = {name: self.maps[name](places).reshape(-1, *shape) for name, shape in self.shapes}
         q, k, v = (given.pop(name) for name in "qkv")
         extra: Any = given | extras(self.mechanism, self.learned)
         y = self.mechanism.attend(q, k, v, **extra)
-        return x + self.gamma[...][0] * self.o(y).reshape(x.shape)
+        seen = self.mechanism.look(q, k, **extra) if isinstance(self.mechanism, Watched) else None
+        return x + self.gamma[...][0] * self.o(y).reshape(x.shape), seen
 
 
 def _attention(key: PRNGKeyArray, config: SAGAN, width: int) -> ImageAttention | None:
     return None if config.mechanism is None else ImageAttention(key, width, config.mechanism)
 
 
-def _attended(attention: ImageAttention | None, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
-    return x if attention is None else attention(x)
+def _attended(attention: ImageAttention | None, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Any]:
+    return (x, None) if attention is None else attention.look(x)
+
+
+def _inner(width: int) -> int:
+    return max(1, width // NARROWER)
 
 
 def _leaky(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -9,7 +9,9 @@ from attnlab.lab.inspecting import inspect
 from attnlab.lab.look import sample
 from attnlab.lab.runs import run
 from attnlab.lab.study import Experiment, Study
-from attnlab.models import Bert, ViT
+from attnlab.mechanisms import Linear
+from attnlab.models import SAGAN, Bert, ViT
+from attnlab.tasks.generation import Generation
 from attnlab.tasks.images import Figures
 from attnlab.tasks.sentences import Questions
 from attnlab.training.config import Train
@@ -60,3 +62,26 @@ def test_two_phases_are_one_run_and_steps_that_only_prepare_are_refused(tmp_path
     with pytest.raises(ValueError, match=r"train.steps=2 must be more than the 2 first ones, which only prepare"):
         run(refused, tmp_path)
     assert not (tmp_path / "late").exists()
+
+
+PAINTED = Generation(images=FIGURES, latent=3, samples=8, classifier_steps=2)
+
+
+@pytest.mark.parametrize("mechanism", [Linear(), None])
+def test_what_makes_images_shows_where_its_places_look(mechanism, tmp_path):
+    model = SAGAN(width=8, mechanism=mechanism)
+    made = run(Study(Experiment(task=PAINTED, model=model, train=TRAIN), name="made"), tmp_path)
+    kept = RunFolder(made.folder / "base").read("maps")
+    if mechanism is None:
+        assert kept is None
+        with pytest.raises(ValueError, match="its model has no attention"):
+            inspect(made.folder / "base", "7")
+        return
+    assert [np.shape(example["layers"]) for example in kept["examples"]] == [(1, 1, 36, 36)] * 3
+    assert kept["examples"][0]["source"][:5] == ["1,1", "1,2", "1,3", "1,4", "1,5"]
+    assert "What it looks at" in made.report.read_text()
+    seen = inspect(made.folder / "base", "7")
+    image = seen["attentions"]["image"]
+    assert image["rows"] == kept["examples"][0]["source"]
+    assert image["rank"] == 2, "as many components has a query"
+    assert "\n" not in seen["answer"]

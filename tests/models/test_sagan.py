@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from attnlab.analysis.cost import parameters
+from attnlab.analysis.maps import maps, watched
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.sagan import SAGAN, ImageAttention
 from attnlab.modules.spectral import normalised
+from attnlab.ops.layer import relu
 from attnlab.tasks.base import Image, Tokens
 from attnlab.tasks.generation import Generated, Painting
 
@@ -161,3 +163,28 @@ def test_what_it_cannot_make_is_refused():
         SMALL.create(jax.random.key(0), Tokens(9, 9))
     with pytest.raises(ValueError, match="images of 8 × 6 are no multiples of 4"):
         SMALL.create(jax.random.key(0), SimpleNamespace(image=Image(8, 6, 1), latent=5))
+
+
+@pytest.mark.parametrize("mechanism", ["softmax", "linear", "window"])
+def test_where_the_generator_looks_is_what_it_mixes_by(mechanism):
+    config = SAGAN(width=8, mechanism=MECHANISMS[mechanism])
+    model = filled(config, SHAPE)
+    (seen,) = maps(config, model, SHAPE, LATENT).values()
+    assert seen.shape == (1, 1, 16, 16), "4 x 4 places"
+    np.testing.assert_allclose(seen.sum(axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(
+        watched(config, model, SHAPE).look(LATENT)[0], played(model, LATENT, IMAGE)[0], rtol=1e-5
+    )
+    # The map by hand, from what the attention is given.
+    generator, _ = model.players()
+    x = generator.ups[0](relu(generator.norms[0](generator.first(LATENT[None]).reshape(2, 2, -1))))
+    x = relu(generator.norms[1](x))
+    own = generator.attention
+    places = x.reshape(-1, x.shape[-1])
+    mixed = own.o(np.asarray(seen)[0, 0] @ own.maps["v"](places)).reshape(x.shape)
+    np.testing.assert_allclose(own(x), x + own.gamma[...][0] * mixed, rtol=1e-4, atol=1e-5)
+
+
+def test_without_attention_there_is_no_map():
+    config = SAGAN(width=8, mechanism=None)
+    assert maps(config, filled(config, SHAPE), SHAPE, LATENT) == {"image": None}
