@@ -24,7 +24,7 @@ def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
     `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
     −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and
     place, for what is no such file: a node or a class out of range, rows that do not fit, numbers that are not finite,
-    nodes without features.
+    no features at all.
     """
     arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)

@@ -67,7 +67,7 @@ def _format(body: bytes, path: str | Path) -> tuple[int, int]:
     if channels != 1:
         raise DataError(f"{path} has {channels} channels: one is read")
     if depth not in DEPTHS or width != depth // 8 or rate == 0:
-        raise DataError(f"{path} has {rate} samples a second of {depth} bits in {width} bytes, which no sound has")
+        raise DataError(f"{path} has {rate} samples a second of {depth} bits in {width} bytes, which is not read")
     return rate, depth
 
 

@@ -156,7 +156,8 @@ class _Reading:
                 self._named(function.__globals__[used], place, used, names)
         for module in sorted(_imports(function)):
             if self._is_own(module):
-                self._named(import_module(module), place, module, names)
+                with suppress(ImportError):  # where the code does without
+                    self._named(import_module(module), place, module, names)
 
     def _named(self, value: Any, place: str, used: str, names: Set[str]) -> None:
         """What code of a module takes from it by a name: of another module, what it takes from that in turn."""

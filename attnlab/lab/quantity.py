@@ -44,11 +44,18 @@ def is_rate(metric: str) -> bool:
 
 
 def within(metric: str, low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where the truth can be: a rate lies in 0 … 1, one of edits above 0.
+    """The part of an interval where the truth can be: a rate lies in 0 … 1, one of edits, and a distance, above 0.
 
     >>> within("exact_match", -0.1, 1.1), within("word_edit_rate.de", -0.1, 1.1), within("loss", -0.1, 1.1)
     ((0.0, 1.0), (0.0, 1.1), (-0.1, 1.1))
+    >>> within("valid.evenness", -0.1, 1.1), within("frechet.real", -0.1, 1.1)
+    ((0.0, 1.0), (0.0, 1.1))
     """
+    parts = metric.split(".")
+    if "evenness" in parts:
+        return max(low, 0.0), min(high, 1.0)
+    if "frechet" in parts:
+        return max(low, 0.0), high
     if not is_rate(metric):
         return low, high
     return max(low, 0.0), high if is_open(metric) else min(high, 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data.batches import pad, rounded
+from attnlab.data.batches import pad
 from attnlab.data.files import DataError
 from attnlab.data.units import Codec, ListCodec, from_json
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
@@ -46,12 +46,17 @@ class Labelling(Classifying):
         return super().vocabulary | {"text": self.codec.to_json(), "length": length}
 
     def ask(self, text: str) -> Batch:
-        """{"source", "keep": [1 T]}: a sentence. Raises DataError where it has no symbol that training had."""
-        ids = encoded(self.codec, self.read(text))
+        """{"source", "keep": [1 T]}: a sentence.
+
+        Raises DataError where it has no symbol that training had, and where it is longer than any that there was: what
+        was learned of later positions is nothing.
+        """
+        ids, length = encoded(self.codec, self.read(text)), self.shape.source.length  # type: ignore[union-attr]
         if all(n == self.unknown for n in ids):
             raise DataError(f"the input {text!r} is empty, or nothing in it was seen in training")
-        width = max(self.shape.source.length, int(rounded(len(ids))))  # type: ignore[union-attr]
-        return asked(pad([ids], width))
+        if len(ids) > length:
+            raise DataError(f"the input has {len(ids)} symbols: those of training have {length} at most")
+        return asked(pad([ids], length))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The symbols of row 0 without padding, [unknown] and [mask] among them."""

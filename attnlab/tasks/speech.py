@@ -42,6 +42,9 @@ class Speech(Classification):
 
     def __init__(self, task: Any, parts: Parts, notes: tuple[str, ...] = ()):
         self.task, self.mel = task, LogMel(task.rate, task.bands)
+        gap = round(task.gap / self.mel.step)
+        if task.gap and not gap:
+            raise ValueError(f"task.gap={task.gap} is less than half a frame of {self.mel.step:g} s; 0 is none")
         self.words = known(parts)
         super().__init__((*self.words, GAP) if task.gap else self.words)
         alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
@@ -51,7 +54,6 @@ class Speech(Classification):
         for n, part in enumerate(PARTS):
             sounds = [self.mel(each.samples) for each in parts[part]]
             words = np.array([index[each.label] for each in parts[part]], np.int32)
-            gap = round(task.gap / self.mel.step)
             self._strings[part] = Strings(self._random(n), sounds, words, task.digits, gap)
         self._lengths = {part: each.lengths(task.speed * (part == "train")) for part, each in self._strings.items()}
         self._buckets = Buckets(self._lengths["train"], task.buckets)

@@ -224,6 +224,20 @@ def other(x):
 """
 
 
+def test_what_code_does_without_when_it_is_missing_is_no_matter(beside):
+    source = """
+class Mine:
+    def __call__(self, x):
+        try:
+            from helping.missing import faster as scale
+            import no_such_module
+        except ImportError:
+            from helping import scale
+        return scale(x)
+"""
+    assert beside(source, HELPER) != beside(source, HELPER.replace("jnp.tanh", "jnp.sin"))
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -55,6 +55,9 @@ def test_words_that_are_rare_or_never_seen_are_unknown():
     assert problem.ask(" the  fine unseen end")["source"].tolist() == [[9, 6, 11, 11, 0, 0, 0, 0]]
     with pytest.raises(DataError, match="is empty, or nothing in it was seen"):
         problem.ask("unseen end")
+    assert problem.ask("fine " * 8)["keep"].all()
+    with pytest.raises(DataError, match=r"^the input has 9 symbols: those of training have 8 at most$"):
+        problem.ask("fine " * 9)
     with pytest.raises(DataError, match=r"none of the 10 words of training occurs 99 times: task\.least=1"):
         made(least=99)
 

@@ -143,6 +143,12 @@ def test_a_long_examination_comes_in_several_shapes_and_is_scored_alike(problem,
         assert mine.tolist() == [WORDS.index(recording.label)] * len(problem.mel(recording.samples))
 
 
+def test_a_gap_that_is_no_frame_is_refused():
+    assert "gap" not in "".join(Speech(Tones(digits=2, bands=8), PARTS).classes)
+    with pytest.raises(ValueError, match=r"^task\.gap=0\.004 is less than half a frame of 0\.01 s; 0 is none$"):
+        Speech(Tones(digits=2, gap=0.004, bands=8), PARTS)
+
+
 def test_a_word_is_what_all_its_frames_say_together():
     problem = Speech(Tones(bands=8), PARTS)
     # Two frames are a little for one word, one is much for the other; padding would say the first.
