@@ -126,6 +126,8 @@ def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def shares(entries: np.ndarray, values: np.ndarray, N: int) -> np.ndarray:
-    """Every value over the sum of the sizes of its row."""
-    sizes = np.bincount(entries[:, 0], np.abs(values), N)
-    return (values / sizes[entries[:, 0]]).astype(np.float32)
+    """Every value over the sum of the sizes of its row, which may be greater than any number that float64 holds."""
+    rows, most = entries[:, 0], np.zeros(N)
+    np.maximum.at(most, rows, np.abs(values))
+    values = values / most[rows]
+    return (values / np.bincount(rows, np.abs(values), N)[rows]).astype(np.float32)

@@ -11,6 +11,7 @@ from attnlab.tasks.boxes import iou
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
 RECALLS = np.linspace(0, 1, 101)
+ROUNDING = 1e-5  # of an IoU: float32 has that of small boxes to some millionths, and a half is to count as a half
 MOST = 100  # boxes of a class that count in one image, those of the highest scores
 
 
@@ -28,9 +29,9 @@ def average_precision(
     """[thresholds, classes]: the area under each class's curve of precision against recall, over all images.
 
     The boxes found in an image, best score first, each take the truth of their class that they lie on most among those
-    not taken yet, if their IoU with it reaches the threshold: each truth once, what is left over is wrong. Precision at
-    a recall is the best at it or beyond, 0 where it is never reached, and the area the mean over the recalls 0, .01 …
-    1. NaN for a class of which there is no truth.
+    not taken yet, if their IoU with it reaches the threshold, but for rounding: each truth once, what is left over is
+    wrong. Precision at a recall is the best at it or beyond, 0 where it is never reached, and the area the mean over
+    the recalls 0, .01 … 1. NaN for a class of which there is no truth.
     """
     return np.stack([_of(label, found, truth, thresholds) for label in range(classes)], axis=1)
 
@@ -59,7 +60,7 @@ def matched(overlaps: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         for n, over in enumerate(overlaps):
             # Of several as good the last, as the published evaluator has it.
             best = max(np.flatnonzero(free), key=lambda m: (over[m], m), default=None)
-            if best is not None and over[best] >= threshold:
+            if best is not None and over[best] >= threshold - ROUNDING:
                 row[n], free[best] = True, False
     return right
 

@@ -26,6 +26,13 @@ def test_a_drawn_graph_is_a_function_of_its_seed():
     assert graphs.drawn(60, 3, 0).fingerprint == GRAPH.fingerprint != graphs.drawn(60, 3, 1).fingerprint
 
 
+@pytest.mark.parametrize("scale", [1e-320, 1.0, 1e308])
+def test_values_are_shares_of_their_row_however_great(scale):
+    entries = np.array([[0, 0], [0, 1], [2, 0]])
+    values = graphs.shares(entries, np.array([1.0, -1.0, 1.5]) * scale, 3)
+    np.testing.assert_allclose(values, [0.5, -0.5, 1.0], rtol=1e-3 if scale < 1e-300 else 1e-6)
+
+
 def test_parts_have_so_many_of_each_class_and_no_node_in_common():
     unknown = replace(GRAPH, labels=np.where(np.arange(60) < 5, -1, GRAPH.labels))
     parts = graphs.divided(unknown, 4, 10, 20, 7)

@@ -75,6 +75,18 @@ def test_thresholds_are_reached_or_not():
     assert ap(found(box(0, width=5), scores=[0.5]), truth(box(0))) == 1
 
 
+def test_thresholds_are_reached_by_boxes_in_shares_of_an_image():
+    """Boxes of whole pixels, 10 − s wide and 10 of them high inside one of 10: the IoU is 1 − s / 10, in float32 too."""
+    for s in range(1, 6):
+        for left in range(600):
+            there, seen = box(left), box(left, width=10 - s)
+            sides = np.array([640, 480, 640, 480])
+            shares = [found(seen / sides, scores=[0.5]), truth(there / sides)]
+            seen, there = (each._replace(corners=each.corners.astype(np.float32)) for each in shares)
+            value = ap(seen, there, THRESHOLDS)
+            np.testing.assert_array_equal(value[:, 0], np.arange(10) <= 10 - 2 * s)
+
+
 def test_scores_are_ordered_over_all_images():
     """Wrong in the second image with the best score of all: wrong, right of one."""
     seen = [found(box(0), scores=[0.5]), found(box(0), scores=[0.9])]
