@@ -39,7 +39,8 @@ def check(run: str | Path, found: Trained) -> None:
     config, shape = found.experiment.model, found.problem.shape
     if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source") or hasattr(shape, "latent")):
         kinds = "those that read or write sequences, sort, find things, or make images"
-        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: of models, {kinds} do")
+        page = "; what its nodes take from one another stands in its report" if hasattr(shape, "nodes") else ""
+        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: of models, {kinds} do{page}")
     if not getattr(config, "attentions", None):
         raise ValueError(f"{run}: its model has no attention: there is no map to look at")
 

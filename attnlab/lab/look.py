@@ -113,12 +113,14 @@ LARGEST = 2**26  # numbers of all maps of one example
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
 
-    {"kind": "cross" | "encoder" | "decoder" | "image",
+    {"kind": "cross" | "encoder" | "decoder" | "image" | "graph",
     "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
     Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, of what makes images
-    those of the generator's places, on three: their first `WIDEST` positions. None where the model has no such
-    attention, or its maps are too large.
+    those of the generator's places, of a graph those of a node and its neighbours, on three: their first `WIDEST`
+    positions. None where the model has no such attention, or its maps are too large.
     """
+    if hasattr(problem.shape, "nodes"):
+        return _around(model, problem)
     if not getattr(config, "attentions", None):
         # A model of one's own need not know of any.
         return None
@@ -174,6 +176,38 @@ def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(latent))["image"], np.float64)
         found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
     return {"kind": "image", "examples": found}
+
+
+def _around(model: Any, problem: Problem) -> dict[str, Any] | None:
+    """What nodes of the test take from their neighbours, and these from one another and from others not drawn.
+
+    Of all layers that have as many heads as the first; None where neighbours do not weigh by what they are.
+    """
+    graph, nodes = problem.graph, problem.examination("test", FIRST)[0]["node"][:FIRST]
+    if not all(hasattr(layer, "weights") for layer in model.stack.layers):
+        return None
+    ends, found = model.weights(graph.edges, graph.entries, graph.values)
+    found = [np.asarray(each, np.float64) for each in found if each.shape == found[0].shape]
+    order = nodes[np.argsort(np.bincount(graph.edges[:, 0], minlength=ends.T)[nodes], kind="stable")]
+    examples = []
+    for node in dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)):
+        near = np.concatenate([[node], graph.edges[graph.edges[:, 0] == node, 1]])[:WIDEST]
+        row = np.full(ends.T, -1)
+        row[near] = np.arange(len(near))
+        t, s = row[ends.t], row[ends.s]
+        inside = (t >= 0) & (s >= 0)
+        layers = np.zeros((len(found), found[0].shape[1], len(near), len(near)))
+        for n, weights in enumerate(found):
+            layers[n, :, t[inside], s[inside]] = weights[inside]
+        words = [_node(graph, n) for n in near.tolist()]
+        examples.append({"source": words, "target": words, "layers": np.round(layers, 4).tolist()})
+    return {"kind": "graph", "examples": examples}
+
+
+def _node(graph: Any, node: int) -> str:
+    """A node by its name and its class, where that is known."""
+    label = int(graph.labels[node])
+    return graph.names[node] if label < 0 else f"{graph.names[node]} {graph.classes[label]}"
 
 
 def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:

@@ -21,12 +21,15 @@ from attnlab.lab.look import UNFINISHED, lines, looks, sample, scored
 from attnlab.lab.study import change
 from attnlab.lab.translating import translate
 from attnlab.models import Classifier, Language, ViT
+from attnlab.models.gat import Gat
+from attnlab.models.gcn import Gcn
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations
 from attnlab.tasks.continuation import Continuation
 from attnlab.tasks.documents import Documents
 from attnlab.tasks.images import Figures
 from attnlab.tasks.listops import ListOps
+from attnlab.tasks.nodes import Nodes
 from attnlab.tasks.recall import Recall
 from tests.lab.parrot import PROBLEM, parrot
 from tests.small import EXPERIMENT
@@ -240,3 +243,25 @@ def test_the_best_comes_first_then_all_then_the_map():
 
 def test_what_a_score_is():
     assert scored(Greedy()) == scored(Sample()) == scored(Beam(penalty=0.0)) == "log-probability in nats"
+
+
+def test_a_graph_shows_what_nodes_take_from_their_neighbours():
+    """Rows of a node whose neighbours are all drawn sum to 1; no edge, no weight; GCN's fixed weights are no map."""
+    problem, config = Nodes(each=5, valid_examples=20, test_examples=20).load(), Gat(width=4, heads=2)
+    found = looks(config, config.create(jax.random.key(0), problem.shape), problem)
+    assert found["kind"] == "graph"
+    sizes = []
+    for example in found["examples"]:
+        layers, name = np.array(example["layers"]), example["source"][0].split(" ")[0]
+        near = problem.graph.edges[problem.graph.edges[:, 0] == int(name), 1]
+        assert [int(word.split(" ")[0]) for word in example["source"]] == [int(name), *near]
+        assert example["source"][0].endswith(problem.graph.classes[problem.graph.labels[int(name)]])
+        assert layers.shape == (1, 2, len(near) + 1, len(near) + 1)
+        np.testing.assert_allclose(layers[:, :, 0].sum(-1), 1, atol=1e-3)
+        edges = {(a, b) for a, b in problem.graph.edges.tolist()}
+        for t, a in enumerate([int(name), *near]):
+            for s, b in enumerate([int(name), *near]):
+                assert (layers[:, :, t, s] > 0).all() == (a == b or (a, b) in edges)
+        sizes.append(len(near))
+    assert sizes == sorted(sizes, reverse=True)
+    assert looks(Gcn(), Gcn().create(jax.random.key(0), problem.shape), problem) is None

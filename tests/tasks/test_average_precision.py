@@ -76,7 +76,7 @@ def test_thresholds_are_reached_or_not():
 
 
 def test_thresholds_are_reached_by_boxes_in_shares_of_an_image():
-    """Boxes of whole pixels, 10 − s wide and 10 of them high inside one of 10: the IoU is 1 − s / 10, in float32 too."""
+    """Boxes of whole pixels, 10 − s wide and 10 of them high inside one of 10: IoU 1 − s / 10, in float32 too."""
     for s in range(1, 6):
         for left in range(600):
             there, seen = box(left), box(left, width=10 - s)
