@@ -29,12 +29,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-import jax
-
 from attnlab.analysis.growth import growth
-from attnlab.analysis.measure import Program, compiled, spread, timed, times_faster
+from attnlab.analysis.measure import Program, spread, timed, times_faster
 from attnlab.lab.benching.relative import Relative, relative_table
 from attnlab.lab.benching.script import claim, facts, keep, options, say
+from attnlab.lab.benching.steps import steps
 from attnlab.lab.describe import Ledger
 from attnlab.lab.matching import matched
 from attnlab.lab.study import Experiment, Study, change
@@ -47,6 +46,7 @@ from attnlab.tasks.documents import Documents
 NAMES = [name for name, mechanism in MECHANISMS.items() if mechanism.attends]
 CLAIMED = ("linear", "window")
 BATCH = 1
+STEPS = 4  # in one dispatch
 RANK = 4
 
 
@@ -66,21 +66,13 @@ def experiments(length: int) -> dict[str, Experiment]:
     return found
 
 
-def step(experiment: Experiment) -> Program:
-    """Loss and gradients of a batch."""
-    problem, config = experiment.task.load(), experiment.model
-    model = jax.jit(lambda: config.create(jax.random.key(0), problem.shape))()
-    loss = lambda model, batch: problem.loss(model, batch, None)[0]
-    return compiled(jax.value_and_grad(loss), model, problem.batch(0, 0, BATCH))
-
-
 def main() -> None:
     """Measure, print, judge."""
     chosen = options(__doc__, [1024, 2048, 4096], 3)
     found: list[Relative] = []
     alone: dict[str, dict[int, Program]] = {name: {} for name in CLAIMED}
     for T in sorted(chosen.lengths):
-        programs = {name: step(experiment) for name, experiment in experiments(T).items()}
+        programs = {name: steps(each.model, each.task.load(), BATCH, STEPS) for name, each in experiments(T).items()}
         say(f"T={T}: {len(programs)} programs compiled")
         turns = timed(programs, chosen.repeat)
         unit = programs["softmax"].memory
@@ -90,7 +82,7 @@ def main() -> None:
             memory = program.memory / unit if program.memory and unit else None
             times = times_faster(turns["softmax"], turns[name])
             found.append(Relative(name, "", T, tuple(turns[name]), times, memory))
-            rate = 1 / spread(turns[name]).median
+            rate = STEPS / spread(turns[name]).median
             say(f"T={T} {name:<18} {rate:8.2f} steps/s, {(program.memory or 0) / 2**20:8.0f} MiB")
     print_table(relative_table(found, "softmax", "a training step"))
     longest = max(chosen.lengths)

@@ -23,14 +23,14 @@ import jax
 import numpy as np
 
 from attnlab.analysis import cost
-from attnlab.analysis.measure import Program, spread, timed
+from attnlab.analysis.measure import spread, timed
 from attnlab.data.images import Labelled
 from attnlab.lab.benching.script import claim, facts, keep, options, say
+from attnlab.lab.benching.steps import steps
 from attnlab.models.cnn import CNN
 from attnlab.models.vit import ViT
 from attnlab.tasks.pictures import Pictures
-from attnlab.training.config import Train
-from attnlab.training.trainer import DISPATCH, Trainer
+from attnlab.training.trainer import DISPATCH
 
 EPOCH, SIDE, CLASSES = 60_000, 28, 10
 MODELS = {"vit": ViT(), "cnn": CNN(width=26)}
@@ -43,28 +43,13 @@ def noise() -> Pictures:
     return Pictures(dict.fromkeys(("train", "valid", "test"), part), tuple(map(str, range(CLASSES))))
 
 
-def dispatch(config: ViT | CNN, size: int) -> Program:
-    """Eight steps of one lane, batches of that size."""
-    problem = noise()
-    train = Train(steps=10**6, batch_size=size, learning_rate=1e-3, schedule="constant", warmup=0, seeds=1)
-    trainer = Trainer(lambda key: config.create(key, problem.shape), problem, train)
-    batches, _ = trainer.batches(0, DISPATCH)
-    held = [trainer.start()]
-
-    def run():
-        held[0], metrics = trainer.advance(held[0], batches, DISPATCH)
-        return jax.block_until_ready(metrics["loss"])
-
-    return Program(run, lambda: run()[-1])
-
-
 def main() -> None:
     """Measure, print, judge."""
     chosen = options(__doc__, [64, 128], 5)
     results = {}
     for name, config in MODELS.items():
         numbers = cost.parameters(config.create(jax.random.key(0), noise().shape))
-        programs = {str(size): dispatch(config, size) for size in chosen.lengths}
+        programs = {str(size): steps(config, noise(), size) for size in chosen.lengths}
         seconds = timed(programs, chosen.repeat)
         epochs = {
             size: spread([EPOCH / int(size) * value / DISPATCH for value in values]) for size, values in seconds.items()

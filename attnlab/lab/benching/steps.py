@@ -1,0 +1,32 @@
+"""Training steps as `attnlab run` makes them, to be timed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from attnlab.analysis.measure import Program
+from attnlab.training.config import Train
+from attnlab.training.trainer import DISPATCH, Trainer
+
+
+def steps(model: Any, problem: Any, batch_size: int, count: int = DISPATCH) -> Program:
+    """`count` steps of one lane in one dispatch, from where the last run of them ended, on the same batches.
+
+    They answer the loss of the last. Memory is what the compiled dispatch holds at most. Raises ValueError for a count
+    beyond `DISPATCH`.
+    """
+    if not 1 <= count <= DISPATCH:
+        raise ValueError(f"{count=} must be 1 … {DISPATCH}")
+    train = Train(steps=10**6, batch_size=batch_size, learning_rate=1e-3, schedule="constant", warmup=0, seeds=1)
+    trainer = Trainer(lambda key: model.create(key, problem.shape), problem, train)
+    batches, _ = trainer.batches(0, count)
+    held = [trainer.start()]
+
+    def run():
+        held[0], metrics = trainer.advance(held[0], batches, count)
+        return jax.block_until_ready(metrics["loss"])
+
+    run()
+    return Program(run, lambda: run()[-1], memory=trainer.memory_bytes)
