@@ -178,7 +178,7 @@ def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     return {"kind": "image", "examples": found}
 
 
-def _around(model: Any, problem: Problem) -> dict[str, Any] | None:
+def _around(model: Any, problem: Any) -> dict[str, Any] | None:
     """What nodes of the test take from their neighbours, and these from one another and from others not drawn.
 
     Of all layers that have as many heads as the first; None where neighbours do not weigh by what they are.

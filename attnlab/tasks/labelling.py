@@ -9,7 +9,8 @@ import numpy as np
 
 from attnlab.data.batches import pad
 from attnlab.data.files import DataError
-from attnlab.data.units import Codec, ListCodec, from_json
+from attnlab.data.listed import ListCodec
+from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base import Batch, Classes, Tokens
 from attnlab.tasks.classification import Classifying
