@@ -9,7 +9,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import attnlab
-from attnlab.cli import VERBS, main
+from attnlab.cli import main
+from attnlab.commands import VERBS
 from tests.lab.looked import FOUND
 
 ROOT = Path(__file__).resolve().parent.parent

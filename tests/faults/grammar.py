@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from attnlab import registry
-from attnlab.cli import VERBS, Parser
+from attnlab.commands import VERBS, Parser
 from attnlab.decoding import Beam
 from attnlab.lab import configuration
 from attnlab.lab.showing import flat
