@@ -17,7 +17,10 @@ from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import fitting
 
-DISPATCH = 8  # steps to a dispatch: enough that its overhead vanishes, and the length of a run of equal shapes
+# Steps to a dispatch: enough that its overhead vanishes, and the length of a run of equal shapes. On a CPU the overhead
+# is the memory of temporaries, which is taken from the system anew each time: with eight lanes on recall 52,000 pages a
+# dispatch, 50 ms beside a step's 200. The smallest steps, of one lane, would be a sixth quicker outside of a loop.
+DISPATCH = 8
 
 
 @dataclass
