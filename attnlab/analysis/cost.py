@@ -17,7 +17,7 @@ def parameters(tree: Any) -> int:
 
 
 def size(tree: Any) -> int:
-    """The bytes of a tree of arrays (or of their shapes); keys and clocks apart."""
+    """The bytes of a tree of arrays (or of their shapes); random keys apart."""
     leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.number)]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
 

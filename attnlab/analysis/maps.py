@@ -19,7 +19,7 @@ def watched(config: Any, model: Any, shape: Any, watch: type[Watched] = Watched)
 
 
 def maps(config: Any, model: Any, shape: Any, *inputs: Array | None) -> dict[str, Array]:
-    """What each attention of a model did with one example: {"encoder" | "decoder" | "cross": [L H T S]}."""
+    """What each attention of a model did with one example: {its name, such as "encoder": [L H T S]}."""
     return _look(watched(config, model, shape), *inputs)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.lab.reporting.figures import plain
 from attnlab.tasks.base import Problem
 
 FIRST = 16  # test examples that are shown
@@ -22,5 +23,6 @@ def shown(model: Any, problem: Problem) -> dict[str, Any] | None:
         return None
     batch = {name: np.asarray(values)[:FIRST] for name, values in problem.examination("test", FIRST)[0].items()}
     answer = jax.tree.map(np.asarray, jax.jit(problem.answer)(model, batch))
-    drawn = problem.pictures(batch, answer)
+    with plain(""):
+        drawn = problem.pictures(batch, answer)
     return {"pictures": [{"caption": name, "png": b64encode(png).decode()} for name, png in drawn.items()]}

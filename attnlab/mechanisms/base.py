@@ -277,7 +277,7 @@ class Mechanism:
     def start(self, length: int, K: int, V: int, dtype=None) -> Any:
         """The state before the first token. `length` is the room of a cache, and changes no result.
 
-        Raises ValueError where the mechanism is bound to fewer positions.
+        Raises ValueError where such a state is bound to fewer positions.
         """
         self.fit(length)
         return self.room(length, K, V, dtype)

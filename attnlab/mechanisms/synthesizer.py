@@ -62,12 +62,12 @@ class Synthesizer(Mechanism):
 
     def memory(self, length, K, V, dtype):
         """A cache, no longer than the positions known."""
-        self._fit(length)
+        self.fit(length)
         return super().memory(length, K, V, dtype)
 
     def sequence(self, q, k, v, block, *, bias=None, **learned):
         """A whole sequence, no longer than the positions known."""
-        self._fit(q.shape[0])
+        self.fit(q.shape[0])
         return super().sequence(q, k, v, block, bias=bias, **learned)
 
     def cost(self, T, S, K, V, block=None):
@@ -78,9 +78,10 @@ class Synthesizer(Mechanism):
             state_bytes=4 * S * (K + V),
         )
 
-    def _fit(self, tokens):
-        if tokens > self.length:
-            raise ValueError(f"{self}: {tokens} tokens, but length={self.length}; use sized({tokens})")
+    def fit(self, length):
+        """Raise ValueError where there are fewer positions."""
+        if length > self.length:
+            raise ValueError(f"{self}: {length} tokens, but length={self.length}; use sized({length})")
 
     def _check(self, place, allowed, axis):
         """Raise where a position is known to lie beyond: one that the shapes give, or one given of a pair allowed."""

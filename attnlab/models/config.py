@@ -89,7 +89,7 @@ class Layers:
             check_sizes(self, "feedforward")
         check_dropout(self)
         check_names(self, norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
-        self._check_attentions()
+        check_attentions(self)
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
@@ -112,24 +112,25 @@ class Layers:
             initialiser=self.initialiser,
         )
 
-    def _check_attentions(self) -> None:
-        """Refuse what a position or a mechanism cannot do: now, not in training."""
-        for name, mechanism in {"mechanism": self.mechanism, **self.attentions}.items():
-            if not isinstance(mechanism, Mechanism):
-                raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, such as those of attnlab.MECHANISMS")
-        if not isinstance(self.position, Position):
-            raise ValueError(f"model.position={self.position!r} must be a position, such as those of attnlab.POSITIONS")
-        self.position.check(self.width, self.heads)
-        for name, mechanism in self.attentions.items():
-            field = name if hasattr(self, name) else "mechanism"
-            if reason := _unfit(name, mechanism):
-                raise ValueError(f"model.{field}={mechanism} {reason}")
-            # A memory is not on the line of positions that the queries stand on.
-            if name != "cross" and (reason := self.position.refusal(mechanism)):
-                raise ValueError(
-                    f"model.position={self.position} cannot be honoured by the {name}'s {mechanism}: {reason}; "
-                    "choose another"
-                )
+
+def check_attentions(config: Any) -> None:
+    """Refuse what a position or a mechanism of a model cannot do: now, not in training."""
+    for name, mechanism in {"mechanism": config.mechanism, **config.attentions}.items():
+        if not isinstance(mechanism, Mechanism):
+            raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, such as those of attnlab.MECHANISMS")
+    if not isinstance(config.position, Position):
+        raise ValueError(f"model.position={config.position!r} must be a position, such as those of attnlab.POSITIONS")
+    config.position.check(config.width, config.heads)
+    for name, mechanism in config.attentions.items():
+        field = name if hasattr(config, name) else "mechanism"
+        if reason := _unfit(name, mechanism):
+            raise ValueError(f"model.{field}={mechanism} {reason}")
+        # A memory is not on the line of positions that the queries stand on.
+        if name != "cross" and (reason := config.position.refusal(mechanism)):
+            raise ValueError(
+                f"model.position={config.position} cannot be honoured by the {name}'s {mechanism}: {reason}; "
+                "choose another"
+            )
 
 
 def _unfit(name: str, mechanism: Mechanism) -> str | None:

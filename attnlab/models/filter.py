@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.models.config import check_shape, check_sizes
+from attnlab.models.config import check_attentions, check_shape, check_sizes
 from attnlab.modules.attention import Attention, check_heads
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.position import Position, Quadratic2D
@@ -37,9 +37,7 @@ class Filter:
     def __post_init__(self):
         check_sizes(self, "width")
         check_heads(self.width, self.heads, self.heads)
-        self.position.check(self.width, self.heads)
-        if reason := self.position.refusal(self.mechanism):
-            raise ValueError(f"model.position={self.position} cannot be honoured by {self.mechanism}: {reason}")
+        check_attentions(self)
 
     @property
     def attentions(self) -> dict[str, Mechanism]:

@@ -8,7 +8,7 @@ from attnlab.ops.precision import product
 
 
 class Embed(nnx.Module):
-    """A table [vocabulary, D] of vectors of norm near √D, read by id; `attend` scores against it, which ties weights.
+    """A table [vocabulary, D] of vectors of norm near 1, read times √D; `attend` scores against it, which ties weights.
 
     Ids are checked on the host, once a data set: a traced lookup cannot raise, and clamps or answers NaN.
     """

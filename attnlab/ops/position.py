@@ -81,7 +81,7 @@ def xpos(
 def xpos_reach(dtype, scale: float = 512.0) -> int:
     """How many positions xPos may scale in a dtype: its factors stay within the square root of the dtype's range.
 
-    About 18,000 positions in float32 and bfloat16, 2,200 in float16.
+    About 18,000 positions in float32 and bfloat16, 2,300 in float16.
     """
     return int(scale * jnp.finfo(dtype).maxexp / 2 / math.log2((1 + XPOS_GAMMA) / XPOS_GAMMA))
 

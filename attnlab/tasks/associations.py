@@ -121,11 +121,10 @@ class Retrieval(Problem):
         last = re.fullmatch(r"(\d+)\?", query)
         if not told or last is None or None in words:
             raise DataError(f"the input {text!r} must be pairs and a question: 0:2 1:0 1?")
-        keys, values = np.array([[int(n) for n in word.groups()] for word in words if word], np.int64).T
-        asked = np.array([int(last[1])])
-        most = max(*keys, *values, *asked)
-        if most >= self.task.keys or asked[0] not in keys:
+        pairs, query = [[int(n) for n in word.groups()] for word in words if word], int(last[1])
+        if max(query, *map(max, pairs)) >= self.task.keys or query not in (key for key, _ in pairs):
             raise DataError(f"the input {text!r} must hold numbers below {self.task.keys}, and the key it asks for")
+        (keys, values), asked = np.array(pairs).T, np.array([query])
         one = {"keys": keys, "values": values, "queries": asked, "answers": values[keys == asked][-1:]}
         return {name: row[None].astype(np.int32) for name, row in one.items()} | {"asked": np.ones((1, 1), bool)}
 

@@ -156,7 +156,7 @@ class Objects(Problem):
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """None: an image has no symbols."""
-        return {"source": []}
+        return {"source": [], "target": []}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """The images, with the boxes that were found, whole lines, and those that are there, dotted."""

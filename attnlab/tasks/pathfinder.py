@@ -79,7 +79,7 @@ class Paths(Stream):
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Numbers, one a pixel, row by row."""
-        return {"source": [str(n) for n in range(1, self.task.size**2 + 1)]}
+        return {"source": [str(n) for n in range(1, self.task.size**2 + 1)], "target": []}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """The images, each with what was answered."""

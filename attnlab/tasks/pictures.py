@@ -93,7 +93,7 @@ class Pictures(Classification):
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""
         height, width, _ = self.parts["train"].images.shape[1:]
-        return {"source": [str(n) for n in range(1, height * width + 1)]}
+        return {"source": [str(n) for n in range(1, height * width + 1)], "target": []}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """The images, each with the class it was given and, where that is wrong, the one it is of."""

@@ -32,10 +32,15 @@ class Questions(Prediction, Problem):
         return sum(int(batch["asked"].sum()) for batch in self.examination(part, limit))
 
     def ask(self, text: str) -> Batch:
-        """One sequence, "k1 v5 k2 v0 k1", whose last token asks. Raises DataError for symbols there are not."""
+        """One sequence, "k1 v5 k2 v0 k1", whose last token asks.
+
+        Raises DataError for symbols there are not, and where it is longer than any that a model of it has read.
+        """
         words = text.split()
         if not words:
             raise DataError(f"the input {text!r} is empty")
+        if len(words) > self.shape.length:
+            raise DataError(f"the input has {len(words)} symbols; the longest read here have {self.shape.length}")
         tokens = np.array([self._vocabulary.encode(words)], np.int32) - RESERVED
         asked = np.zeros(tokens.shape, bool)
         asked[0, -1] = True

@@ -1,3 +1,4 @@
+import matplotlib
 import numpy as np
 import pytest
 
@@ -5,6 +6,7 @@ from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.pictures import PNG, Picture, pictures
 from attnlab.lab.shown import FIRST, shown
 from attnlab.tasks.base import Problem
+from attnlab.tasks.drawing import grid
 
 
 class Drawn:
@@ -28,6 +30,18 @@ def test_what_is_answered_to_the_first_is_kept_and_read_again(tmp_path):
     assert pictures(run) == ()
     run.write("pictures", shown(2.0, Drawn()) or {})
     assert pictures(run) == (Picture("doubled", PNG + bytes(range(0, 32, 2))),)
+
+
+def test_the_settings_of_ones_own_draw_no_other_picture():
+    """With a setting that asks for a program which may not be there, and with other colours."""
+
+    class Squares(Drawn):
+        def pictures(self, batch, answer):
+            return {"square": grid([np.eye(3)], ["one"])}
+
+    plain = shown(2.0, Squares())
+    with matplotlib.rc_context({"text.usetex": True, "font.size": 30, "figure.facecolor": "red"}):
+        assert shown(2.0, Squares()) == plain
 
 
 def test_a_problem_that_draws_nothing_keeps_nothing():

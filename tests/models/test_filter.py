@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from attnlab.analysis.maps import maps
-from attnlab.mechanisms import Linear
+from attnlab.mechanisms import Delta, Linear
 from attnlab.models import MODELS, Filter
-from attnlab.modules.position import Learned, Position, Quadratic2D
+from attnlab.modules.position import POSITIONS, Learned, Position, Quadratic2D
 from attnlab.ops.conv import conv_2d
 from attnlab.tasks.base import Image, Tokens
 from attnlab.tasks.filtering import Filtered
@@ -74,6 +74,8 @@ def test_what_cannot_be_is_refused():
         Filter(width=16)
     with pytest.raises(ValueError, match=r"model.position=Quadratic2D\(.*\) cannot be honoured by .*adds no bias"):
         Filter(mechanism=Linear())
+    with pytest.raises(ValueError, match=r"model.mechanism=Delta\(chunk=64\) reads the past only"):
+        Filter(mechanism=Delta(), position=POSITIONS["none"])
     with pytest.raises(ValueError, match=r"model=Filter is built for source, channels"):
         Filter().create(jax.random.key(0), Tokens(5, 5))
     with pytest.raises(ValueError, match=r"tells 4 positions, and a sequence has 25"):

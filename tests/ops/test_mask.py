@@ -1,13 +1,15 @@
 import itertools
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.ops.mask import Causal, Dilated, Edges, Full, Global, Kept, Keys, Prefix, Rows, Segments, Window
+from attnlab.ops.mask import Causal, Dilated, Edges, Full, Global, Kept, Keys, Mask, Prefix, Rows, Segments, Window
+from attnlab.ops.tree import pytree, static
 
 I, J = np.arange(2, 8), np.arange(8)
 ADJACENCY = jax.random.bernoulli(jax.random.key(0), 0.4, (8, 8))
@@ -153,6 +155,25 @@ for make in (lambda: Kept([True]), lambda: Rows([True]), lambda: Segments([0], [
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     fields = ("Kept: keep", "Rows: keep", "Segments: query", "Edges: adjacency")
     assert told.splitlines() == [f"{field} must be an array, not list; numpy.array makes one" for field in fields]
+
+
+def test_a_mask_of_ones_own_may_be_written_with_jax():
+    """Positions are known while tracing; a formula in jax's functions answers them there as anywhere."""
+
+    @pytree
+    @dataclass(frozen=True)
+    class Near(Mask):
+        width: int = static()
+
+        def __call__(self, i, j):
+            return jnp.abs(jnp.asarray(i)[:, None] - jnp.asarray(j)[None, :]) < self.width
+
+    i = np.arange(5, dtype=np.int32)
+    for mask in (Near(2), Near(2) & Causal(), ~Near(2)):
+        said = jax.jit(lambda mask=mask: mask.seen(i, i))()
+        pairs = np.asarray(mask(i, i))
+        np.testing.assert_array_equal(said[0], pairs.any(axis=1))
+        np.testing.assert_array_equal(said[1], pairs.any(axis=0))
 
 
 def test_what_is_no_mask_does_not_compose():

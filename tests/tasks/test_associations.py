@@ -131,7 +131,7 @@ def test_asking_and_telling():
     assert problem.tell(problem.answer(oracle, batch)) == "5"
 
 
-@pytest.mark.parametrize("text", ["", "0:1", "0:1 1?", "0:9 0?", "0-1 0?", "0:1 0? 0?", "7:1 7?"])
+@pytest.mark.parametrize("text", ["", "0:1", "0:1 1?", "0:9 0?", "0-1 0?", "0:1 0? 0?", "7:1 7?", f"{10**20}:1 1?"])
 def test_what_cannot_be_asked(text):
     with pytest.raises(DataError, match=r"the input|below 7"):
         ONCE.load().ask(text)

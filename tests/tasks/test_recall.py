@@ -129,6 +129,10 @@ def test_asking_and_telling():
     for text in ("", "k1 v9"):
         with pytest.raises(DataError):
             problem.ask(text)
+    longest = problem.shape.length
+    problem.ask("k1 " * longest)
+    with pytest.raises(DataError, match=rf"the input has {longest + 1} symbols; the longest read here have {longest}"):
+        problem.ask("k1 " * (longest + 1))
 
 
 @pytest.mark.parametrize(

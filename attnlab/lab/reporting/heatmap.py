@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
+from attnlab.lab import shade
 from attnlab.lab.reporting.markup import Markup, tag
 
 CELL = 22
 LEVELS = 20
 LONGEST = 120  # positions drawn on either axis
 WIDEST = 18  # letters of a symbol beside a map
-_SHOWN = {" ": "␣", "\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
+_SHOWN = {"\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
 
 
 def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
@@ -87,18 +88,12 @@ def ramp() -> Markup:
 
 
 def visible(token: Any) -> str:
-    """A token as something that can be seen: marks on a dotted circle, blanks and controls as signs.
+    """A token as something that can be seen: as in a terminal, line ends and tabs as signs of their own, cut if long.
 
     >>> visible(" "), visible("é"), visible("\\u0301"), visible("\\u200f"), visible("<end>")
     ('␣', 'é', '◌́', '·', '<end>')
     """
-    text = str(token)
-    if text in _SHOWN:
-        return _SHOWN[text]
-    if not text or all(unicodedata.category(letter)[0] in "CZ" for letter in text):
-        return "·"
-    if unicodedata.category(text[0])[0] == "M":
-        text = "◌" + text
+    text = _SHOWN.get(str(token)) or shade.visible(str(token))
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 

@@ -13,7 +13,7 @@ from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.mask import Places
 from attnlab.ops.position import sinusoidal
 
-# Learned vectors start level with the sinusoid, half of whose squares sum to the width.
+# Learned vectors start level with the sinusoid, whose squares sum to half the width.
 LEVEL = 0.5**0.5
 
 

@@ -34,7 +34,7 @@ class XPos(Position):
 
     Product n fades by ζ_n^{(i−j) / scale}; towards the future it would grow without bound, so that an encoder turns
     only. The factors of one side leave a dtype's range as positions grow: `reach` of them are told (float32, scale
-    512: 18,133), and a longer sequence raises ValueError.
+    512: 18,130), and a longer sequence raises ValueError.
     """
 
     base: float = 10000.0

@@ -81,12 +81,18 @@ class Mask:
 def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`Mask.seen` of a formula at known positions, while tracing."""
     rows, columns = np.zeros(i.shape, bool), np.zeros(j.shape, bool)
+
+    def pairs_of(I, J):
+        # A formula may be written with jax's functions, whose values are known here too, but for a trace.
+        with jax.ensure_compile_time_eval():
+            return np.asarray(mask(I, J))
+
     for a in range(0, i.size, BLOCK):
         for b in range(0, j.size, BLOCK):
             I, J = i[a : a + BLOCK], j[b : b + BLOCK]
             said = mask.over(int(I.min()), int(I.max()) + 1, int(J.min()), int(J.max()) + 1)
             if said is not False:
-                pairs = np.ones((I.size, J.size), bool) if said else np.asarray(mask(I, J))
+                pairs = np.ones((I.size, J.size), bool) if said else pairs_of(I, J)
                 rows[a : a + BLOCK] |= pairs.any(axis=1)
                 columns[b : b + BLOCK] |= pairs.any(axis=0)
     return rows, columns

@@ -41,6 +41,8 @@ def test_neighbours_of_one_shade_are_one_stroke():
         ("\u200f", "·"),
         ("\x00", "·"),
         ("", "·"),
+        (" dog", "␣dog"),
+        ("\x1b[m", "·[m"),
         (5, "5"),
     ],
 )
