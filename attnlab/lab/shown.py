@@ -23,6 +23,6 @@ def shown(model: Any, problem: Problem) -> dict[str, Any] | None:
         return None
     batch = {name: np.asarray(values)[:FIRST] for name, values in problem.examination("test", FIRST)[0].items()}
     answer = jax.tree.map(np.asarray, jax.jit(problem.answer)(model, batch))
-    with plain(""):
+    with plain():
         drawn = problem.pictures(batch, answer)
     return {"pictures": [{"caption": name, "png": b64encode(png).decode()} for name, png in drawn.items()]}

@@ -66,15 +66,18 @@ def grid(
 
 
 def canvas(width: float, height: float) -> Any:
-    """An empty figure of so many inches."""
+    """An empty figure of so many inches, which needs no screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
-def png(figure: Any) -> bytes:
-    """A figure as PNG."""
+def png(figure: Any, dpi: int = PIXELS) -> bytes:
+    """A figure as PNG, of so many pixels to an inch."""
     file = BytesIO()
     # The version of matplotlib in it would make two machines' pictures differ.
-    figure.savefig(file, format="png", dpi=PIXELS, metadata={"Software": None})
+    figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
     return file.getvalue()

@@ -10,6 +10,7 @@ from typing import Any
 from attnlab.analysis.roofline import Machine
 from attnlab.lab.benching.measuring import Measured
 from attnlab.lab.jsonfile import named
+from attnlab.tasks.drawing import canvas, png
 
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.2)))
 PEER = {"color": "0.45", "linewidth": 1.1}
@@ -22,8 +23,6 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
     which = found[-1].which
     found = [each for each in found if each.which == which and each.seconds]
@@ -32,8 +31,7 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
     looks = {name: _look(n, len(names)) for n, name in enumerate(names)}
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        figure = Figure(figsize=(5.2 * max(1, len(masks)) + 2.4, 11), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = canvas(5.2 * max(1, len(masks)) + 2.4, 11)
         figure.suptitle(f"{which}, {machine.name}")
         grid = figure.add_gridspec(3, max(1, len(masks)))
         for n, mask in enumerate(masks):
@@ -47,7 +45,7 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
         figure.legend(handles.values(), handles, loc="outside right upper", fontsize=8, frameon=False)
         with named(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(file, dpi=130, format="png")
+            file.write_bytes(png(figure, 130))
 
 
 def _lines(axes: Any, found: Sequence[Measured], looks: dict, title: str, value: Callable[[Measured], Any]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from attnlab.lab.quantity import is_rate, percent, within
 from attnlab.lab.reporting.curves import Curve
 from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.tasks.drawing import canvas
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,6 @@ def plain(salt: str = "attnlab"):
         # Of letters that its one font lacks, matplotlib draws a box, and a warning each.
         simplefilter("ignore", UserWarning)
         yield
-
-
-def canvas(width: float, height: float) -> Any:
-    """An empty figure, in inches."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def panel(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from typing import Any
 
 from attnlab.lab.outcome import Outcome, by_metric
 from attnlab.lab.quantity import is_rate, percent, title, within
 from attnlab.lab.reporting.appearance import LIGHT
 from attnlab.lab.reporting.curves import Curve
-from attnlab.lab.reporting.figures import Paint, canvas, panel, plain, undressed
+from attnlab.lab.reporting.figures import Paint, panel, plain, undressed
+from attnlab.tasks.drawing import canvas, png
 
 PAINT = Paint(LIGHT["ink"], LIGHT["grid"], tuple(LIGHT[f"v{n}"] for n in range(8)))
 LONGEST = 40  # letters of a name
@@ -31,7 +31,7 @@ def answer(found: Sequence[Outcome]) -> bytes | None:
         below = figure.subplots(len(groups), squeeze=False, height_ratios=tall).flat
         for axes, (metric, rows) in zip(below, groups.items(), strict=True):
             _strips(axes, metric, rows)
-        return _png(figure)
+        return png(figure, PIXELS)
 
 
 def learning(panels: Sequence[tuple[str, str, Sequence[Curve]]]) -> bytes | None:
@@ -53,7 +53,7 @@ def learning(panels: Sequence[tuple[str, str, Sequence[Curve]]]) -> bytes | None
             shown |= dict(zip(labels, handles, strict=True))
         words = list(map(_name, shown))
         figure.legend([*shown.values()], words, loc="outside lower center", ncols=min(4, len(shown)), frameon=False)
-        return _png(figure)
+        return png(figure, PIXELS)
 
 
 def _strips(axes: Any, metric: str, rows: Sequence[Outcome]) -> None:
@@ -83,10 +83,3 @@ def _name(name: str) -> str:
     """A name that a picture can hold: one line, of letters that there are."""
     shown = "".join(letter if letter.isprintable() else "·" for letter in name)
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
-
-
-def _png(figure: Any) -> bytes:
-    file = BytesIO()
-    # The version of matplotlib in it would make two machines' pictures differ.
-    figure.savefig(file, format="png", dpi=PIXELS, metadata={"Software": None})
-    return file.getvalue()

@@ -31,7 +31,7 @@ def test_names_that_no_font_has_are_drawn_without_a_word():
 
 
 def test_each_headline_metric_has_axes_of_its_own(monkeypatch):
-    monkeypatch.setattr(pictures, "_png", lambda figure: figure)
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     found = [outcome("a", [0.9, 0.8]), outcome("b", [2.05, 2.1], "bits", False, order=1), outcome("c", [0.7, 0.75])]
     figure = answer(found)
     figure.draw_without_rendering()
@@ -44,7 +44,7 @@ def test_each_headline_metric_has_axes_of_its_own(monkeypatch):
 
 
 def test_curves_stand_two_beside_each_other(monkeypatch):
-    monkeypatch.setattr(pictures, "_png", lambda figure: figure)
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     one = [Curve("a", 0, np.arange(3), np.ones((3, 2)), ())]
     for count, rows in ((1, 1), (2, 1), (3, 2), (4, 2)):
         figure = learning([("loss", f"panel {n}", one) for n in range(count)])
@@ -53,7 +53,7 @@ def test_curves_stand_two_beside_each_other(monkeypatch):
 
 
 def test_seeds_that_show_no_spread_have_no_line(monkeypatch):
-    monkeypatch.setattr(pictures, "_png", lambda figure: figure)
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
     (axes,) = answer([outcome("a", [1.0, 1.0]), outcome("b", [0.9, 0.8], order=1)]).axes
     assert sum(len(set(line.get_xdata())) == 2 and line.get_marker() == "None" for line in axes.lines) == 1
     assert len(axes.lines) == 5
