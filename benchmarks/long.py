@@ -5,28 +5,31 @@ at most a quarter of its memory, and a step costs them T^1.3 at the most. Publis
 Range Arena, Tay et al. 2021, table 2): linear 5.6 times, local 5.3, Performer 5.7, Linformer 5.5, BigBird 1.1,
 Reformer 0.8.
 
-Command: python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (eight minutes)
+Command: python benchmarks/long.py --mechanisms linear window              (two and a half minutes)
+         python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; some twenty minutes)
 
 The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
-document a step; loss and gradients of all parameters, in float32. Documents fill their length. Every mechanism that
-sees both sides is measured, with softmax's 83,650 parameters within 2%, by the widths of its network. Two learn
-something for each position: a Synthesizer leaves its network a width of 4 at 4,096, and Linformer (here of rank 4, of
-each head its own) is larger by itself from 2,048 on: its parameters are said. Memory is the compiler's estimate. Growth
-is measured of each mechanism by itself. `length.py` measures attention alone.
+document a step; training steps as `attnlab run` makes them, four in one dispatch, in float32. Documents fill their
+length. Every mechanism that sees both sides is measured, with softmax's 83,650 parameters within 2%, by the widths of
+its network. Two learn something for each position: a Synthesizer leaves its network a width of 4 at 4,096, and
+Linformer (here of rank 4, of each head its own) is larger by itself from 2,048 on: its parameters are said. Memory is
+the compiler's estimate. Growth is measured of each mechanism by itself. `length.py` measures attention alone.
 
-Expected: the last lines say which part of the claim this machine keeps. Measured at 4,096 bytes (AMD EPYC, two cores),
-times as many steps a second as dense softmax: cosFormer and DPFP 16, Nyström 14, linear and Hedgehog 13, Sinkhorn and
-Performer 11, Longformer 10, BigBird 6.8, windows 6.3, strided 5.8, blockwise softmax and ReBased 3.3, Taylor 2.9,
-sigmoid 1.3, Synthesizer .88, local-p .73, Reformer .51; Linformer 19, with 262,144 parameters more. Of softmax's 1,310
-MiB linear takes .043, windows .040, the others but sigmoid, Synthesizer and local-p .03 to .2. Growth from 1,024 on:
-linear T^1.17, windows T^1.46, which misses the claim. With those two alone in a process a step of windows at 4,096
-takes 86 ms, not 180, and in three measurements windows grow as T^1.21 to T^1.34, linear as T^1.27 to T^1.33. Up to
-2,048 windows double with T, and then take 2.4 times as long; that 52 MiB are beyond the processor's cache and 24 are
-not may be why.
+Expected: the last lines say which part of the claim this machine keeps. By the first command a step at
+1,024, 2,048 and 4,096 bytes takes dense softmax 69, 274 and 990 ms, linear 20, 29 and 50 (T^.79), windows 32, 51 and 90
+(T^.84), AMD EPYC, two cores: at 4,096 bytes linear makes 20 and windows 11 times as many, in .044 and .041 of 1,312
+MiB. The whole was last measured when it timed single calls of loss and gradients: as many times at 4,096 bytes,
+cosFormer and DPFP 16, Nyström 14, linear and Hedgehog 13, Sinkhorn and Performer 11, Longformer 10, BigBird 6.8,
+windows 6.3, strided 5.8, blockwise softmax and ReBased 3.3, Taylor 2.9, sigmoid 1.3, Synthesizer .88, local-p .73,
+Reformer .51; Linformer 19, with 262,144 parameters more; memory of the others but sigmoid, Synthesizer and local-p .03
+to .2 of softmax's. Windows grew as T^1.46 then, for a call takes its temporaries from the system and gives them back,
+page by page: at 4,096 bytes 13,000 pages, 12 ms of 87. Where the allocator keeps them (MALLOC_MMAP_THRESHOLD_) a call
+takes 75 ms, and grows as T^1.05.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from attnlab.analysis.growth import growth
@@ -50,11 +53,11 @@ STEPS = 4  # in one dispatch
 RANK = 4
 
 
-def experiments(length: int) -> dict[str, Experiment]:
+def experiments(length: int, names: Sequence[str]) -> dict[str, Experiment]:
     """By mechanism, at equal parameters; what cannot have as few stands as it is, and that is said."""
     task = Documents(shortest=length, longest=length, valid_examples=1, test_examples=1)
     base, ledger, found = Experiment(task, Classifier(width=64, heads=4, layers=2, feedforward=128)), Ledger(), {}
-    for name in NAMES:
+    for name in names:
         mechanism = MECHANISMS[name].sized(length)
         mechanism = replace(mechanism, rank=RANK) if hasattr(mechanism, "rank") else mechanism
         try:
@@ -68,11 +71,15 @@ def experiments(length: int) -> dict[str, Experiment]:
 
 def main() -> None:
     """Measure, print, judge."""
-    chosen = options(__doc__, [1024, 2048, 4096], 3)
+    chosen = options(__doc__, [1024, 2048, 4096], 3, NAMES)
+    names = list(dict.fromkeys(["softmax", *chosen.mechanisms]))
+    claimed = [name for name in CLAIMED if name in names]
     found: list[Relative] = []
-    alone: dict[str, dict[int, Program]] = {name: {} for name in CLAIMED}
+    alone: dict[str, dict[int, Program]] = {name: {} for name in claimed}
     for T in sorted(chosen.lengths):
-        programs = {name: steps(each.model, each.task.load(), BATCH, STEPS) for name, each in experiments(T).items()}
+        programs = {
+            name: steps(each.model, each.task.load(), BATCH, STEPS) for name, each in experiments(T, names).items()
+        }
         say(f"T={T}: {len(programs)} programs compiled")
         turns = timed(programs, chosen.repeat)
         unit = programs["softmax"].memory
@@ -87,7 +94,7 @@ def main() -> None:
     print_table(relative_table(found, "softmax", "a training step"))
     longest = max(chosen.lengths)
     last = {each.name: each for each in found if longest == each.T}
-    for name in CLAIMED:
+    for name in claimed:
         print(claim(f"steps a second, {name} against softmax at {longest}", [1 / last[name].times.median], least=3.0))
         memory = last[name].memory
         if memory is not None:

@@ -18,13 +18,18 @@ from attnlab.lab.jsonfile import dumps, write_whole
 from attnlab.lab.verbs import print_table
 
 
-def options(document: str | None, lengths: Sequence[int], repeat: int) -> argparse.Namespace:
-    """The options of a script: other lengths, other repeats, and whether to keep what comes out."""
+def options(
+    document: str | None, lengths: Sequence[int], repeat: int, mechanisms: Sequence[str] = ()
+) -> argparse.Namespace:
+    """The options of a script: other lengths, other repeats, some of its mechanisms, and to keep what comes out."""
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--lengths", type=int, nargs="+", default=list(lengths), metavar="T")
     parser.add_argument("--repeat", type=int, default=repeat, metavar="N", help=f"turns ({repeat})")
+    if mechanisms:
+        words = {"metavar": "NAME", "choices": mechanisms, "help": "these alone (all)"}
+        parser.add_argument("--mechanisms", nargs="+", default=list(mechanisms), **words)
     parser.add_argument("--save", action="store_true", help="keep JSON and plot in results/ beside the script")
     return parser.parse_args()
 
