@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.analysis.measure import Spread
-from attnlab.lab.benching.script import claim, place
+from attnlab.lab.benching.script import claim, options, place
 
 SCRIPTS = sorted((Path(__file__).parents[3] / "benchmarks").glob("*.py"))
 
@@ -14,6 +14,20 @@ def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
     assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: most 1.20")
     assert claim("x", [], least=1) == "–      x: nothing measured"
     assert claim("x", [float("nan")], least=1).startswith("MISSED")
+
+
+def test_a_script_measures_all_of_its_mechanisms_or_those_asked_for(monkeypatch, capsys):
+    given = lambda *words: monkeypatch.setattr("sys.argv", ["bench.py", *words])
+    given()
+    assert options("", [1], 3, ["linear", "window"]).mechanisms == ["linear", "window"]
+    assert not hasattr(options("", [1], 3), "mechanisms")
+    given("--mechanisms", "window", "--lengths", "5", "6")
+    chosen = options("", [1], 3, ["linear", "window"])
+    assert (chosen.mechanisms, chosen.lengths, chosen.repeat) == (["window"], [5, 6], 3)
+    given("--mechanisms", "wind")
+    with pytest.raises(SystemExit):
+        options("", [1], 3, ["linear", "window"])
+    assert "invalid choice: 'wind'" in capsys.readouterr().err
 
 
 def test_results_stand_beside_the_script():
