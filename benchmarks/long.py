@@ -88,7 +88,7 @@ def main() -> None:
                 alone[name][T] = program
             memory = program.memory / unit if program.memory and unit else None
             times = times_faster(turns["softmax"], turns[name])
-            found.append(Relative(name, "", T, tuple(turns[name]), times, memory))
+            found.append(Relative(name, "", T, tuple(each / STEPS for each in turns[name]), times, memory))
             rate = STEPS / spread(turns[name]).median
             say(f"T={T} {name:<18} {rate:8.2f} steps/s, {(program.memory or 0) / 2**20:8.0f} MiB")
     print_table(relative_table(found, "softmax", "a training step"))
