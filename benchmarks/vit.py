@@ -12,11 +12,11 @@ Expected: the last line says whether this machine keeps the claim. Measured in t
 share, three of them since queries, keys and values are one product, at batches of 128: 88 to 110 seconds, their median
 100, below it in six; in a fourteenth, when it was quiet, 77 (72 to 80). At 64, where Adam and the dispatch weigh twice,
 103 to 126 in six. With the layers in a loop, as before, 109 to 133 at 128, for what the backward pass needs of each
-layer is then copied into one array; at 64 it made no difference that the machine's own let one see (105 to 164). In the compiler's profile of a step (252 to 280 ms of two
-cores together) 172 to 190 are products, fused with what stands around them; of these 55 are attention's, 49 × 49 × 16,
-at 20 GFLOP/s; 27 to 34 are transposed copies for the products that make the weights' gradients (44 before queries, keys
-and values were one product). Tried without gain: an optimisation barrier behind each norm or residual, and a rule of
-our own for the derivative of the norm.
+layer is then copied into one array; at 64 it made no difference that the machine's own let one see (105 to 164). In the
+compiler's profile of a step (252 to 280 ms of two cores together) 172 to 190 are products, fused with what stands
+around them; of these 55 are attention's, 49 × 49 × 16, at 20 GFLOP/s; 27 to 34 are transposed copies for the products
+that make the weights' gradients (44 before queries, keys and values were one product). Tried without gain: an
+optimisation barrier behind each norm or residual, and a rule of our own for the derivative of the norm.
 """
 
 import jax
