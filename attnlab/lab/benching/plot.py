@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from attnlab.analysis.roofline import Machine
 from attnlab.lab.benching.measuring import Measured
 from attnlab.lab.jsonfile import named
+from attnlab.lab.reporting.figures import plain
 from attnlab.tasks.drawing import canvas, png
 
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.2)))
@@ -21,16 +21,12 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
 
     Of the passes measured it draws the last, forward+backward where there is one. Peers are grey.
     """
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    import matplotlib
-
     which = found[-1].which
     found = [each for each in found if each.which == which and each.seconds]
     masks = list(dict.fromkeys(each.mask for each in found))
     names = list(dict.fromkeys(each.name for each in found))
     looks = {name: _look(n, len(names)) for n, name in enumerate(names)}
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
+    with plain():
         figure = canvas(5.2 * max(1, len(masks)) + 2.4, 11)
         figure.suptitle(f"{which}, {machine.name}")
         grid = figure.add_gridspec(3, max(1, len(masks)))
