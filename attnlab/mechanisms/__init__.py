@@ -20,6 +20,7 @@ from attnlab.mechanisms.maps import Watched, weights
 from attnlab.mechanisms.nystrom import Nystrom
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.retention import Retention
+from attnlab.mechanisms.short_convolution import ShortConvolution
 from attnlab.mechanisms.sigmoid import Sigmoid
 from attnlab.mechanisms.sinkhorn import Sinkhorn
 from attnlab.mechanisms.softmax import Softmax
@@ -58,6 +59,18 @@ MECHANISMS: dict[str, Mechanism] = {
     "delta": Delta(),
     "gated-delta": GatedDelta(),
     "kda": Kda(),
+    "short-convolution": ShortConvolution(),
 }
 
-__all__ = ["MECHANISMS", "Cost", "Linear", "Mechanism", "Softmax", "State", "Watched", "causal", "weights"]
+__all__ = [
+    "MECHANISMS",
+    "Cost",
+    "Linear",
+    "Mechanism",
+    "ShortConvolution",
+    "Softmax",
+    "State",
+    "Watched",
+    "causal",
+    "weights",
+]

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from attnlab.mechanisms.cache import Cache
+from attnlab.mechanisms.cache import Cache, caches
 from attnlab.mechanisms.clock import Block, Clock, first, pairs, place
 from attnlab.mechanisms.given import (
     arrays,
@@ -51,9 +51,12 @@ class Cost:
 @pytree
 @dataclass(frozen=True)
 class State:
-    """What is remembered: the clock, and the mechanism's own memory (a cache of keys and values, a matrix)."""
+    """What is remembered: the `Clock`, and the mechanism's own memory (a cache of keys and values, a matrix).
 
-    clock: Clock
+    Or, as any pytree, which axes of those are of what (`Mechanism.apart`).
+    """
+
+    clock: Any
     memory: Any
 
 
@@ -297,8 +300,8 @@ class Mechanism:
         if not q.shape[0]:
             return v, state
         (i,) = arrays(i)
-        if isinstance(state.memory, Cache):
-            state.memory.check(q.shape[0] if keep is None else keep)
+        for cache in caches(state.memory):
+            cache.check(q.shape[0] if keep is None else keep)
         block, clock = place(state.clock, q.shape[0], i, keep, segment)
         self.check(block)
         q, k, v, extra = self._kept(keep, q, k, v, extra)

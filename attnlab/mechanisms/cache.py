@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
@@ -74,3 +76,9 @@ class Cache:
         order = jnp.arange(N, dtype=jnp.int32)
         visible = (order[None, :] <= slot[:, None]) & (cache.run[None, :] == block.run[:, None])
         return cache, slot < N, visible & block.keep[:, None]
+
+
+def caches(state: Any) -> list[Cache]:
+    """All caches in a state."""
+    is_cache = lambda x: isinstance(x, Cache)
+    return [leaf for leaf in jax.tree.leaves(state, is_leaf=is_cache) if is_cache(leaf)]

@@ -6,13 +6,14 @@ and delta alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
+from attnlab.mechanisms.around import Around
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
 from attnlab.ops.mask import Causal, Full, Mask, Places
@@ -51,33 +52,16 @@ class WatchedState:
 
 
 @dataclass(frozen=True)
-class Watched(Mechanism):
+class Watched(Around):
     """`mechanism`, with a state that also holds its map: to look inside a model, swap this in.
 
     Costs the map besides, O(T·S); results are those of `mechanism`.
     """
 
-    mechanism: Mechanism
-
-    @property
-    def tokens(self):
-        """Those of the mechanism."""
-        return self.mechanism.tokens
-
-    @property
-    def learned(self):
-        """Those of the mechanism."""
-        return self.mechanism.learned
-
     @property
     def turns(self):
         """As the mechanism."""
         return self.mechanism.turns
-
-    @property
-    def biases(self):
-        """As the mechanism."""
-        return self.mechanism.biases
 
     @property
     def rowwise(self):
@@ -101,45 +85,12 @@ class Watched(Mechanism):
 
     @property
     def apart(self):
-        """The map: it is of queries."""
-        return WatchedState(None, None, 0, None)
-
-    @property
-    def stateful(self):
-        """As the mechanism."""
-        return self.mechanism.stateful
+        """The map, which is of queries, and what is so in the mechanism's state."""
+        return WatchedState(self.mechanism.apart, self.mechanism.apart, 0, None)
 
     def oversees(self, length):
         """As the mechanism."""
         return self.mechanism.oversees(length)
-
-    def initial(self, key, K, V):
-        """As the mechanism."""
-        return self.mechanism.initial(key, K, V)
-
-    def heads(self, H):
-        """As the mechanism."""
-        return self.mechanism.heads(H)
-
-    def cost(self, T, S, K, V, block=None):
-        """That of the mechanism, watching apart."""
-        return self.mechanism.cost(T, S, K, V, block)
-
-    def turned(self, position):
-        """The mechanism's, watched."""
-        return None if (turned := self.mechanism.turned(position)) is None else replace(self, mechanism=turned)
-
-    def sized(self, length):
-        """The mechanism's, watched."""
-        return replace(self, mechanism=self.mechanism.sized(length))
-
-    def fit(self, length):
-        """As the mechanism."""
-        self.mechanism.fit(length)
-
-    def check(self, block):
-        """As the mechanism."""
-        self.mechanism.check(block)
 
     def weights(self, q, k, allowed, **given):
         """As the mechanism."""

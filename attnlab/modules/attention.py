@@ -13,7 +13,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.cache import Cache
+from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.given import select, shape_of
 from attnlab.modules.dense import Dense, child, together
@@ -188,8 +188,8 @@ class Attention(nnx.Module):
         apart = self.mechanism.apart
         self._fits("x", x)
         # Heads are lifted below, where no number is known any more.
-        if isinstance(memory := getattr(state, "memory", None), Cache):
-            memory.check(x.shape[0])
+        for cache in caches(state):
+            cache.check(x.shape[0])
         # One token at a time, a product is no dearer than to lay its matrix beside others.
         return self._by_heads(head, self.q(x), self.remember(x), position, state, apart, apart)
 

@@ -47,7 +47,7 @@ def one_that(has):
     return [name for name, each in MECHANISMS.items() if has(each) and each.stateful and not each.heads(HEADS)][:1]
 
 
-SHARING = ["softmax", *one_that(lambda each: each.tokens), *one_that(lambda each: each.learned)]
+SHARING = ["softmax", "short-convolution", *one_that(lambda each: each.tokens), *one_that(lambda each: each.learned)]
 
 
 @pytest.mark.parametrize(("name", "key_heads"), [("softmax", 1), *((name, 2) for name in SHARING)])
@@ -65,17 +65,25 @@ def test_as_many_key_heads_as_heads_is_plain():
     np.testing.assert_array_equal(whole(a, x())[0], whole(b, x())[0])
 
 
+def along(axes, state, is_leaf):
+    """The axes of `jax.vmap`, and what of the state each is of."""
+    leaves, tree = jax.tree.flatten(axes, is_leaf=is_leaf)
+    return leaves, tree.flatten_up_to(state)
+
+
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].stateful])
 def test_the_state_is_remembered_once_a_key_head(name):
     mechanism = MECHANISMS[name].sized(8)
     grouped, plain = (jax.eval_shape(lambda n=n: made(n, mechanism)) for n in (1, None))
-    sizes = [size(jax.eval_shape(lambda m=m: m.start(8, jnp.float32))) for m in (grouped, plain)]
-    assert sizes[1] == HEADS * sizes[0]
+    states = [jax.eval_shape(lambda m=m: m.start(8, jnp.float32)) for m in (grouped, plain)]
+    none = lambda axis: axis is None
+    parts = [(none(a), size(kept)) for a, kept in zip(*along(mechanism.apart, states[0], is_leaf=none), strict=True)]
+    assert size(states[1]) == sum(numbers * (HEADS if shared else 1) for shared, numbers in parts)
     # Traced alone: that no part of the state becomes a query's.
     assert jax.eval_shape(token_by_token, grouped, x()).shape == (5, WIDTH)
 
 
-@pytest.mark.parametrize("name", ["softmax", "linear"])
+@pytest.mark.parametrize("name", ["softmax", "linear", "short-convolution"])
 def test_token_by_token_equals_the_whole(name):
     grouped = made(2, MECHANISMS[name])
     np.testing.assert_allclose(token_by_token(grouped, x()), whole(grouped, x())[0], atol=1e-5)

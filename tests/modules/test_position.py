@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import (
     POSITIONS,
@@ -270,7 +270,8 @@ def test_each_mechanism_says_which_positions_it_honours():
         turned = mechanism.turned(Rotary())
         assert (XPos().refusal(mechanism) is None) == mechanism.turns
         assert (Rotary().refusal(mechanism) is None) == (mechanism.turns or turned is not None)
-        assert (turned is not None) == (isinstance(mechanism, Linear) and not mechanism.feature.placed)
+        features = isinstance(mechanism, Linear) and not mechanism.feature.placed
+        assert (turned is not None) == (features or isinstance(mechanism, ShortConvolution))
         assert (ALiBi().refusal(mechanism) is None) == mechanism.biases
         assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not mechanism.pairwise
     assert Shaw().refusal(Softmax()) is None

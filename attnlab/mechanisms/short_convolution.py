@@ -1,0 +1,144 @@
+"""Any mechanism that decodes, behind a short convolution of its queries and keys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.mechanisms.around import Around
+from attnlab.mechanisms.base import Cost, Mechanism, State
+from attnlab.mechanisms.clock import Block
+from attnlab.mechanisms.gated_delta import GatedDelta
+from attnlab.mechanisms.given import check_counts, split
+from attnlab.ops.layer import silu
+from attnlab.ops.precision import wide
+from attnlab.ops.tree import pytree
+
+KERNELS = ("conv_q", "conv_k")
+
+
+@pytree
+@dataclass(frozen=True)
+class Behind:
+    """What the mechanism remembers; and the last kept queries and keys [size − 1 K], with their runs (of none: −1)."""
+
+    inner: Any
+    q: Any
+    k: Any
+    run: Any
+
+
+@dataclass(frozen=True)
+class ShortConvolution(Around):
+    """`mechanism` of q' and k', x'_t = silu(Σ_n w_n ⊙ x_{t−n}), n = 0 … size−1 (Yang, Kautz and Hatamizadeh 2024, 3.4).
+
+    w: a number for each component and step back, learned, one set a head; zero before the beginning. So the key of a
+    token can hold what stood before it, and one layer binds that to what follows. Values stay as they are, unlike in
+    the paper, so that the map of the mechanism stands. Padding is stepped over; a change of segment is a beginning.
+    Rotary positions turn what was convolved. Its state is the mechanism's, and the last size−1 queries and keys.
+
+    Raises ValueError for a mechanism that absorbs no tokens, and a size below 1.
+    """
+
+    rowwise = False
+    mechanism: Mechanism = GatedDelta()
+    size: int = 4
+
+    def __post_init__(self):
+        check_counts(size=self.size)
+        if not self.mechanism.stateful or type(self.mechanism).extend is not Mechanism.extend:
+            raise ValueError(f"mechanism={self.mechanism} absorbs no tokens: what is convolved is the past of new ones")
+
+    @property
+    def learned(self):
+        """Those of the mechanism, and a kernel [size K] each for queries and keys."""
+        return self.mechanism.learned | dict.fromkeys(KERNELS, (self.size, "K"))
+
+    def initial(self, key, K, V):
+        """As the mechanism; kernels uniform within 1/√size."""
+        inner, *keys = jax.random.split(key, 1 + len(KERNELS))
+        far = 1 / math.sqrt(self.size)
+        drawn = {
+            name: jax.random.uniform(key, (self.size, K), minval=-far, maxval=far)
+            for name, key in zip(KERNELS, keys, strict=True)
+        }
+        return self.mechanism.initial(inner, K, V) | drawn
+
+    @property
+    def apart(self):
+        """The last queries, and what is of queries in the mechanism's state."""
+        inner = self.mechanism.apart
+        return State(None, Behind(None if inner is None else inner.memory, 0, None, None))
+
+    def turned(self, position):
+        """The same with what is convolved turned, or the mechanism's features."""
+        if not self.mechanism.turns:
+            return super().turned(position)
+        return _Turned(mechanism=self.mechanism, size=self.size, position=position)
+
+    def cost(self, T, S, K, V, block=None):
+        """That of the mechanism, and of the convolutions."""
+        inner, rows = self.mechanism.cost(T, S, K, V, block), 4 * 2 * K
+        flops = T * 2 * K * (2 * self.size + 4)
+        return Cost(inner.flops + flops, inner.bytes + self.size * rows, inner.state_bytes + (self.size - 1) * rows)
+
+    def memory(self, length, K, V, dtype):
+        """The mechanism's, and no tokens yet."""
+        rows = [jnp.zeros((self.size - 1, K), wide(dtype)) for _ in KERNELS]
+        return Behind(self.mechanism.memory(length, K, V, dtype), *rows, jnp.full(self.size - 1, -1, jnp.int32))
+
+    def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
+        """New tokens, convolved with the last ones, for the mechanism."""
+        kernels, extra = split(extra, KERNELS)
+        q, k, *tail = self._convolved(memory, q, k, block, kernels)
+        y, inner = self.mechanism.absorb(memory.inner, q, k, v, block, bias=bias, **extra)
+        return y, Behind(inner, *tail)
+
+    def sequence(self, q, k, v, block, *, bias=None, **extra):
+        """A whole sequence, convolved, in the mechanism's fastest form."""
+        kernels, extra = split(extra, KERNELS)
+        memory = self.memory(0, q.shape[1], v.shape[1], q.dtype)
+        q, k, *_ = self._convolved(memory, q, k, block, kernels)
+        return self.mechanism.sequence(q, k, v, block, bias=bias, **extra)
+
+    def _convolved(self, memory: Behind, q, k, block: Block, kernels: dict) -> tuple:
+        """Queries and keys of a block, convolved; the last of both after it, and their runs."""
+        q, last_q, run = self._past(memory.q, memory.run, q, block, kernels["conv_q"])
+        k, last_k, run = self._past(memory.k, memory.run, k, block, kernels["conv_k"])
+        return q, k, last_q, last_k, run
+
+    def _past(self, rows, runs, x, block: Block, kernel):
+        """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
+        back, T, kind = self.size - 1, x.shape[0], x.dtype
+        x, kernel = x.astype(rows.dtype), kernel.astype(rows.dtype)
+        runs = jnp.concatenate([runs, block.run])
+        if block.plain:
+            rows = jnp.concatenate([jnp.where((runs[:back] == block.before)[:, None], rows, 0), x])
+            shifted = [rows[back - n : back - n + T] for n in range(self.size)]
+            after, told = rows[T:], runs[T:]
+        else:
+            # Kept tokens stand side by side, behind the last ones.
+            count = jnp.cumsum(block.keep, dtype=jnp.int32)
+            slot = jnp.where(block.keep, back + count - 1, back + T)
+            rows = jnp.concatenate([rows, jnp.zeros_like(x)]).at[slot].set(x, mode="drop")
+            runs = runs.at[slot].set(block.run, mode="drop")
+            at = [jnp.maximum(back + count - 1 - n, 0) for n in range(self.size)]
+            shifted = [jnp.where((runs[here] == block.run)[:, None], rows[here], 0) for here in at]
+            after, told = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
+        weighed = [w * each for w, each in zip(kernel[:, None], shifted, strict=True)]
+        return silu(sum(weighed[1:], weighed[0])).astype(kind), after, told
+
+
+@dataclass(frozen=True)
+class _Turned(ShortConvolution):
+    """The same, turned by rotary positions behind the convolution."""
+
+    position: Any = None
+
+    def _convolved(self, memory, q, k, block, kernels):
+        q, k, *tail = super()._convolved(memory, q, k, block, kernels)
+        return *self.position.turn(q, k, block.stands, block.stands), *tail
