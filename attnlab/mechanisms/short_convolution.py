@@ -88,8 +88,8 @@ class ShortConvolution(Around):
 
     def memory(self, length, K, V, dtype):
         """The mechanism's, and no tokens yet."""
-        rows = [jnp.zeros((self.size - 1, K), wide(dtype)) for _ in KERNELS]
-        return Behind(self.mechanism.memory(length, K, V, dtype), *rows, jnp.full(self.size - 1, -1, jnp.int32))
+        none, runs = jnp.zeros((self.size - 1, K), wide(dtype)), jnp.full(self.size - 1, -1, jnp.int32)
+        return Behind(self.mechanism.memory(length, K, V, dtype), none, none, runs)
 
     def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
         """New tokens, convolved with the last ones, for the mechanism."""
