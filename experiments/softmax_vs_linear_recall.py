@@ -25,14 +25,16 @@ work. The identity has nothing to be divided by: its sums are taken as they are.
 
 from attnlab.lab.study import Experiment, Study
 from attnlab.lab.variation import over
-from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.models import Language
+from attnlab.modules.position import Learned
 from attnlab.ops.feature import FEATURES, Cosformer, Narrow, Rebased, Taylor
 from attnlab.tasks.recall import Recall
 from attnlab.training.config import Train
 
 PLAIN = ("elu+1", "relu", "squared-relu", "exp", "t2r", "hedgehog", "hedgehog-exp", "dpfp", "favor+")
 MAPS = {
+    "softmax": Softmax(),
     **{name: Linear(feature=FEATURES[name]) for name in PLAIN},
     "identity": Linear(feature=FEATURES["identity"], normalise=False),
     "softmax-map": Linear(feature=FEATURES["softmax"]),
@@ -40,17 +42,19 @@ MAPS = {
     "taylor": Linear(feature=Narrow(Taylor(), 16)),
     "rebased": Linear(feature=Narrow(Rebased(), 16)),
 }
-GATES = ("retention", "gated-linear", "ssd", "lightning", "fast-weight", "delta", "gated-delta", "kda")
+NAMES = ("retention", "gated-linear", "ssd", "lightning", "fast-weight", "delta", "gated-delta", "kda")
+GATES = {name: MECHANISMS[name] for name in NAMES}
+SHORT = {name: ShortConvolution(mechanism) for name, mechanism in (MAPS | GATES).items()}
 
 study = Study(
     Experiment(
-        task=Recall(vocabulary=32, pairs=8, queries=8),
-        model=Language(width=64, heads=1, layers=2, feedforward=128),
-        train=Train(steps=1000, batch_size=32, learning_rate=(1e-3, 3e-3), warmup=100, seeds=3),
+        task=Recall(vocabulary=64, pairs=16, queries=16),
+        model=Language(width=64, heads=1, layers=2, feedforward=128, position=Learned(), mechanism=SHORT["softmax"]),
+        train=Train(steps=600, batch_size=32, learning_rate=3e-3, warmup=100, seeds=3),
     ),
-    over("model.mechanism", softmax=Softmax(), **MAPS, **{name: MECHANISMS[name] for name in GATES}),
+    over("model.mechanism", **SHORT),
     question="Which feature map or gate comes nearest to softmax, on recall?",
     match="parameters",
     margin=0.01,
-    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2, "train.learning_rate": 1e-3},
+    quick={"train.steps": 8, "train.warmup": 2, "train.seeds": 2},
 )

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import jax
@@ -82,8 +83,7 @@ class Decoder(ABC):
         key: PRNGKeyArray | None = None,
     ) -> Decoded:
         """The answers to one example."""
-        if length < 1:
-            raise ValueError(f"{length=} must be at least 1")
+        at_least_one(length=length)
         if length > (room := getattr(state, "length", length)):
             raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
         if isinstance(end, int) and end in [mark for mark in (begin, pad) if isinstance(mark, int)]:
@@ -96,7 +96,7 @@ class Decoder(ABC):
 
 
 def at_least_one(**fields: int) -> None:
-    """Raise ValueError naming the field that is below 1."""
+    """Raise ValueError naming the field that is no whole number of at least 1."""
     for name, value in fields.items():
-        if value < 1:
-            raise ValueError(f"{name}={value} must be at least 1")
+        if not isinstance(value, Integral) or int(value) < 1:
+            raise ValueError(f"{name}={value!r} must be at least 1, and whole")

@@ -10,8 +10,9 @@ from jaxtyping import Array, Float, Int, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.clock import first
-from attnlab.mechanisms.given import arrays, check_counts, split
+from attnlab.mechanisms.given import arrays, split
 from attnlab.ops.chunks import cut
+from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Places
 
 

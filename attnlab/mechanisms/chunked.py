@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts, shape_of
+from attnlab.mechanisms.given import shape_of
 from attnlab.ops import decay
+from attnlab.ops.counts import check_counts
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from attnlab.ops.layer import unit
 class Delta(Chunked):
     """S_t = (I − β_t k_tᵀ k_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta) (Yang et al. 2024, eq. 3).
 
-    q and k are of norm one, as in the paper (its SiLU before them is the module's business), so that β = 1 replaces
-    exactly what the key held. `beta` is a raw number a token. By chunks of `chunk` tokens; its state is a [K V] matrix.
+    q and k are of norm one, as in the paper (whose convolution and SiLU before them are `ShortConvolution`), so that
+    β = 1 replaces exactly what the key held. `beta` is a raw number a token. By chunks of `chunk` tokens; its state is
+    a [K V] matrix.
 
     Raises ValueError for a chunk below 1.
     """

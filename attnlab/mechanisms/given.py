@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import jax.numpy as jnp
@@ -26,13 +25,6 @@ def floats(*given: Any) -> tuple[Any, ...]:
         if jnp.issubdtype(x.dtype, jnp.complexfloating):
             raise TypeError(f"attention is of real numbers, and an array of {x.dtype} was given")
     return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in found)
-
-
-def check_counts(**given: Any) -> None:
-    """Raises ValueError, naming it, for what is no whole number of at least 1; None is left alone."""
-    for name, value in given.items():
-        if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
-            raise ValueError(f"{name}={value!r} must be at least 1, and whole")
 
 
 def check_kinds(mechanism: Any, mask: Any, bias: Any) -> None:

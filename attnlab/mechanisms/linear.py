@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
 from attnlab.ops import edges, linear
+from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned
 from attnlab.ops.precision import product, wide
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
 from attnlab.ops import nystrom
+from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
 from attnlab.ops import blockwise
+from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import unit
 from attnlab.ops.mask import Segments
 from attnlab.ops.precision import wide

@@ -13,7 +13,8 @@ from attnlab.mechanisms.around import Around
 from attnlab.mechanisms.base import Cost, Mechanism, State
 from attnlab.mechanisms.clock import Block
 from attnlab.mechanisms.gated_delta import GatedDelta
-from attnlab.mechanisms.given import check_counts, split
+from attnlab.mechanisms.given import split
+from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import silu
 from attnlab.ops.precision import wide
 from attnlab.ops.tree import pytree

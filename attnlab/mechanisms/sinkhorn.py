@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
+from attnlab.ops.counts import check_counts
 from attnlab.ops.order import arrange, ranks
 from attnlab.ops.precision import divide, product, wide
 from attnlab.ops.score import scaled_dot

@@ -7,8 +7,8 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
 from attnlab.ops import blockwise, edges
+from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import PRODUCTS, Scores, bound, scaled_dot, shapes, starts
 from attnlab.ops.softmax import masked_softmax

@@ -8,7 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
+from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.softmax import masked_softmax
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Cost, Mechanism
-from attnlab.mechanisms.given import check_counts
 from attnlab.mechanisms.softmax import Softmax
+from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Window
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import scaled_dot

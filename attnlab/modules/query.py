@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.block import Sizes, Sublayer, forward
 from attnlab.modules.dense import Dense, child
-from attnlab.ops.position import frequencies
+from attnlab.ops.position import sinusoidal
 
 
 class QueryLayer(nnx.Module):
@@ -77,10 +77,5 @@ class Anchors(nnx.Module):
         """
         points = self.points[...]
         x, y = (jax.nn.sigmoid(points[:, n]) * side - self.middle for n, side in enumerate((columns, rows)))
-        return self.dense(jnp.concatenate([_sines(y, self.width // 2), _sines(x, self.width // 2)], axis=1)), points
-
-
-def _sines(at: Float[Array, " Q"], width: int) -> Float[Array, "Q D"]:
-    """`attnlab.ops.position.sinusoidal` of what is no whole number."""
-    angle = at[:, None] * frequencies(width, 10000.0, at.dtype)[None, :]
-    return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1).reshape(-1, width)
+        halves = [sinusoidal(at, self.width // 2, at.dtype) for at in (y, x)]
+        return self.dense(jnp.concatenate(halves, axis=1)), points

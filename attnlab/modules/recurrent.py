@@ -20,6 +20,7 @@ from attnlab.modules.attention import check_heads
 from attnlab.modules.dense import INITIALISERS, Dense, child
 from attnlab.modules.learned import extras, learned
 from attnlab.ops.cell import CELLS
+from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Full, Kept, Mask, Places
 from attnlab.ops.precision import blend, product, wide
@@ -105,8 +106,7 @@ class Recurrent(nnx.Module):
     ):
         if cell not in CELLS:
             raise ValueError(f"{cell=} must be one of {', '.join(CELLS)}")
-        if width < 1 or layers < 1:
-            raise ValueError(f"{width=} and {layers=} must be at least 1")
+        check_counts(width=width, layers=layers)
         names = ("forward", "backward") if bidirectional else ("forward",)
         self.width, self.rate, self.outputs = width, rate, width * len(names)
         self.layers = nnx.List(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Real
 
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import product, wide
@@ -26,10 +26,10 @@ def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
     return jnp.asarray(base, dtype) ** (-jnp.arange(0, D, 2, dtype=dtype) / D)
 
 
-def sinusoidal(i: Int[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array, "T D"]:
+def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array, "T D"]:
     """p_t[2i] = sin(t / 10000^{2i/D}), p_t[2i+1] = cos of the same (Vaswani et al. 2017, section 3.5).
 
-    p_a·p_b depends on a−b alone. D is even. The angle is taken in float32 at least.
+    p_a·p_b depends on a−b alone; t may be no whole number. D is even. The angle is taken in float32 at least.
     """
     angle = jnp.asarray(i).astype(wide(dtype))[:, None] * frequencies(D, 10000.0, wide(dtype))[None, :]
     return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1).reshape(i.shape[0], D).astype(dtype)

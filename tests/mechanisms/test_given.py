@@ -7,7 +7,8 @@ import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
-from attnlab.mechanisms.given import check_counts, check_kinds
+from attnlab.mechanisms.given import check_kinds
+from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Causal, Full, Kept
 from attnlab.ops.score import dot
 from tests.mechanisms.contract import SMALL, K, V, every, inputs, refusal, stateful

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.position.base import Hooks, Position
-from attnlab.ops.mask import Places
+from attnlab.ops.counts import check_counts
+from attnlab.ops.lookup import lookup
 from attnlab.ops.position import sinusoidal
 
 # Learned vectors start level with the sinusoid, whose squares sum to half the width.
@@ -44,8 +45,7 @@ class Learned(Position):
     parameter_efficient = False
 
     def __post_init__(self):
-        if self.length < 1:
-            raise ValueError(f"length={self.length} must be at least 1")
+        check_counts(length=self.length)
 
     def reach(self, dtype):
         """The length of the table."""
@@ -70,10 +70,4 @@ class LearnedTable(Hooks, nnx.Module):
     def add(self, x, i, table=None):
         """The input x + p_i."""
         self.config.within(x.shape[0], x.dtype)
-        return x + rows(self.vectors[...], i).astype(x.dtype)
-
-
-def rows(table: Float[Array, "N D"], i: Int[Places, " T"]) -> Float[Array, "T D"]:
-    """table[i], NaN for what is out of range: jax itself would clamp, or count from the end."""
-    i = jnp.asarray(i)
-    return table.at[jnp.where(i < 0, table.shape[0], i)].get(mode="fill", fill_value=jnp.nan)
+        return x + lookup(self.vectors[...], i, jnp.nan).astype(x.dtype)

@@ -11,8 +11,10 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.dense import Dense, child
-from attnlab.modules.position.absolute import LEVEL, rows
+from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Hooks, Position
+from attnlab.ops.counts import check_counts
+from attnlab.ops.lookup import lookup
 from attnlab.ops.position import path
 from attnlab.ops.precision import wide
 
@@ -34,8 +36,7 @@ class Floater(Position):
     def __post_init__(self):
         if not self.step > 0:
             raise ValueError(f"step={self.step} must be above 0")
-        if self.hidden is not None and self.hidden < 1:
-            raise ValueError(f"hidden={self.hidden} must be at least 1")
+        check_counts(hidden=self.hidden)
         if self.place not in ("input", "layers"):
             raise ValueError(f"place={self.place!r} must be one of input, layers")
 
@@ -68,11 +69,11 @@ class Flow(Hooks, nnx.Module):
         """The input x + p_i, where it is added to the input."""
         if self.config.place != "input":
             return x
-        return x + rows(self._solved(x, table)[0], i).astype(x.dtype)
+        return x + lookup(self._solved(x, table)[0], i, jnp.nan).astype(x.dtype)
 
     def before(self, i, table):
         """p_i of each layer, where it is added there."""
-        return None if self.config.place == "input" else jax.vmap(lambda table: rows(table, i))(table)
+        return None if self.config.place == "input" else jax.vmap(lambda table: lookup(table, i, jnp.nan))(table)
 
     def _solved(self, x, table):
         return self.table(x.shape[0], x.dtype) if table is None else table

@@ -10,9 +10,11 @@ from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.dense import child
-from attnlab.modules.position.absolute import LEVEL, rows
+from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.modules.position.turning import even_heads
+from attnlab.ops.counts import check_counts
+from attnlab.ops.lookup import lookup
 from attnlab.ops.position import grid, rotary_2d, sinusoidal_2d
 
 
@@ -23,7 +25,7 @@ class Sinusoidal2D(Position):
     columns: int = 32
 
     def __post_init__(self):
-        at_least_one(columns=self.columns)
+        check_counts(columns=self.columns)
 
     def check(self, width, heads):
         """Each half of the width must be even."""
@@ -49,7 +51,7 @@ class Learned2D(Position):
     parameter_efficient = False
 
     def __post_init__(self):
-        at_least_one(columns=self.columns, rows=self.rows)
+        check_counts(columns=self.columns, rows=self.rows)
 
     def check(self, width, heads):
         """The width must have halves."""
@@ -81,7 +83,7 @@ class LearnedGrid(Hooks, nnx.Module):
         """The input x + p_i."""
         self.config.within(x.shape[0], x.dtype)
         row, column = grid(i, self.config.columns)
-        halves = rows(self.rows[...], row), rows(self.columns[...], column)
+        halves = lookup(self.rows[...], row, jnp.nan), lookup(self.columns[...], column, jnp.nan)
         return x + jnp.concatenate(halves, axis=1).astype(x.dtype)
 
 
@@ -95,7 +97,7 @@ class Rotary2D(Position):
     rotates = 4
 
     def __post_init__(self):
-        at_least_one(columns=self.columns)
+        check_counts(columns=self.columns)
         if not self.base > 0:
             raise ValueError(f"base={self.base} must be above 0")
 
@@ -106,10 +108,3 @@ class Rotary2D(Position):
     def turn(self, q, k, i, j):
         """Both turned."""
         return rotary_2d(q, i, self.columns, self.base), rotary_2d(k, j, self.columns, self.base)
-
-
-def at_least_one(**sizes: int) -> None:
-    """Raise ValueError naming a size below 1."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name}={size} must be at least 1")

@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.dense import child
 from attnlab.modules.position.base import Hooks, Position
-from attnlab.modules.position.grid import at_least_one
+from attnlab.ops.counts import check_counts
 from attnlab.ops.position import grid
 from attnlab.ops.precision import wide
 from attnlab.ops.tree import pytree, static
@@ -34,7 +34,7 @@ class Quadratic2D(Position):
     data_driven = True
 
     def __post_init__(self):
-        at_least_one(columns=self.columns)
+        check_counts(columns=self.columns)
         if not self.spread >= 0:
             raise ValueError(f"spread={self.spread} must be 0 or more")
 

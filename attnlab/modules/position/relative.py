@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.dense import child
 from attnlab.modules.position.base import Hooks, Position
+from attnlab.ops.counts import check_counts
 from attnlab.ops.position import alibi_slopes, clipped, relative_scores, relative_values, t5_buckets
 from attnlab.ops.precision import wide
 from attnlab.ops.tree import pytree, static
@@ -110,8 +111,7 @@ class Shaw(Position):
     data_driven = True
 
     def __post_init__(self):
-        if self.clip < 1:
-            raise ValueError(f"clip={self.clip} must be at least 1")
+        check_counts(clip=self.clip)
 
     def create(self, key, width, heads, layers=1, causal=False):
         """The vectors."""

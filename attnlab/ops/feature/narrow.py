@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.around import Around
 
 
@@ -19,8 +20,7 @@ class Narrow(Around):
     width: int = 1
 
     def __post_init__(self):
-        if self.width < 1:
-            raise ValueError(f"width={self.width} must be at least 1")
+        check_counts(width=self.width)
 
     @property
     def learned(self):

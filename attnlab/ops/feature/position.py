@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.base import Feature, Mapped
 from attnlab.ops.feature.plain import widen
 
@@ -26,8 +27,7 @@ class Cosformer(Feature):
     placed = True
 
     def __post_init__(self):
-        if self.length < 1:
-            raise ValueError(f"length={self.length} must be at least 1")
+        check_counts(length=self.length)
 
     def dim(self, K):
         """2K."""

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.base import Feature, Mapped
 from attnlab.ops.feature.plain import widen
 
@@ -47,8 +48,7 @@ class Dpfp(Feature):
     nu: int = 1
 
     def __post_init__(self):
-        if self.nu < 1:
-            raise ValueError(f"nu={self.nu} must be at least 1")
+        check_counts(nu=self.nu)
 
     def dim(self, K):
         """2Kν."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 import jax.numpy as jnp
 import numpy as np
 
+from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.base import Feature, relative
 from attnlab.ops.feature.plain import widen
 from attnlab.ops.precision import product
@@ -28,8 +29,7 @@ class Favor(Feature):
     scaled = True
 
     def __post_init__(self):
-        if self.m < 1:
-            raise ValueError(f"m={self.m} must be at least 1")
+        check_counts(m=self.m)
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
 

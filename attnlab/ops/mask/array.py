@@ -6,18 +6,14 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Shaped
 
+from attnlab.ops.lookup import lookup
 from attnlab.ops.mask.base import Mask, Places
 from attnlab.ops.tree import pytree
 
 
-def _lookup(array: Places, at: Places, missing: Any) -> Array:
-    """array[at], and `missing` for what is out of range: jax itself would clamp, or count from the end."""
-    return jnp.asarray(array).at[jnp.where(at < 0, array.shape[0], at)].get(mode="fill", fill_value=missing)
-
-
 def _kept(keep: Places, at: Places) -> Array:
     """keep[at]; numbers keep where they are not zero: ~ of an integer is not a negation."""
-    return _lookup(keep, at, False).astype(bool)
+    return lookup(keep, at, False).astype(bool)
 
 
 def _arrays(name: str, **values: Any) -> None:
@@ -90,7 +86,7 @@ class Segments(Mask):
 
     def __call__(self, i, j):
         """query[i] = key[j]."""
-        query, key = _lookup(self.query, i, -1), _lookup(self.key, j, -1)
+        query, key = lookup(self.query, i, -1), lookup(self.key, j, -1)
         inside = (i >= 0) & (i < self.query.shape[0])
         beside = (j >= 0) & (j < self.key.shape[0])
         return (query[:, None] == key[None, :]) & inside[:, None] & beside[None, :]

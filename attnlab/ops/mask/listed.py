@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from attnlab.ops.mask.array import _lookup
+from attnlab.ops.lookup import lookup
 from attnlab.ops.mask.base import Mask, Places
 from attnlab.ops.tree import pytree
 
@@ -38,7 +38,7 @@ class EdgeList(Mask):
         i, j = (jnp.asarray(at, jnp.int32) for at in (i, j))
         t, s = _first(i, self.query), _first(j, self.key)
         pairs = jnp.zeros((i.shape[0], j.shape[0]), bool).at[t, s].set(True, mode="drop")
-        return _lookup(_lookup(pairs, _first(i, i), False).T, _first(j, j), False).T
+        return lookup(lookup(pairs, _first(i, i), False).T, _first(j, j), False).T
 
     def seen(self, i, j):
         """Edge by edge."""
@@ -47,7 +47,7 @@ class EdgeList(Mask):
         there = (t < i.shape[0]) & (s < j.shape[0])
         rows = jnp.zeros(i.shape, bool).at[t].max(there, mode="drop")
         columns = jnp.zeros(j.shape, bool).at[s].max(there, mode="drop")
-        return _lookup(rows, _first(i, i), False), _lookup(columns, _first(j, j), False)
+        return lookup(rows, _first(i, i), False), lookup(columns, _first(j, j), False)
 
     def rows(self, i: Int[np.ndarray, " T"], j: Int[np.ndarray, " S"]) -> tuple[Places, Places] | None:
         """Which rows of a call each edge joins, T and S for an edge that it has not; None where a place stands twice.
@@ -66,8 +66,8 @@ def _first(places: Int[Array, " T"], wanted: Int[Places, " E"]) -> Int[Array, " 
     """The first row that stands at each of the wanted positions; T where none does, or it is below 0."""
     order, wanted = jnp.argsort(places), jnp.asarray(wanted, jnp.int32)
     at = jnp.searchsorted(places[order], wanted).astype(jnp.int32)
-    row = _lookup(order.astype(jnp.int32), at, 0)
-    found = (_lookup(places, row, -1) == wanted) & (at < places.shape[0]) & (wanted >= 0)
+    row = lookup(order.astype(jnp.int32), at, 0)
+    found = (lookup(places, row, -1) == wanted) & (at < places.shape[0]) & (wanted >= 0)
     return jnp.where(found, row, places.shape[0])
 
 
@@ -77,7 +77,7 @@ def _row(places: Int[np.ndarray, " T"], wanted: Int[Places, " E"]) -> Int[Places
     table = np.full(int(places.max(initial=-1)) + 1, T, np.int32)
     table[places] = np.arange(T, dtype=np.int32)
     if not isinstance(wanted, np.ndarray):
-        return _lookup(table, wanted.astype(jnp.int32), np.int32(T)) if T else jnp.full(wanted.shape, T, jnp.int32)
+        return lookup(table, wanted.astype(jnp.int32), np.int32(T)) if T else jnp.full(wanted.shape, T, jnp.int32)
     inside = (wanted >= 0) & (wanted < len(table))
     found = np.full(wanted.shape, T, np.int32)
     found[inside] = table[wanted[inside]]
