@@ -118,7 +118,7 @@ def _(primals: Any, tangents: Any):
     return weights, weights * (change - gather(total(weights * change, ends), ends.t))
 
 
-def mix(weights: Float[Array, "E *heads"], v: Float[Array, "S *heads V"], ends: Ends) -> Float[Array, "T *heads V"]:
+def mix(weights: Float[Array, " E *heads"], v: Float[Array, "S *heads V"], ends: Ends) -> Float[Array, "T *heads V"]:
     """y_t = Σ w_e v_{s_e} over the edges of query t, in the dtype of v, summed in `wide` precision.
 
     Of a bag of words it is the sum of their vectors: texts are the queries, words the keys, and weights how often.

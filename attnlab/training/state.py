@@ -106,14 +106,14 @@ def culprits(model: Any) -> list[str]:
     return ["the loss", *(f"the gradient of {name}" for name in names), *names]
 
 
-def _culprit(value: Float[Array, ""], gradient: Float[Array, "n"], model: Float[Array, "n"]) -> Int[Array, ""]:
+def _culprit(value: Float[Array, ""], gradient: Float[Array, " n"], model: Float[Array, " n"]) -> Int[Array, ""]:
     """The first of `culprits` that is not finite; where only a sum overflows, the largest in it."""
     first = lambda squares: jnp.argmax(jnp.where(jnp.isfinite(squares), squares, jnp.inf)).astype(jnp.int32)
     of_model = jnp.where(jnp.isfinite(jnp.sum(gradient)), len(gradient) + first(model), first(gradient))
     return jnp.where(jnp.isfinite(value), 1 + of_model, 0).astype(jnp.int32)
 
 
-def _squares(tree: Any) -> Float[Array, "n"]:
+def _squares(tree: Any) -> Float[Array, " n"]:
     """The sum of squares of each leaf."""
     return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for _, leaf in _leaves(tree)])
 

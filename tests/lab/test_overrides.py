@@ -52,7 +52,7 @@ def test_a_field_of_any_kind_takes_what_it_has(toy):
     @dataclass(frozen=True)
     class Loose:
         size: Any = 3
-        later: Unresolved = 0.5
+        later: Unresolved = 0.5  # noqa: F821 (that it cannot be resolved is the case)
 
     study = Study(replace(toy.base, model=Loose()))
     assert apply(study, ["model.size=4", "model.later=1"]).base.model == Loose(4, 1.0)
