@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from attnlab.analysis.maps import watched
-from attnlab.mechanisms import Linear, Softmax, Watched
-from attnlab.mechanisms.clock import Clock, pairs, place
+from attnlab.mechanisms import Linear, ShortConvolution, Softmax, Watched
+from attnlab.mechanisms.clock import first, pairs
 from attnlab.mechanisms.given import arrays
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
@@ -29,7 +29,8 @@ SIDES = {"encoder": (0, 0), "decoder": (-1, -1), "cross": (-1, 0)}
 class Scored(Watched):
     """`mechanism`, of which one sees the scores in the place of the map: to look at them inside a model, swap this in.
 
-    Of softmax attention they are its own; of any other, those it would have as softmax: q·k/√K, and the bias. −inf
+    Of softmax attention they are its own; of any other, those it would have as softmax: q·k/√K, and the bias; behind
+    a short convolution of what that makes of q and k. −inf
     where the mask of the call forbids a pair; what a mechanism leaves out by itself, as a window does, is there. NaN
     where it asks no keys.
     """
@@ -44,8 +45,11 @@ class Scored(Watched):
             allowed = pairs(mask, i, j)
         else:
             # A sequence from its beginning, in which padding takes no position.
-            block, _ = place(Clock.start(), T, i, *arrays(keep, segment))
+            block = first(T, i, *arrays(keep, segment))
             i, j, allowed = block.i, block.i, block.pairs
+        if isinstance(mechanism, ShortConvolution):
+            q, k, extra = mechanism.before(q, k, first(T, i, *arrays(keep, segment)), extra)
+            mechanism = mechanism.mechanism
         if isinstance(mechanism, LocalP):
             mechanism = mechanism.within
         if isinstance(mechanism, Softmax):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any
 
 import jax
 from jaxtyping import Array, Float
 
 from attnlab.analysis.maps import watched
-from attnlab.mechanisms import Linear, Mechanism, Watched
+from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, Watched
 from attnlab.ops.feature import Turned
 
 
@@ -20,16 +20,24 @@ class Undivided(Watched):
 
     def look(self, q, k, *given, **named):
         """The weights [T S] of the call."""
-        mechanism = self.mechanism
-        if divides(mechanism):
-            # Features are turned for the numerator alone.
-            feature = mechanism.feature.feature if isinstance(mechanism.feature, Turned) else mechanism.feature
-            mechanism = replace(mechanism, feature=feature, normalise=False)
-        return Watched(mechanism).look(q, k, *given, **named)
+        return Watched(undivided(self.mechanism)).look(q, k, *given, **named)
 
 
-def divides(mechanism: Mechanism | None) -> TypeGuard[Linear]:
+def undivided(mechanism: Any) -> Any:
+    """The same without its denominator, if it has one."""
+    if not divides(mechanism):
+        return mechanism
+    if isinstance(mechanism, ShortConvolution):
+        return replace(mechanism, mechanism=undivided(mechanism.mechanism))
+    # Features are turned for the numerator alone.
+    feature = mechanism.feature.feature if isinstance(mechanism.feature, Turned) else mechanism.feature
+    return replace(mechanism, feature=feature, normalise=False)
+
+
+def divides(mechanism: Mechanism | None) -> bool:
     """Whether its weights are divided by a sum, which may come near zero; of one known up to a factor none is shown."""
+    if isinstance(mechanism, ShortConvolution):
+        return divides(mechanism.mechanism)
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 
 

@@ -101,10 +101,14 @@ class ShortConvolution(Around):
 
     def sequence(self, q, k, v, block, *, bias=None, **extra):
         """A whole sequence, convolved, in the mechanism's fastest form."""
-        kernels, extra = split(extra, KERNELS)
-        memory = self.memory(0, q.shape[1], v.shape[1], q.dtype)
-        q, k, *_ = self._convolved(memory, q, k, block, kernels)
+        q, k, extra = self.before(q, k, block, extra)
         return self.mechanism.sequence(q, k, v, block, bias=bias, **extra)
+
+    def before(self, q, k, block: Block, extra: dict) -> tuple[Any, Any, dict]:
+        """What a whole sequence is to the mechanism: queries, keys, and its own extras."""
+        kernels, extra = split(extra, KERNELS)
+        q, k, *_ = self._convolved(self.memory(0, q.shape[1], 0, q.dtype), q, k, block, kernels)
+        return q, k, extra
 
     def _convolved(self, memory: Behind, q, k, block: Block, kernels: dict) -> tuple:
         """Queries and keys of a block, convolved; the last of both after it, and their runs."""

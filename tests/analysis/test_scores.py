@@ -8,7 +8,7 @@ import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.analysis.scores import Scored, scores, softmax
-from attnlab.mechanisms import MECHANISMS, Linear, Softmax, weights
+from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax, weights
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.models.seq2seq import Seq2Seq
@@ -50,7 +50,14 @@ def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "position"), [(Softmax(score=cosine), "none"), (Softmax(block=2), "alibi")], ids=["cosine", "alibi"]
+    ("mechanism", "position"),
+    [
+        (Softmax(score=cosine), "none"),
+        (Softmax(block=2), "alibi"),
+        (ShortConvolution(Softmax(), 2), "alibi"),
+        (ShortConvolution(Softmax(), 3).turned(Rotary()), "none"),
+    ],
+    ids=["cosine", "alibi", "convolved", "convolved-turned"],
 )
 def test_softmax_of_a_call_s_scores_is_its_map(mechanism, position):
     q, k, _, extra = inputs(mechanism, 5)

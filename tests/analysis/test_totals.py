@@ -1,12 +1,14 @@
 """Denominators inside a model: what the weights of linear attention are divided by."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.analysis.totals import Undivided, divides, totals
-from attnlab.mechanisms import Linear, Softmax, weights
+from attnlab.mechanisms import Linear, ShortConvolution, Softmax, weights
+from attnlab.mechanisms.clock import first
 from attnlab.mechanisms.window import Local
 from attnlab.models import Transformer
 from attnlab.modules.position import Rotary
@@ -58,6 +60,16 @@ def test_those_of_turned_features_are_of_what_is_counted():
     found = Undivided(Linear()).turned(Rotary()).look(q, k, Causal()).sum(axis=1)
     counted = np.tril(feature.query(q, np.arange(6)).rows @ feature.key(k, np.arange(6)).rows.T).sum(axis=1)
     np.testing.assert_allclose(found, counted, rtol=1e-5)
+
+
+def test_behind_a_short_convolution_they_are_of_what_was_convolved():
+    mechanism = ShortConvolution(Linear(), 2)
+    assert divides(mechanism)
+    assert not divides(ShortConvolution(Softmax()))
+    q, k, _, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 6))
+    before = mechanism.before(q, k, first(6, None, None, None), extra)
+    expected = Undivided(Linear()).look(*before[:2], Causal())
+    np.testing.assert_allclose(Undivided(mechanism).look(q, k, Causal(), **extra), expected, rtol=1e-5)
 
 
 def test_a_model_that_divides_by_none():
