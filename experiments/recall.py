@@ -12,7 +12,8 @@ told is right in 15%. So each seed has learned it or not, and with three of them
 elu+1, which is worse, as all of width 32 are. On the validation softmax of width 64 has it at .001, .003 and .01, of
 width 32 at .01, and in two seeds at .003; the others at .003 alone, but for gated-delta (one seed at .001, one at .01).
 Bytes of decoding state: softmax 25 and 50 thousand, delta and gates 8 and 33, Taylor 72 and 142. The same is a
-difference of less than two points.
+difference of less than two points. What these lack is a short convolution before them, as delta rules and gates are
+published with: experiments/short_convolution.py.
 
 Two layers of attention alone with one head, as in Zoology's small form. What differs: 16 pairs of 32 keys and 32
 values, all asked for at once behind them (there 256 symbols, and 4 pairs among 64 places, asked for mostly soon after
