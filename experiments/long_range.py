@@ -28,6 +28,7 @@ and of the curves least squares on seven numbers and their squares, most of them
 dots, 70%.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from attnlab.lab.study import Experiment, Study
@@ -77,7 +78,7 @@ PAST = BOTH | {name: MECHANISMS[name] for name in ("ssd", "delta", "gated-delta"
 SHORT = {name: ShortConvolution(mechanism) for name, mechanism in PAST.items()}
 
 
-def asked(tasks: dict[str, Any], mechanisms: dict[str, Mechanism]) -> dict[str, dict[str, Any]]:
+def asked(tasks: dict[str, Any], mechanisms: Mapping[str, Mechanism]) -> dict[str, dict[str, Any]]:
     """Every task of every mechanism, which is made for the length."""
     return {
         f"{name}-{called}": {"task": task, "model": model, "model.mechanism": mechanism.sized(length)}

@@ -90,15 +90,3 @@ class Classification(Classifying, Problem):
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """What is asked."""
         return sum(int((np.asarray(batch["label"]) >= 0).sum()) for batch in self.examination(part, limit))
-
-
-def examined(whole: Batch, most: int) -> list[Batch]:
-    """Examples [N …] in batches of up to `most` and one size, the last one filled up with such as ask nothing."""
-    count = len(whole["label"])
-    size = min(most, count)
-    blank = -count % size
-    padded = {
-        name: np.concatenate([x, np.full((blank, *x.shape[1:]), NONE if name == "label" else 0, x.dtype)])
-        for name, x in whole.items()
-    }
-    return [{name: x[n : n + size] for name, x in padded.items()} for n in range(0, count, size)]

@@ -16,9 +16,9 @@ from attnlab.data.repeats import repeated
 from attnlab.data.units import Bytes, Units
 from attnlab.data.vocabulary import PAD, RESERVED, named
 from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.batching import even
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.prompting import Prompting, lines
-from attnlab.tasks.questions import filled
 from attnlab.tasks.sampled import sampled
 
 EXAMINED = 128  # blocks of an examination's batch
@@ -64,7 +64,7 @@ class Continuation(Prompting, Problem):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The blocks of a part, or `limit` of them, in the order of the text; what is behind its end asks nothing."""
-        return filled(self._examined(part, limit), EXAMINED)
+        return even(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given.

@@ -19,7 +19,8 @@ from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units, Words
 from attnlab.data.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base import Batch
-from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.batching import even
+from attnlab.tasks.classification import NONE, Classification
 from attnlab.tasks.foretelling import foretold
 from attnlab.tasks.labelling import Labelling, asked, encoded
 from attnlab.tasks.sampled import sampled
@@ -115,7 +116,7 @@ class Finetuning(Labelling, Classification):
         if self.masked:
             whole |= self._hidden(source, 0, _EXAMINATION)
         rows = sampled(len(source), limit)
-        return examined({name: values[rows] for name, values in whole.items()}, EXAMINED)
+        return even({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"} of classes, and {"masked_nats"}, what a hidden word costs, where there were any."""

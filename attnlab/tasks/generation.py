@@ -14,6 +14,7 @@ from attnlab.data.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks, likeness
 from attnlab.tasks.base import Batch, Image, Problem, Task
+from attnlab.tasks.batching import even
 from attnlab.tasks.features import Features
 from attnlab.tasks.images import FashionMNIST
 from attnlab.tasks.pictures import Pictures
@@ -122,15 +123,11 @@ class Painting(Problem):
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches of 250 like those of training: always the same latents, and the part's images, over and over.
 
-        The last batch is filled up with more of both, which are not scored.
+        What fills up the last batch is not scored.
         """
-        count = self._count(part, limit)
-        size = min(EXAMINED, count)
-        latent = self._latent(self.task.samples, part)
-        rows = np.arange(count + -count % size)
-        images = self.parts[part].images
-        whole = {"source": images[rows % len(images)], "latent": latent[rows % len(latent)]}
-        return [{name: x[first : first + size] for name, x in whole.items()} for first in range(0, count, size)]
+        count, images = self._count(part, limit), self.parts[part].images
+        latent = self._latent(self.task.samples, part)[:count]
+        return even({"source": images[np.arange(count) % len(images)], "latent": latent}, EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"frechet", "kernel", "evenness"} of what was made, beside all images of the part; on the test also

@@ -11,8 +11,9 @@ from attnlab.data.chance import generator
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
+from attnlab.tasks.batching import even
 from attnlab.tasks.drawn import fingerprint
-from attnlab.tasks.questions import Questions, filled
+from attnlab.tasks.questions import Questions
 
 EXAMINED = 128  # sequences of an examination's batch
 
@@ -65,7 +66,7 @@ class Inductive(Questions):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` sequences of every length of the part, a length after the other."""
-        return [batch for whole in self._examined(part, limit).values() for batch in filled(whole, EXAMINED)]
+        return [batch for whole in self._examined(part, limit).values() for batch in even(whole, EXAMINED)]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"} over all, and on the test "accuracy.LENGTH" for each length."""

@@ -16,6 +16,7 @@ from attnlab.data.graphs import UNKNOWN, Graph
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
+from attnlab.tasks.batching import even
 from attnlab.tasks.sampled import sampled
 
 EXAMINED = 1024  # nodes of an examination's batch: each batch goes over the whole graph
@@ -115,14 +116,8 @@ class NodeClassification(Problem):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Up to 1,024 nodes a batch."""
-        nodes = self._examined(part, limit)
-        size = min(EXAMINED, len(nodes))
         # Filled up with the first node, which is not asked for.
-        filled = np.zeros(-(-len(nodes) // size) * size, np.int32)
-        filled[: len(nodes)] = nodes
-        whole = self._asked(filled)
-        whole["label"][len(nodes) :] = UNKNOWN
-        return [{name: x[n : n + size] for name, x in whole.items()} for n in range(0, len(filled), size)]
+        return even(self._asked(self._examined(part, limit)), EXAMINED, label=UNKNOWN)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy", "nats"}: the means over the nodes."""

@@ -18,6 +18,7 @@ from attnlab.data.repeats import repeated
 from attnlab.data.scenes import Scene, Scenes
 from attnlab.tasks.average_precision import Marks, average_precision
 from attnlab.tasks.base import Batch, Image, Problem
+from attnlab.tasks.batching import even
 from attnlab.tasks.boxes import centred, corners
 from attnlab.tasks.matching import Costs, costs
 from attnlab.tasks.numbered import numbered
@@ -110,12 +111,7 @@ class Objects(Problem):
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The images of a part, or `limit` of them, one with a box among them; what fills them up has none."""
         chosen = self._examined(part, limit)
-        count = len(chosen)
-        size = min(EXAMINED, count)
-        rows = np.arange(-(-count // size) * size)
-        filled = {name: values[chosen[np.minimum(rows, count - 1)]] for name, values in self._arrays[part].items()}
-        filled["label"] = np.where((rows < count)[:, None], filled["label"], NONE).astype(np.int32)
-        return [{name: values[n : n + size] for name, values in filled.items()} for n in range(0, count, size)]
+        return even({name: values[chosen] for name, values in self._arrays[part].items()}, EXAMINED, label=NONE)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"ap50", "ap"}: average precision at an IoU of .5, and over .5, .55 … .95, the mean over classes.

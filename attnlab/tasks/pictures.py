@@ -16,7 +16,8 @@ from attnlab.data.images import Labelled
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Image
-from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.batching import even
+from attnlab.tasks.classification import NONE, Classification
 from attnlab.tasks.numbered import numbered
 from attnlab.tasks.sampled import sampled
 
@@ -77,7 +78,7 @@ class Pictures(Classification):
         check_part(part, limit)
         held, labels = self.parts[part]
         rows = sampled(len(labels), limit)
-        return examined({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED)
+        return even({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 H W C]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.

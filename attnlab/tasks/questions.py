@@ -59,11 +59,3 @@ class Questions(Prediction, Problem):
     def vocabulary(self) -> dict[str, Any]:
         """{"tokens": [symbols]}."""
         return {"tokens": list(self.words)}
-
-
-def filled(whole: Batch, most: int) -> list[Batch]:
-    """Examples [N T] in batches of up to `most` and one size, the last one filled up with such as ask nothing."""
-    count = len(whole["tokens"])
-    size = min(most, count)
-    padded = {name: np.concatenate([x, np.zeros((-count % size, *x.shape[1:]), x.dtype)]) for name, x in whole.items()}
-    return [{name: x[n : n + size] for name, x in padded.items()} for n in range(0, count, size)]

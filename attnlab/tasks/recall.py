@@ -11,8 +11,9 @@ from attnlab.data.chance import generator
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Task, Tokens
+from attnlab.tasks.batching import even
 from attnlab.tasks.drawn import fingerprint
-from attnlab.tasks.questions import Questions, filled
+from attnlab.tasks.questions import Questions
 
 EXAMINED = 250  # sequences of an examination's batch
 
@@ -87,7 +88,7 @@ class Recollection(Questions):
 
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches like those of training, the last one filled up with sequences that ask nothing."""
-        return filled(self._examined(part, limit), EXAMINED)
+        return even(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"}: the share of questions answered rightly; of the test by octaves of distance, if asked."""

@@ -17,6 +17,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.recordings import Parts, absent, heard, known
 from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Frames
+from attnlab.tasks.batching import even
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.drawn import fingerprint
 from attnlab.tasks.metrics import distance
@@ -133,7 +134,7 @@ class Speech(Classification):
         """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""
         if found := numbered(text, {part: len(self._strings[part].pieces) for part in PARTS[1:]}, "strings"):
             part, n = found
-            return self._examining(part, np.array([n]), int(self._lengths[part][n]))
+            return self._batch(part, np.array([n]), int(self._lengths[part][n]))
         if not text.strip():
             raise DataError(f"the input {text!r} is no path of a wav file")
         wave = waves.read(own(text))
@@ -184,19 +185,10 @@ class Speech(Classification):
         lengths, found = self._lengths[part][:limit], self._known.setdefault((part, limit), [])
         buckets = Buckets(lengths, self.task.buckets if len(lengths) > EXAMINED else 1)
         for rows, (width,) in zip(buckets.rows, buckets.widths, strict=True):
-            size = min(EXAMINED, len(rows))
-            for n in range(0, len(rows), size):
-                found.append((rows[n : n + size], self._examining(part, rows[n : n + size], width, size)))
+            batches = even(self._batch(part, rows, width), EXAMINED, label=NONE, piece=NONE)
+            size = len(batches[0]["label"])
+            found += [(rows[n * size : (n + 1) * size], batch) for n, batch in enumerate(batches)]
         return found
-
-    def _examining(self, part: str, rows: np.ndarray, width: int, size: int = 1) -> Batch:
-        batch = self._batch(part, rows, width)
-        missing = size - len(rows)
-        fill = {"source": 0, "keep": False, "label": NONE, "piece": NONE}
-        return {
-            name: np.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1), constant_values=fill[name])
-            for name, x in batch.items()
-        }
 
     def _batch(self, part: str, rows: np.ndarray, width: int, vary=lambda x: x, loudness=None) -> Batch:
         """The strings of those rows, under noise where its loudness [B] is given."""

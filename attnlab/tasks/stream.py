@@ -11,7 +11,8 @@ import numpy as np
 from attnlab.data.chance import generator
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks.base import Batch, Classes
-from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.batching import even
+from attnlab.tasks.classification import NONE, Classification
 from attnlab.tasks.drawn import fingerprint
 
 EXAMINED, POSITIONS = 256, 2**15  # examples of an examination's batch, and positions in it: maps are their squares
@@ -45,7 +46,7 @@ class Stream(Classification):
     def examination(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` examples of the part, the last batch filled up with such as ask nothing."""
         check_part(part, limit)
-        return examined({name: x[:limit] for name, x in self._parts[part].items()}, self._most)
+        return even({name: x[:limit] for name, x in self._parts[part].items()}, self._most, label=NONE)
 
     def _drawn(self, size: int, part: str, *more: int) -> Batch:
         return self.draw(generator(self.task.seed, PARTS.index(part), *more), size, part)

@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.tasks.classification import Classification, examined
+from attnlab.tasks.batching import even
+from attnlab.tasks.classification import Classification
 
 
 class Signs(Classification):
@@ -60,7 +61,7 @@ def test_answers_are_scored_where_they_were_asked():
         "keep": np.array([[True, False]] * 5),
         "label": np.array([1, 0, 0, 0, 1], np.int32),
     }
-    problem = Signs(examined(whole, 2))
+    problem = Signs(even(whole, 2, label=-1))
     assert [batch["label"].tolist() for batch in problem.batches] == [[1, 0], [0, 0], [1, -1]]
     answers = [problem.answer(model, batch) for batch in problem.batches]
     assert problem.score("test", answers) == {"accuracy": 4 / 5}
