@@ -31,12 +31,16 @@ class Axis:
 
 
 def axis(numbers: Iterable[float], metric: str = "", marks: int = 4) -> Axis:
-    """An axis that shows all numbers, with about so many marks, none where the metric cannot be."""
+    """An axis that shows all numbers, with about so many marks, two at least, none where the metric cannot be."""
     found = list(numbers) or [0.0, 1.0]
     low, high = within(metric, min(found), max(found))
     room = ROOM * (high - low) or 0.01 * (abs(high) or 1)
     first, last = within(metric, low - room, high + room)
-    ticks = [tick for tick in _even(low - room, high + room, marks) if first - 1e-9 <= tick <= last + 1e-9]
+    ticks = []
+    # One mark alone tells no distance.
+    for finer in (marks, 2 * marks, 4 * marks):
+        if len(ticks) < 2:
+            ticks = [tick for tick in _even(low - room, high + room, finer) if first - 1e-9 <= tick <= last + 1e-9]
     return Axis(low - room, high + room, tuple(ticks))
 
 

@@ -28,6 +28,12 @@ def test_every_range_has_two_marks_or_more_and_not_too_many(ends):
     assert found.low < ends[0] <= ends[1] < found.high
 
 
+@pytest.mark.parametrize("ends", [(0.137, 0.96), (0.0, 1.0), (0.4, 0.42), (0.99, 1.0), (1.0, 1.0)])
+def test_a_rate_has_two_marks_or_more_and_not_too_many(ends):
+    found = axis(ends, "exact_match")
+    assert 2 <= len(found.ticks) <= 6
+
+
 def test_a_rate_has_no_marks_where_it_cannot_be():
     assert axis([0.99, 1.01], "exact_match").ticks[-1] == pytest.approx(1)
     assert max(axis([0.99, 1.01], "loss").ticks) > 1
