@@ -376,7 +376,7 @@ def sampled(monkeypatch):
         told = {"answer": "21", "answers": [], "decoder": None, "cut": False, "notes": ["so it was read"]}
         return {**told, **symbols, "map": map, "layers": [[map]]}
 
-    monkeypatch.setattr("attnlab.lab.look.sample", sample)
+    monkeypatch.setattr("attnlab.lab.sampling.sample", sample)
     return calls
 
 

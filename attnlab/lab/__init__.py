@@ -10,7 +10,7 @@ _HOMES = {
     "run": "attnlab.lab.runs",
     "Results": "attnlab.lab.runs",
     "report": "attnlab.lab.reporting",
-    "sample": "attnlab.lab.look",
+    "sample": "attnlab.lab.sampling",
     "translate": "attnlab.lab.translating",
     "inspect": "attnlab.lab.inspecting",
     "parity": "attnlab.lab.standing",

@@ -114,7 +114,7 @@ def sample(options: argparse.Namespace) -> int:
     _check_run(options.run)
     asked = _asked(options)
     _own(options)
-    from attnlab.lab.look import lines, sample
+    from attnlab.lab.sampling import lines, sample
 
     if options.html is not None:
         from attnlab.lab.jsonfile import check_target

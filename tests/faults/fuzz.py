@@ -52,7 +52,7 @@ STUBS: dict[str, Any] = {
     "attnlab.lab.roofline.placed": lambda found, machines: ["placed"],
     "attnlab.analysis.measure.machine": lambda: None,
     "attnlab.lab.pages.report": lambda folder: folder / "report.html",
-    "attnlab.lab.look.sample": lambda run, text, *more: {**ANSWER, "answer": text},
+    "attnlab.lab.sampling.sample": lambda run, text, *more: {**ANSWER, "answer": text},
     "attnlab.lab.inspecting.inspect": lambda run, text, *more: {**FOUND, "answer": text},
     "attnlab.lab.reporting.alignment.write": lambda *what: None,
     "attnlab.lab.reporting.inspection.write": lambda *what: None,

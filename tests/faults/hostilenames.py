@@ -15,10 +15,10 @@ from attnlab.lab import refusal, translating
 from attnlab.lab.answering import Answer
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.inspecttable import tables
-from attnlab.lab.look import lines
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain, Silent, Terminal
 from attnlab.lab.reporting import alignment, inspection, report
+from attnlab.lab.sampling import lines
 from attnlab.lab.showing import columns, settings
 from attnlab.lab.study import Study
 from attnlab.lab.table import results_table

@@ -4,7 +4,7 @@ import pytest
 
 from attnlab.lab import load, run
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.look import sample
+from attnlab.lab.sampling import sample
 from attnlab.lab.study import Experiment, Study
 from attnlab.mechanisms import Linear
 from attnlab.models import Language, Retriever

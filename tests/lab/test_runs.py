@@ -16,11 +16,11 @@ from attnlab.lab.describe import describe
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
-from attnlab.lab.look import sample
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.progress import Plain
 from attnlab.lab.reporting import report
 from attnlab.lab.runs import glimpse
+from attnlab.lab.sampling import sample
 from attnlab.lab.study import Study, change
 from attnlab.lab.studyfile import said
 from attnlab.lab.translating import translate

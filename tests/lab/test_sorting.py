@@ -6,8 +6,8 @@ import pytest
 from attnlab.lab import load
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.inspecting import inspect
-from attnlab.lab.look import sample
 from attnlab.lab.runs import run
+from attnlab.lab.sampling import sample
 from attnlab.lab.study import Experiment, Study
 from attnlab.mechanisms import Linear
 from attnlab.models import SAGAN, Bert, ViT

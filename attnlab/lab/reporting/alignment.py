@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from attnlab.lab.jsonfile import check_target, write_whole
-from attnlab.lab.look import UNFINISHED, scored
 from attnlab.lab.reporting.heatmap import LONGEST, heatmap, ramp, small
 from attnlab.lab.reporting.layout import document, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.sampling import UNFINISHED, scored
 
 
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
-    """Write the page of what `attnlab.lab.look.sample` found for `text`. Raises FolderError, ValueError."""
+    """Write the page of what `attnlab.lab.sampling.sample` found for `text`. Raises FolderError, ValueError."""
     file = Path(file)
     check_target("--html", file)
     folder = Path(run).resolve()
