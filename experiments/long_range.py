@@ -12,9 +12,10 @@ EPYC), for 17 and 36 TFLOP; the others not yet measured.
 Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-42.9), BigBird 39.8 (38.7-40.9), Performer 39.4 (37.6-41.2),
 windows 38.8 (38.2-39.3), linear 38.0 (37.6-38.5), none told from softmax; on pixels windows 88.2 (84.7-91.8), better
 than softmax, BigBird 77.0 (69.8-84.2), Performer 68.7 (58.0-79.4), softmax 66.6 (62.0-71.2), linear 35.3 (31.0-39.5),
-worse; on the others not yet measured (on induction, of 1,000 steps of 16, next to nothing: 6 to 8, SSD 16.3 (0-56); it
-has 1,500 steps of 64 now). Floors: lists 15% (always the commonest digit) and 33 (the commonest for the first word);
-text, pairs and curves 50; pixels 10; induction 7; recall 41 (the commonest value told).
+worse; on the others not yet measured (on induction, of 1,000 steps of 16 and without a convolution, next to nothing: 6
+to 8, SSD 16.3 (0-56); it has 1,500 steps of 64 now, and the convolution). Floors: lists 15% (always the commonest
+digit) and 33 (the commonest for the first word); text, pairs and curves 50; pixels 10; induction 7; recall 41 (the
+commonest value told).
 
 On induction and recall each has a short convolution before it (experiments/short_convolution.py). Shorter than the
 arena's: lists of 16 to 128 words; film reviews (SST-2) joined to 256 to 512 bytes, and pairs of such of half the

@@ -30,9 +30,8 @@ class Scored(Watched):
     """`mechanism`, of which one sees the scores in the place of the map: to look at them inside a model, swap this in.
 
     Of softmax attention they are its own; of any other, those it would have as softmax: q·k/√K, and the bias; behind
-    a short convolution of what that makes of q and k. −inf
-    where the mask of the call forbids a pair; what a mechanism leaves out by itself, as a window does, is there. NaN
-    where it asks no keys.
+    a short convolution, of what that makes of q and k. −inf where the mask of the call forbids a pair; what a mechanism
+    leaves out by itself, as a window does, is there. NaN where it asks no keys.
     """
 
     def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, keep=None, segment=None, bias=None, **extra):

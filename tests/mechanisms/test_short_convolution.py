@@ -91,7 +91,7 @@ def test_a_full_cache_behind_it_is_refused():
         mechanism.extend(state, q[3:], k[3:], v[3:], **cut(mechanism, extra, slice(3, 4)))
 
 
-def test_bfloat16_is_summed_in_single_precision():
+def test_half_precision_stays_near_the_exact():
     mechanism, q, k, v, extra, _ = parts("softmax", 64, size=4)
     exact = causal(mechanism, q, k, v, **extra)
     half = jax.tree.map(lambda x: jnp.asarray(x, jnp.bfloat16), (q, k, v, extra))
