@@ -48,6 +48,16 @@ class Cost:
     state_bytes: int
 
 
+def moved(T: int, S: int, K: int, V: int) -> int:
+    """Bytes of q, k and v read and of y written once, float32."""
+    return 4 * (T * K + S * (K + V) + T * V)
+
+
+def cached(S: int, K: int, V: int) -> int:
+    """Bytes of all keys and values, float32."""
+    return 4 * S * (K + V)
+
+
 @pytree
 @dataclass(frozen=True)
 class State:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, moved
 from attnlab.mechanisms.given import shape_of
 from attnlab.ops import decay
 from attnlab.ops.counts import check_counts
@@ -33,4 +33,4 @@ class Chunked(Mechanism):
         """Pairs within a chunk, and the state [K V] written and read; K gates a token, or one, where it has any."""
         told = sum(math.prod(shape_of(shape, K, V)) for shape in self.tokens.values())
         flops = self.rule.flops(T, K, V, self.at_once(block), K if ("K",) in self.tokens.values() else 1)
-        return Cost(flops, 4 * T * (2 * K + 2 * V + told), 4 * K * V)
+        return Cost(flops, moved(T, T, K, V) + 4 * T * told, 4 * K * V)

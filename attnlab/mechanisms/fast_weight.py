@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms.base import Cost, moved
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import delta
 from attnlab.ops.feature import Dpfp, Feature
@@ -78,4 +78,4 @@ class FastWeight(Chunked):
         M = self.feature.dim(K)
         size = self.at_once(block)
         flops = delta.flops(T, M, V, size) + 2 * T * (self.feature.flops(K) + 2 * M)
-        return Cost(flops, 4 * (T * (2 * K + 2 * V + 1)), 4 * M * V)
+        return Cost(flops, moved(T, T, K, V) + 4 * T, 4 * M * V)

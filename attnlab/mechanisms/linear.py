@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, moved
 from attnlab.ops import edges, linear
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned
@@ -135,7 +135,7 @@ class Linear(Mechanism):
         pairs = 0 if block is None else T * block * (2 * (M + counted) + 2 * W)
         return Cost(
             flops=(T + S) * (M * 2 * W + self.feature.flops(K)) + pairs,
-            bytes=4 * (T * K + S * (K + V) + T * V),
+            bytes=moved(T, S, K, V),
             state_bytes=4 * (M * W + self.feature.scaled),
         )
 

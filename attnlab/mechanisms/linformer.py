@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, moved
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.score import scaled_dot
@@ -61,7 +61,7 @@ class Linformer(Mechanism):
         """The projections of keys and values, and attention to `rank` keys."""
         return Cost(
             flops=self.rank * (S * (2 * K + 2 * V) + T * (2 * K + 2 * V + 5)),
-            bytes=4 * (T * K + S * (K + V) + T * V + 2 * self.rank * S),
+            bytes=moved(T, S, K, V) + 8 * self.rank * S,
             state_bytes=0,
         )
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, moved
 from attnlab.ops import nystrom
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide
@@ -63,7 +63,7 @@ class Nystrom(Mechanism):
         pairs = (T + S) * m * (4 * K + 2 * V + 6) + m * m * (2 * K + 5) + m * S * 2 * V + self.steps * 8 * m**3
         return Cost(
             flops=T * S * (2 * K + 2 * V + 5) if min(T, S) <= m else pairs,
-            bytes=4 * (T * K + S * (K + V) + T * V),
+            bytes=moved(T, S, K, V),
             state_bytes=0,
         )
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import unit
@@ -74,8 +74,8 @@ class Reformer(Mechanism):
         rounds = 1 if self.block is None else self.rounds
         return Cost(
             flops=rounds * T * near * (2 * K + 2 * V + 8) + (T + S) * K * self.rounds * self.buckets,
-            bytes=4 * (T * K + S * (K + V) + T * V),
-            state_bytes=4 * S * (K + V),
+            bytes=moved(T, S, K, V),
+            state_bytes=cached(S, K, V),
         )
 
     def _hash(self, x):

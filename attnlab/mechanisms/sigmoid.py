@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
 from attnlab.ops.precision import wide
 from attnlab.ops.score import scaled_dot
 
@@ -34,8 +34,8 @@ class Sigmoid(Mechanism):
         """Two products of T×S pairs, and five operations a pair for the sigmoid."""
         return Cost(
             flops=T * S * (2 * K + 2 * V + 5),
-            bytes=4 * (T * K + S * (K + V) + T * V),
-            state_bytes=4 * S * (K + V),
+            bytes=moved(T, S, K, V),
+            state_bytes=cached(S, K, V),
         )
 
     def _shifts(self, allowed, dtype):

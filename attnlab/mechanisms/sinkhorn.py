@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, moved
 from attnlab.ops.counts import check_counts
 from attnlab.ops.order import arrange, ranks
 from attnlab.ops.precision import divide, product, wide
@@ -75,7 +75,7 @@ class Sinkhorn(Mechanism):
         pairs = A * R * 2 * R * (2 * K + 2 * V + 5) + 2 * A * B * R * (K + V + 1)
         return Cost(
             flops=pairs + A * K * (2 * K + 2 * B),
-            bytes=4 * (T * K + S * (K + V) + T * V),
+            bytes=moved(T, S, K, V),
             state_bytes=0,
         )
 

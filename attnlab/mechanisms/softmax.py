@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Full, Mask
@@ -107,8 +107,8 @@ class Softmax(Mechanism):
         """Two products of the pairs that meet, and five operations a pair for the softmax."""
         return Cost(
             flops=self._pairs(T, S) * (2 * K + 2 * V + 5),
-            bytes=4 * (T * K + S * (K + V) + T * V),
-            state_bytes=4 * S * (K + V),
+            bytes=moved(T, S, K, V),
+            state_bytes=cached(S, K, V),
         )
 
     def _pairs(self, T, S):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.softmax import masked_softmax
@@ -74,8 +74,8 @@ class Synthesizer(Mechanism):
         """The scores, softmax, and one product with v."""
         return Cost(
             flops=T * S * (2 * V + 5) + (0 if self.fixed else 2 * T * K * (K + S)),
-            bytes=4 * (T * K + S * (K + V) + T * V),
-            state_bytes=4 * S * (K + V),
+            bytes=moved(T, S, K, V),
+            state_bytes=cached(S, K, V),
         )
 
     def fit(self, length):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism
+from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Window
@@ -96,6 +96,6 @@ class LocalP(Mechanism):
         """Two products of T×S pairs, ten operations a pair for softmax and Gaussian, and the centres."""
         return Cost(
             flops=T * S * (2 * K + 2 * V + 10) + 2 * T * K * (K + 1),
-            bytes=4 * (T * K + S * (K + V) + T * V),
-            state_bytes=4 * S * (K + V),
+            bytes=moved(T, S, K, V),
+            state_bytes=cached(S, K, V),
         )
