@@ -3,9 +3,9 @@
 Claim: on 64 characters the memory of a matrix is no narrow place, and gates that forget cost little or win.
 Command: ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py
          ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py match=flops --out runs/flops
-         ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py match=state --out runs/state
-Minutes on two cores: 72 at equal parameters at one rate (train.learning_rate=3e-3), beside another training (AMD EPYC);
-the others not yet measured.
+         ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py match=state model.width=40 --out runs/state
+Minutes, each at one rate (train.learning_rate=3e-3) and beside another training (AMD EPYC): 72 at equal parameters on
+two cores; 113 at equal FLOPs and 126 at equal state, each on one core.
 Expected: nats a character on the last tenth after 700 steps, mean of 3 seeds, at equal parameters and the rate .003:
 KDA 1.88 (1.84-1.92), gated-delta 1.91 (1.91-1.92), SSD 1.94, softmax 1.94 (1.91-1.98), fast-weight 1.97, delta 1.99,
 Hedgehog of exponentials 2.01, exp and Taylor 2.06, T2R 2.06, FAVOR+ 2.08, ReBased 2.18: unclear; Hedgehog 2.01, softmax
@@ -13,6 +13,18 @@ over features 2.06, elu+1 2.07 (2.06-2.08), gated-linear 2.08, cosFormer 2.08, s
 retention 2.29, lightning 2.30 and the identity 2.38 (2.37-2.40): worse. Those that forget at a fixed pace are worst but
 for the identity; of those that forget by what they read KDA, gated-delta and SSD are not told from softmax, and
 gated-linear is worse. The floor of counting five characters is 1.669. The same is a difference of less than .02 nats.
+
+At equal FLOPs of a step, where delta rules become narrower (width 60, of 80): KDA 1.89 (1.88-1.90), softmax 1.95
+(1.91-1.98), SSD 1.95, gated-delta 1.96, Hedgehog 2.04 and nine more to ReBased 2.21 (2.07-2.36): unclear; delta 2.06
+(2.03-2.08), exp 2.06, gated-linear 2.07, FAVOR+ 2.11, DPFP 2.14, retention 2.30, lightning 2.31 and the identity 2.40:
+worse.
+
+At equal decoding state, which for softmax is a cache of 64 keys and values: from width 40 most others grow to 102 or
+104 (from 80 they would to 144 and more, which takes hours), with 3.4 to 3.8 times its parameters, while Taylor and
+ReBased shrink. KDA 1.84 (1.83-1.85) and fast-weight 1.98 are better than softmax, 2.13 (2.06-2.19); none is worse, and
+the rest unclear: gated-delta 1.88, SSD 1.91, delta 1.95, T2R 2.00, elu+1 2.01, Hedgehog 2.04, FAVOR+ 2.21, Taylor 2.28,
+retention and lightning 2.29, ReBased 2.32, the identity 2.37. So a byte of state buys more in a matrix; part of that is
+what the wider model holds besides.
 
 ReBased and Taylor have the first 12 components of each head; the identity has nothing to be divided by: its sums are
 taken as they are.

@@ -1,22 +1,26 @@
 """What is in two parts that should be in one."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import combinations
 from pathlib import Path
 
 from attnlab.data.files import DataError, own
 
 
-def repeated(parts: Mapping[str, Iterable[Hashable]], what: str = "examples", first: str = "train") -> tuple[str, ...]:
-    """A line for each part, but the `first`, of which examples (or `what`) stand in that, too.
+def repeated(
+    parts: Mapping[str, Iterable[Hashable]], what: str = "examples", within: str | None = None
+) -> tuple[str, ...]:
+    """A line for each part of which examples (or `what`) stand in an earlier one, too, or in that named by `within`.
 
-    >>> repeated({"train": "abc", "test": "bbx"})
-    ('test: 2 of 3 examples stand in train, too',)
+    >>> repeated({"train": "abc", "valid": "xyz", "test": "bbx"})
+    ('test: 2 of 3 examples stand in train, too', 'test: 1 of 3 examples stand in valid, too')
     """
-    known, lines = set(parts[first]), []
-    for part, examples in parts.items():
-        there = [example in known for example in examples]
-        if part != first and any(there):
-            lines.append(f"{part}: {sum(there):,} of {len(there):,} {what} stand in {first}, too")
+    held = {part: list(examples) for part, examples in parts.items()}
+    lines = []
+    for other, part in combinations(held, 2):
+        known = set(held[other]) if within in (None, other) else set()
+        if count := sum(example in known for example in held[part]):
+            lines.append(f"{part}: {count:,} of {len(held[part]):,} {what} stand in {other}, too")
     return tuple(lines)
 
 

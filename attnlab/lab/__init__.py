@@ -1,6 +1,6 @@
 """The laboratory: experiments and studies, run folders, statistics, reports.
 
-Every verb of the command line is a call here, imported on first use: `show`, `run`, `report`, `sample`, `translate`,
+The verbs of the command line are calls here, imported on first use: `show`, `run`, `report`, `sample`, `translate`,
 `inspect`, `parity`, `bench` (of `Cells`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`, `over`,
 `product`, `zipped`, `chain`, `matched`, `load_study` and `RunFolder`.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Continuation(Prompting, Problem):
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
         long = {part: [line for line in text.splitlines() if len(line) >= LONG] for part, text in parts.items()}
-        same = [f"{part}: the very text of train" for part in PARTS[1:] if parts[part] == parts["train"]]
+        same = [f"{part}: the very text of {one}" for one, part in combinations(PARTS, 2) if parts[one] == parts[part]]
         self.notes = (*self._unseen(parts), *same, *repeated(long, f"lines of {LONG} characters or more"))
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)

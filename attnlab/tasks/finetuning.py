@@ -74,7 +74,7 @@ class Finetuning(Labelling, Classification):
         self._examined = {part: pad(ids[part], width) for part in ("valid", "test")}
         self.fingerprint = _fingerprint(parts, unlabelled)
         read_too = {"the unlabelled text": unlabelled, "valid": texts["valid"], "test": texts["test"]}
-        self.notes = (*repeated(texts), *repeated(read_too, first="the unlabelled text"))
+        self.notes = (*repeated(texts), *repeated(read_too, within="the unlabelled text"))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Of the first phase {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.

@@ -4,14 +4,15 @@ from attnlab.data.files import DataError
 from attnlab.data.repeats import distinct, repeated
 
 
-def test_examples_that_are_trained_on_are_counted_and_others_are_not():
+def test_examples_of_an_earlier_part_are_counted_and_others_are_not():
     parts = {"train": ["a", "b", "b"], "valid": ["c", "c"], "test": ["b", "b", "c"]}
-    assert repeated(parts) == ("test: 2 of 3 examples stand in train, too",)
+    assert repeated(parts) == ("test: 2 of 3 examples stand in train, too", "test: 1 of 3 examples stand in valid, too")
+    assert repeated(dict.fromkeys(["valid", "test"], "a"), "lines") == ("test: 1 of 1 lines stand in valid, too",)
 
 
-def test_they_are_held_against_any_part():
-    parts = {"more": ["a", "b"], "test": ["b", "c"]}
-    assert repeated(parts, "lines", first="more") == ("test: 1 of 2 lines stand in more, too",)
+def test_they_are_held_against_one_part_alone():
+    parts = {"more": ["a", "b"], "valid": ["c"], "test": ["b", "c"]}
+    assert repeated(parts, "lines", within="more") == ("test: 1 of 2 lines stand in more, too",)
 
 
 def test_one_file_of_two_parts_is_found_by_whatever_name(tmp_path):

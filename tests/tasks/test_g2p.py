@@ -121,7 +121,7 @@ def test_words_are_asked_in_nfc(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("h\u00e1z\th aː z\n", encoding="utf-8")
     problem = Sigmorphon(**copies(path)).load()
-    assert problem.notes[-1] == "test: 1 of 1 examples stand in train, too"
+    assert problem.notes[-1] == "test: 1 of 1 examples stand in valid, too"
     assert (problem.ask("ha\u0301z")["source"] == problem.ask("h\u00e1z")["source"]).all()
 
 

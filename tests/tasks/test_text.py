@@ -312,16 +312,17 @@ def test_fields_are_checked(task):
         task(units=5)
 
 
-def test_lines_of_a_part_that_are_of_training_too_are_told():
+def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
     line = "a line that is long enough for it to be no chance, number {}\n"
     text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
     problem = Continuation({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
-    assert problem.notes == tuple(
-        f"{part}: {n} of {n} lines of 40 characters or more stand in train, too"
-        for part, n in (("valid", 2), ("test", 3))
-    )
+    what = "lines of 40 characters or more stand in"
+    told = (f"valid: 2 of 2 {what} train, too", f"test: 3 of 3 {what} train, too", f"test: 1 of 3 {what} valid, too")
+    assert problem.notes == told
 
 
 def test_a_part_that_is_training_itself_is_told():
     parts = dict.fromkeys(("train", "valid"), "to be or not\nto be") | {"test": "or not to be\nor"}
     assert Continuation(parts, Bytes(), 8).notes == ("valid: the very text of train",)
+    parts = dict.fromkeys(("valid", "test"), "to be or not\nto be") | {"train": "or not to be\nor"}
+    assert Continuation(parts, Bytes(), 8).notes == ("test: the very text of valid",)

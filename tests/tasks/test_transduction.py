@@ -252,8 +252,8 @@ def test_only_examinations_are_examined(copying, part, limit):
 
 
 def test_symbols_never_seen_are_skipped_in_an_examination():
-    train, other = copies("ab", "b"), [Example("axb", ("ayb",))]
-    skipping = problem({"train": train, "valid": other, "test": other})
+    train, other, more = copies("ab", "b"), [Example("axb", ("ayb",))], [Example("abx", ("aby",))]
+    skipping = problem({"train": train, "valid": more, "test": other})
     (batch,) = skipping.examination("test")
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # And what it cannot say, it cannot get right.
@@ -262,9 +262,11 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
     assert skipping.notes == (f"valid: {told}", f"test: {told}")
 
 
-def test_where_all_symbols_are_known_only_what_is_trained_on_is_told(copying):
-    assert copying.notes == tuple(
-        f"{part}: {n} of {n} examples stand in train, too" for part, n in {"valid": 300, "test": 400}.items()
+def test_where_all_symbols_are_known_only_what_stands_in_an_earlier_part_is_told(copying):
+    assert copying.notes == (
+        "valid: 300 of 300 examples stand in train, too",
+        "test: 400 of 400 examples stand in train, too",
+        "test: 74 of 400 examples stand in valid, too",
     )
     assert problem({"train": copies("ab", "ba"), "valid": copies("aab"), "test": copies("bb")}).notes == ()
 

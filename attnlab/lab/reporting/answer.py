@@ -52,7 +52,7 @@ def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Mar
         ]
         sentences.append(join("Seeds diverged, and stand in no mean, of ", _listed(told), "."))
     if refused := [variant for variant in said.refused if variant in members]:
-        sentences.append(join("Nothing tells ", listed(refused), " from ", reference, " yet."))
+        sentences.append(join("There is no verdict on ", listed(refused), "."))
     return sentences
 
 
@@ -74,7 +74,12 @@ def basis(said: Comparison) -> Markup | None:
     same = (
         "No margin was set, so no variant is called the same. "
         if said.margin is None
-        else f"Differences of less than {_margins(said.leaders, said.margin)} count as the same. "
+        else f"The same: shown to differ by less than {_margins(said.leaders, said.margin)}. Better or worse: shown to "
+        "differ, not that it is by more. "
+    )
+    bell = (
+        "Seeds are taken to scatter about their mean like a normal distribution: where each either learns the task or "
+        "does not, few seeds show less spread than there is, and claims are false more often. "
     )
     luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
     return join(
@@ -83,6 +88,7 @@ def basis(said: Comparison) -> Markup | None:
         ", over the same seeds. ",
         surer if several > 1 else "The verdict and its interval are at 95%. ",
         same,
+        bell,
         luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
         "The effect is Hedges' g of the paired differences; what could be found goes by the spread that was seen.",
     )

@@ -90,8 +90,9 @@ NOTES = (
     "Metrics are of the test set, with 95% intervals (Student's t over seeds; rates' are cut at 0 and 100%). Seeds "
     "that all came to one number show no spread, and have no interval: others might differ. All lanes (seeds times "
     "learning rates) train together: time and memory are of all of them, FLOPs of one. Peak memory is what the "
-    "compiler estimates for one call of several training steps, over the most that the process ever held. The "
-    "decoding state is what one example takes. Point at a number for all its digits."
+    "compiler estimates for one call of several training steps; below it stands the most that the process ever held. "
+    "The decoding state is what is remembered of one example while its answer is made. Point at a number for all "
+    "its digits."
 )
 CHOSEN = " Where a learning rate was chosen among several as good, the interval of {} alone allows for that choice."
 

@@ -13,7 +13,7 @@ from attnlab.lab.reporting.markup import Markup, join, name, tag
 from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
 
 NOTE = (
-    "Each ring is a seed, the dot their mean, the line its 95% interval; all axes across go by factors. Variants at "
+    "Each ring is a seed, the dot their mean, the line its 95% interval; the axes across are logarithmic. Variants at "
     "one place stand side by side."
 )
 _TIMES = ((3600, "h"), (60, "min"), (1, "s"))

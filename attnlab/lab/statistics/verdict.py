@@ -118,7 +118,8 @@ def compare(
       the metric is better. The sign is then known; that the difference exceeds the margin is not.
     - unclear: neither.
 
-    For equal a and b, at most α of studies end in better or worse. That is for one comparison: `verdicts` corrects
+    For equal a and b whose seeds scatter about like a normal distribution, at most α of studies end in better or worse.
+    That is for one comparison: `verdicts` corrects
     for several. `tried`: of how many learning rates that of a and that of b was the best by these seeds (`choose`);
     what speaks for a then counts at 1/tried[0] of its error, what speaks for b at 1/tried[1]. Values given as
     {seed: value} are paired by seed.

@@ -167,7 +167,7 @@ def test_nothing_finished(tmp_path):
 def test_one_seed_has_no_interval(tmp_path):
     shown = read(write_study(tmp_path, seeds=(3,), steps=100, groups=()))
     assert "no interval from one seed" in shown.text
-    assert "Nothing tells linear from softmax yet" in shown.text
+    assert "There is no verdict on linear" in shown.text
     assert "95% interval" not in shown.text.split("The numbers")[0]
 
 
@@ -262,7 +262,7 @@ def test_a_reader_of_the_screen_is_told_what_the_pictures_show(study):
 
 def test_unpaired_seeds_are_said_and_not_averaged(tmp_path):
     shown = read(write_study(tmp_path, {"softmax": {}, "linear": {"seeds": (7, 8, 9)}}, steps=100, groups=()))
-    assert "Nothing tells linear from softmax yet." in shown.text
+    assert "There is no verdict on linear." in shown.text
     assert "not 7, 8, 9 and 0, 1, 2." in shown.text
     assert "verdict" not in shown.text.split("The numbers")[1].split("Learning")[0]
 
