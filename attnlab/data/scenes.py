@@ -59,7 +59,9 @@ def table(content: str, path: str) -> list[Row]:
     lines = content.removeprefix("\ufeff").splitlines()
     names = lines[0].split("\t") if lines else []
     if missing := [name for name in COLUMNS if names.count(name) != 1]:
-        raise DataError(f"{path}, line 1: one column {missing[0]!r} is needed, with tabs between the columns; {names=}")
+        raise DataError(
+            f"{path}, line 1: one column {missing[0]!r} is needed, of {', '.join(COLUMNS)}, with tabs between; {names=}"
+        )
     sized = all(name in names for name in SIZE)
     rows = []
     for n, line in enumerate(lines[1:], start=2):
@@ -127,7 +129,10 @@ def listed(files: Files, name: str) -> tuple[list[Row], str]:
     """The rows of the one table, a file whose name ends in .tsv, that a folder or an archive holds; its path."""
     tables = [each for each in files if each.lower().endswith(".tsv")]
     if len(tables) != 1:
-        raise DataError(f"{name} must hold one table of boxes, named as .tsv; found: {', '.join(tables) or 'none'}")
+        raise DataError(
+            f"{name} must hold one table of boxes, named as .tsv, with tabs between {', '.join(COLUMNS)}; "
+            f"found: {', '.join(tables) or 'none'}"
+        )
     path = f"{name}/{tables[0]}"
     return table(text(given(files[tables[0]], path)[0], path), path), path
 

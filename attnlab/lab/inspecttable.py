@@ -97,7 +97,10 @@ def training(found: dict[str, Any], most: int | None = None) -> list[Grid]:
             if words != APART or not found["attentions"][kind]["softmax"]
         ]
         lines += [[words, *line[1:]] if n == 0 else line for n, line in enumerate(block)]
-    about = f"Loss, variance of scores, gradient: of {found['examples']} validation examples; the rest: of this input."
+    about = (
+        f"Loss, variance of scores, gradient: of {found['examples']} validation examples; the rest: of this input. "
+        "Scores are what a softmax takes of the queries and keys, or would take."
+    )
     parts = found["training"][-1]["parts"]
     flows = [
         [name, small(part["parameters"]), *(small(row["parts"][name]["gradient"]) for row in rows)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ KNOWN = (
     "are counted from their first token."
 )
 APART = " From softmax: how far the rows are, in total variation, from the softmax of the same queries and keys."
+TOTAL = " Least total: the smallest sum, of those that a row's weights are divided by; near zero the row is unsteady."
 LEFT = "text-align:left"
 
 
@@ -38,12 +40,21 @@ def page(found: dict[str, Any], text: str, run: str) -> str:
         tag("p", name(run), f" · step {found['step']:,} · attnlab", class_="eyebrow"),
         tag("h1", tag("bdi", text), " → ", tag("bdi", found["answer"])),
         [tag("p", note, class_="banner") for note in found["notes"]],
-        tag("p", KNOWN, "" if all(seen["softmax"] for seen in found["attentions"].values()) else APART, class_="quiet"),
+        tag("p", KNOWN, *_told(found["attentions"].values()), class_="quiet"),
     )
     grids = attentions(found)
     seen = [_attention(kind, each, grids[kind]) for kind, each in found["attentions"].items()]
     told = [section(_sentence(grid.title), *_table(grid)) for grid in [*training(found), *distance(found)]]
     return document(f"inside {run} · {text}", header, *seen, *told)
+
+
+def _told(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """What those figures are that not every attention has."""
+    seen = list(attentions)
+    if not all(one["softmax"] for one in seen):
+        yield APART
+    if any(one["divides"] for one in seen):
+        yield TOTAL
 
 
 def _attention(kind: str, seen: dict[str, Any], grid: Grid) -> Markup:
