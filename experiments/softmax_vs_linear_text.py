@@ -4,8 +4,8 @@ Claim: on 64 characters the memory of a matrix is no narrow place, and gates tha
 Command: ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py
          ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py match=flops --out runs/flops
          ATTNLAB_DATA=... attnlab run experiments/softmax_vs_linear_text.py match=state model.width=40 --out runs/state
-Minutes, each at one rate (train.learning_rate=3e-3) and beside another training (AMD EPYC): 72 at equal parameters on
-two cores; 113 at equal FLOPs and 126 at equal state, each on one core.
+Minutes on two cores: at one rate (train.learning_rate=3e-3) and beside another training (AMD EPYC) 72 at equal
+parameters, 113 at equal FLOPs and 126 at equal state, the last two on one core each.
 Expected: nats a character on the last tenth after 700 steps, mean of 3 seeds, at equal parameters and the rate .003:
 KDA 1.88 (1.84-1.92), gated-delta 1.91 (1.91-1.92), SSD 1.94, softmax 1.94 (1.91-1.98), fast-weight 1.97, delta 1.99,
 Hedgehog of exponentials 2.01, exp and Taylor 2.06, T2R 2.06, FAVOR+ 2.08, ReBased 2.18: unclear; Hedgehog 2.01, softmax
