@@ -20,11 +20,11 @@ At equal FLOPs of a step, where delta rules become narrower (width 60, of 80): K
 worse.
 
 At equal decoding state, which for softmax is a cache of 64 keys and values: from width 40 most others grow to 102 or
-104 (from 80 they would to 144 and more, which takes hours), with 3.4 to 3.8 times its parameters, while Taylor and
-ReBased shrink. KDA 1.84 (1.83-1.85) and fast-weight 1.98 are better than softmax, 2.13 (2.06-2.19); none is worse, and
-the rest unclear: gated-delta 1.88, SSD 1.91, delta 1.95, T2R 2.00, elu+1 2.01, Hedgehog 2.04, FAVOR+ 2.21, Taylor 2.28,
-retention and lightning 2.29, ReBased 2.32, the identity 2.37. So a byte of state buys more in a matrix; part of that is
-what the wider model holds besides.
+104 (from 80 it would be 144), with 3.4 to 3.8 times its parameters, while Taylor and ReBased shrink. KDA 1.84
+(1.83-1.85) and fast-weight 1.98 are better than softmax, 2.13 (2.06-2.19); none is worse, and the rest unclear: gated-
+delta 1.88, SSD 1.91, delta 1.95, T2R 2.00, elu+1 2.01, Hedgehog 2.04, FAVOR+ 2.21, Taylor 2.28, retention and lightning
+2.29, ReBased 2.32, the identity 2.37. How much of that is the state and how much the other parameters of a wider model
+is not told apart here.
 
 ReBased and Taylor have the first 12 components of each head; the identity has nothing to be divided by: its sums are
 taken as they are.

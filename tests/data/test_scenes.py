@@ -149,7 +149,9 @@ def test_a_folder_holds_one_table(tmp_path):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(jpeg())
     files = within(tmp_path)
-    with pytest.raises(DataError, match=r"one table of boxes, named as .tsv, .*; found: none"):
+    with pytest.raises(
+        DataError, match=r"named as .tsv, with tabs between image, label, xmin, ymin, xmax, ymax; found: none"
+    ):
         listed(files, str(tmp_path))
     (tmp_path / "boxes.tsv").write_text(f"{HEAD}\na\t60\t40\tdog\t1\t2\t3\t4\n")
     files = within(tmp_path)

@@ -40,9 +40,8 @@ def verdicts(
 
     The probability that a study claims anything false is at most 1 − level, whatever is true of its variants and
     however they depend on each other, as by a common base, where seeds scatter about like a normal distribution. (Where
-    each learns the task or does not, half of them either, 12 to 22% of studies of 3 seeds claim something false.) False
-    is "better" or "worse" where the true difference is 0, or has the other sign and matters; and "same" where it is
-    `margin` or more.
+    each learns the task or does not, few seeds claim falsely more often.) False is "better" or "worse" where the true
+    difference is 0, or has the other sign and matters; and "same" where it is `margin` or more.
 
     Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
     the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against (1 −
