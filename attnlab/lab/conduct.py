@@ -114,6 +114,7 @@ def describe(plan: Plan, command: str) -> None:
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
+            "notes": list(plan.problem.notes),
             "match": plan.study.match, "budget": plan.study.budget, "asked": asked(plan.experiment.task),
             "experiment": plan.written, "code": codes(plan.written),
         })  # fmt: skip

@@ -41,6 +41,8 @@ def show(study: Study, roofline: bool = False) -> Words:
     marked = any(line.startswith(DIFFERS) for line in fields)
     rows = describe(study, found)
     lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(rows), *summed(rows)]
+    notes = dict.fromkeys(note for problem in found.ledger.problems.values() for note in problem.notes)
+    lines += ["", *map(plain, notes)] if notes else []
     if roofline:
         from attnlab.analysis.measure import machine
         from attnlab.lab.roofline import placed

@@ -18,6 +18,7 @@ STUDIES = 2000
 SEEDS = (3, 5, 10)
 NAMES = ("normal", "t3")
 VARIANTS = 4
+LEARN = (0.2, 0.5, 0.8)  # of a variant's seeds learn the task
 LUCK = 0.9  # what a lane's validation and test owe to its seed, as a share of their variance
 # The true means of learning rates, in standard deviations of a seed.
 ALIKE, GRID, ONE = (0.0,) * 4, (0.0, 1 / 3, 2 / 3, 1.0), (0.0,)
@@ -56,6 +57,23 @@ def told_apart(name: str, seeds: int, studies: int = STUDIES, corrected: bool = 
         return any(one.verdict in ("better", "worse") for one in found.values())
 
     return count(false, draw(name, np.random.default_rng(100 + seeds), studies, 1 + VARIANTS, seeds))
+
+
+def leapt_apart(learn: float, seeds: int, variants: int, studies: int = STUDIES) -> int:
+    """A/A studies of variants and their base in which any is called better or worse; each seed learns, or does not.
+
+    A share `learn` of them ends a little below 1, by .002 of a normal number's size; the others about .145, by .01.
+    """
+    random = np.random.default_rng(700 + seeds)
+    shape = (studies, 1 + variants, seeds)
+    learned, failed = 1 - 0.002 * np.abs(random.normal(size=shape)), 0.145 + 0.01 * random.normal(size=shape)
+
+    def false(study):
+        base, *others = study
+        found = verdicts({str(n): (other, base) for n, other in enumerate(others)}, 0.02)
+        return any(one.verdict in ("better", "worse") for one in found.values())
+
+    return count(false, np.where(random.random(shape) < learn, learned, failed))
 
 
 def wrongly_claimed(name: str, seeds: int, studies: int = STUDIES, margin: float = 2.0) -> int:
@@ -156,6 +174,12 @@ def main(studies: int) -> None:
     for label, (rates, others) in TUNED.items():
         for corrected, how in ((True, "✗"), (False, "  uncorrected")):
             row(f"{label}: {how}", lambda *at: share(tuned_apart(*at, rates, others, studies, corrected)))  # noqa: B023
+    few = (2, *SEEDS)
+    print(f"\n{'A/A, a seed learns or does not':32}" + "".join(f"{f'{n} seeds':>20}" for n in few))
+    for learn in LEARN:
+        for variants in (1, 7, 22):
+            cells = (share(leapt_apart(learn, seeds, variants, studies)) for seeds in few)
+            print(f"{f'×{variants}, {learn:.0%} learn: told apart':32}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import pytest
 from attnlab.lab import run
 from attnlab.lab.folder import RunFolder, environment
 from attnlab.lab.progress import Silent
+from attnlab.lab.showing import show
 from attnlab.lab.study import Study, change
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
@@ -55,6 +56,22 @@ def test_versions_that_a_run_went_on_with_are_kept_noted_and_on_its_page(tmp_pat
     assert note == f"goes on from step 16 with {changed}: no longer to the same bits"
     assert f"<td>{first['jax']}; from step 16: 99.1</td>" in page
     assert "<th scope=row>python</th><td>" in page.replace('"', "")
+
+
+def test_what_is_known_of_the_data_stays_in_the_folder_on_the_page_and_in_what_is_shown(tmp_path, monkeypatch):
+    # Its own problem, with two things to say of it.
+    load, said = Associations.load, ("3 of 20 stand in both parts", "<b>none</b> is left out")
+
+    def told(task):
+        problem = load(task)
+        problem.notes = said
+        return problem
+
+    monkeypatch.setattr(Associations, "load", told)
+    page = run(STUDY, tmp_path).report.read_text()
+    assert RunFolder(tmp_path / "moved" / "base").read("experiment")["notes"] == [*said]
+    assert page.count("<li>3 of 20 stand in both parts</li><li>&lt;b&gt;none&lt;/b&gt; is left out</li>") == 1
+    assert show(STUDY).endswith("\n\n" + "\n".join(said))
 
 
 def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.lab.statistics import power
 from tests.lab import coverage
-from tests.lab.coverage import ALIKE, NAMES, PROFILES, SEEDS, STUDIES, TUNED
+from tests.lab.coverage import ALIKE, LEARN, NAMES, PROFILES, SEEDS, STUDIES, TUNED
 
 # Three standard errors of a share of 5% of 2,000 are 1.5%; 5.9% is nearly two.
 RARE = 0.059 * STUDIES
@@ -21,6 +21,18 @@ def test_intervals_cover(name, seeds):
 @cases
 def test_equal_variants_are_rarely_told_apart(name, seeds):
     assert coverage.told_apart(name, seeds) <= RARE
+
+
+@pytest.mark.parametrize("learn", LEARN)
+@pytest.mark.parametrize("variants", [1, 7])
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_nor_are_those_whose_seeds_learn_or_do_not(learn, variants, seeds):
+    assert coverage.leapt_apart(learn, seeds, variants, 1000) <= RARE / 2
+
+
+def test_by_their_spread_alone_they_would_be(monkeypatch):
+    monkeypatch.setattr("attnlab.lab.statistics.seeds.HEAPS", math.inf)
+    assert coverage.leapt_apart(0.5, 3, 7, 400) > 0.1 * 400
 
 
 def test_without_correction_they_would_be():

@@ -34,6 +34,27 @@ def test_holm_is_its_definition(pvalues):
     assert holm(pvalues) == [n not in left for n in range(len(pvalues))]
 
 
+def test_where_seeds_learn_or_do_not_a_jump_takes_pairs_that_agree():
+    # "split" shows that a seed may end at either; "low" may have had three unlucky ones, and "far" and "near" not.
+    base, split = [0.990, 0.992, 0.991], [0.991, 0.15, 0.989]
+    low, far, near = [0.151, 0.152, 0.149], [-2.0, -2.01, -1.99], [0.980, 0.982, 0.981]
+    tried = {"low": low, "far": far, "near": near}
+    whole = {"base": base, "split": split} | tried
+    found = verdicts({name: (values, base) for name, values in whole.items() if name != "base"}, 1e-4)
+    assert {name: one.verdict for name, one in found.items()} == {
+        "split": "unclear", "low": "unclear", "far": "worse", "near": "worse",
+    }  # fmt: skip
+    assert (found["low"].jump, found["far"].jump) == (pytest.approx(0.839), 0)
+    assert found["low"].p == 1 == 4 * 2.0 ** (1 - 3)
+    assert found["low"].agreeing == 8 == found["low"].seeds_for_difference  # 2^-7 is .0078, and .05/4 is .0125
+    without = verdicts({name: (values, base) for name, values in tried.items()}, 1e-4)
+    assert without["low"].verdict == "worse"
+    # By eight pairs it is claimed.
+    eight = {name: np.resize(values, 8) + np.arange(8) * 1e-4 for name, values in whole.items()}
+    found = verdicts({name: (values, eight["base"]) for name, values in eight.items() if name != "base"}, 1e-4)
+    assert found["low"].verdict == "worse"
+
+
 def test_one_variant_is_judged_as_alone():
     assert verdicts({"a": (BASE + 0.1 + NOISE, BASE)}, 0.02)["a"] == compare(BASE + 0.1 + NOISE, BASE, 0.02)
 

@@ -78,8 +78,9 @@ def basis(said: Comparison) -> Markup | None:
         "differ, not that it is by more. "
     )
     bell = (
-        "Seeds are taken to scatter about their mean like a normal distribution: where each either learns the task or "
-        "does not, few seeds show less spread than there is, and claims are false more often. "
+        "Seeds are taken to scatter about their mean like a normal distribution; where those of a variant lie in two "
+        "heaps, as when each learns the task or does not, a difference of about the heaps' distance is claimed only if "
+        "so many pairs agree in it that chance is ruled out (sign test: six, of one verdict). "
     )
     luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
     return join(
@@ -170,6 +171,12 @@ def _reach(metric: str, found: Verdict, said: Comparison) -> str:
         return " These seeds show no spread, which says nothing of what others would."
     if found.verdict != "unclear":
         return ""
+    if found.jump and not found.low <= 0 <= found.high:
+        return (
+            f" The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, "
+            f"{_amount(metric, found.jump)} apart: a difference like this may be the luck of {found.seeds} pairs, which "
+            f"takes {count(found.agreeing)} that agree to rule out."
+        )
     could = (
         f" A true difference of {_amount(metric, found.smallest)} or more would be found by {POWER:.0%} of such studies"
     )

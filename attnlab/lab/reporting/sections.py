@@ -83,7 +83,7 @@ def numbers(found: list[Outcome]) -> Markup:
     ]
     chosen = sorted({title(outcome.metric) for outcome in found if outcome.tried() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
-    return section("The numbers", parts, tag("p", notes, class_="quiet"))
+    return section("The numbers", parts, tag("p", notes, class_="quiet"), _data(found))
 
 
 NOTES = (
@@ -147,6 +147,15 @@ def _troubles(found: list[Outcome]) -> Markup | None:
     if not lines:
         return None
     return tag("div", tag("b", "Could not be read:"), tag("ul", lines, class_="plain"), class_="banner")
+
+
+def _data(found: list[Outcome]) -> Markup | None:
+    """What a person should know of how the data were read, each once."""
+    notes = [o.experiment.get("notes") for o in found]
+    lines = dict.fromkeys(str(line) for listed in notes if isinstance(listed, list) for line in listed)
+    if not lines:
+        return None
+    return tag("div", tag("p", "Of the data:"), tag("ul", [tag("li", line) for line in lines]), class_="quiet")
 
 
 def _table(sheet: Sheet, label: str) -> Markup:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from attnlab.lab.statistics.seeds import BySeed, check_level, grain, paired
+from attnlab.lab.statistics.seeds import BySeed, check_level, grain, heaps, paired
 from attnlab.lab.statistics.verdict import Case, Verdict, check_margin, conclude, p_values
 
 
@@ -39,9 +40,12 @@ def verdicts(
     """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
 
     The probability that a study claims anything false is at most 1 − level, whatever is true of its variants and
-    however they depend on each other, as by a common base, where seeds scatter about like a normal distribution. (Where
-    each learns the task or does not, few seeds claim falsely more often.) False is "better" or "worse" where the true
-    difference is 0, or has the other sign and matters; and "same" where it is `margin` or more.
+    however they depend on each other, as by a common base, where seeds scatter about like a normal distribution. False
+    is "better" or "worse" where the true difference is 0, or has the other sign and matters; and "same" where it is
+    `margin` or more.
+
+    Where any variant's seeds lie in two heaps, as where each learns the task or does not, a difference of about the
+    distance of the heaps is held to the sign test as well, in whichever variant it is found (`compare` says how).
 
     Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
     the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against (1 −
@@ -64,13 +68,15 @@ def verdicts(
     """
     check_margin(margin)
     check_level(level)
-    cases, chosen, least = {}, tried or {}, steps or {}
+    cases, chosen, least, apart = {}, tried or {}, steps or {}, set()
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]
             cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up, grain(a, b, least.get(name)))
         except ValueError as refusal:
             raise ValueError(f"{name}: {refusal}") from refusal
+        apart |= {heaps(a), heaps(b)}
+    cases = {name: replace(case, heaps=tuple(apart)) for name, case in cases.items()}
     adjusted = _adjusted([p_values(case, margin) for case in cases.values()])
     return {
         name: conclude(case, margin, level, *p, comparisons=len(cases))

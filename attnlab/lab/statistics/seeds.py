@@ -11,6 +11,7 @@ import numpy as np
 Values = Sequence[float] | np.ndarray
 BySeed = Values | Mapping[int, float]
 ROUNDING = 1e-12
+HEAPS = 5.0  # times the rest: three normal seeds look like that three times in ten, five once in a hundred
 
 
 def checked(values: Values, least: int = 2) -> np.ndarray:
@@ -54,7 +55,7 @@ def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
     """
     if step is not None and not 0 < step < math.inf:
         raise ValueError(f"{step=} must be a finite number above 0: what one example more changes of the metric")
-    both = np.sort(np.concatenate([checked([*x.values()] if isinstance(x, Mapping) else x) for x in (a, b)]))
+    both = np.sort(np.concatenate([_listed(a), _listed(b)]))
     apart = np.diff(both)
     # What rounding makes of equal numbers is no distance.
     apart = apart[apart > ROUNDING * np.max(np.abs(both))]
@@ -62,10 +63,25 @@ def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
     return min(least + ([] if step is None else [step]), default=0.0)
 
 
+def _listed(values: BySeed) -> np.ndarray:
+    return checked([*values.values()] if isinstance(values, Mapping) else values)
+
+
 def tied(values: Values) -> bool:
     """Whether two values or more are all one number, but for rounding: they show no spread."""
     array = np.asarray(values, np.float64)
     return array.size > 1 and bool(np.ptp(array) <= ROUNDING * np.max(np.abs(array)))
+
+
+def heaps(values: BySeed) -> float:
+    """How far apart two heaps lie in which values stand, as where each seed learns the task or does not; 0 of one.
+
+    They are two where the widest gap is `HEAPS` times what the values spread over on its two sides together, or more.
+    Two values are two heaps.
+    """
+    apart = np.diff(np.sort(_listed(values)))
+    widest = float(np.max(apart))
+    return widest if widest >= HEAPS * (float(np.sum(apart)) - widest) else 0.0
 
 
 def mean(array: np.ndarray) -> float:

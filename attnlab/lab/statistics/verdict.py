@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import POWER, needed, smallest
-from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, seen
+from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, heaps, mean, paired, seen
 
 Word = Literal["better", "worse", "same", "unclear"]
 
@@ -28,7 +28,8 @@ class Verdict:
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
     of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
     Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread of 0, and 0
-    where there is one.
+    where there is one. `jump` is how far apart the two heaps of seeds lie that made `compare` ask more of the pairs,
+    and 0 where it did not.
     """
 
     verdict: Word
@@ -44,6 +45,7 @@ class Verdict:
     comparisons: int = 1
     tried: tuple[int, int] = (1, 1)
     grain: float = 0.0
+    jump: float = 0.0
 
     @property
     def effect(self) -> float | None:
@@ -70,9 +72,11 @@ class Verdict:
     def seeds_for_difference(self) -> int | None:
         """The seeds with which the difference test would find the difference seen in 80% of studies.
 
-        Difference and spread are taken as in `smallest`. None where it would be more than a million.
+        Difference and spread are taken as in `smallest`. None where it would be more than a million. Of a jump, so many
+        at least as must agree to rule out its chance.
         """
-        return needed(self.difference, self._width, self._alone)
+        found = needed(self.difference, self._width, self._alone)
+        return found and max(found, self.agreeing if self.jump else 2)
 
     @property
     def seeds_for_margin(self) -> int | None:
@@ -87,6 +91,11 @@ class Verdict:
         """
         level = 2 * self._alone - 1
         return None if self.margin is None or level <= 0 else needed(self.margin, self._width, level, (1 + POWER) / 2)
+
+    @property
+    def agreeing(self) -> int:
+        """The least number of pairs whose agreement chance brings about rarely enough, by the sign test."""
+        return math.ceil(1 - math.log2(1 - self._alone))
 
     @property
     def _width(self) -> float:
@@ -119,14 +128,19 @@ def compare(
     - unclear: neither.
 
     For equal a and b whose seeds scatter about like a normal distribution, at most α of studies end in better or worse.
-    That is for one comparison: `verdicts` corrects
-    for several. `tried`: of how many learning rates that of a and that of b was the best by these seeds (`choose`);
+    That is for one comparison: `verdicts` corrects for several. `tried`: of how many learning rates that of a and that of b was the best by these seeds (`choose`);
     what speaks for a then counts at 1/tried[0] of its error, what speaks for b at 1/tried[1]. Values given as
     {seed: value} are paired by seed.
 
     What is counted in examples ties: near 100% a few seeds often differ by the same in each, and show no spread of
     their differences. That is not certainty. Their standard deviation is then taken to be the least distance of any two
     of the values, or `step`, what one example more changes of the metric, where that is less.
+
+    Nor is it certainty where each seed learns the task or does not: of three of a that all did and three of b that all
+    did not, neither shows any spread, and chance alone brings that about. What shows it are seeds of a or of b in two
+    heaps (`seeds.heaps`). A difference of about their distance, of half to twice as much, is then held to the sign test
+    as well: n pairs that all agree have a p of 2^(1−n) at least. So it is claimed by six pairs or more. Heaps do not
+    always show; `python -m tests.lab.coverage` counts how often too much is claimed then.
 
     Raises ValueError as `difference` does, for a margin or a step that is not a finite number above 0, and
     for fewer tried than one. Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
@@ -136,18 +150,22 @@ def compare(
     """
     check_margin(margin)
     check_level(level)
-    case = Case(paired(a, b), tried, higher, grain(a, b, step))
+    case = Case(paired(a, b), tried, higher, grain(a, b, step), (heaps(a), heaps(b)))
     return conclude(case, margin, level, *p_values(case, margin))
 
 
 @dataclass(frozen=True)
 class Case:
-    """Paired differences a − b, the rates tried for a and for b, whether more is better, and the values' grain."""
+    """Paired differences a − b, the rates tried for a and for b, whether more is better, the values' grain, and heaps.
+
+    `heaps` are the distances between the heaps of the variants of its study, 0 of one whose seeds lie in one.
+    """
 
     pairs: np.ndarray
     tried: tuple[int, int] = (1, 1)
     higher: bool = True
     grain: float = 0.0
+    heaps: tuple[float, ...] = ()
 
     def __post_init__(self):
         check_tried(*self.tried)
@@ -168,6 +186,11 @@ class Case:
         return (self.spread or self.grain) / math.sqrt(self.pairs.size)
 
     @property
+    def jump(self) -> float:
+        """The widest distance between heaps that the mean difference is about as large as; 0 where there is none."""
+        return max((apart for apart in self.heaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0)
+
+    @property
     def luck(self) -> tuple[int, int]:
         """Of how many the luckiest may have raised the differences, and of how many lowered them."""
         first, second = self.tried
@@ -182,7 +205,7 @@ def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
     if error == 0:
         return (float(centre == 0),) if margin is None else (float(centre == 0), float(abs(centre) >= margin))
     tail = lambda distance: float(stdtr(seeds - 1, distance / error))
-    p = 2 * min(raised * tail(-centre), lowered * tail(centre))
+    p = max(2 * min(raised * tail(-centre), lowered * tail(centre)), 2.0 ** (1 - seeds) if case.jump else 0.0)
     if margin is None:
         return (min(1.0, p),)
     p_same = max(raised * tail(-margin - centre), lowered * tail(centre - margin))
@@ -201,7 +224,7 @@ def conclude(
     elif p <= 1 - level:
         word = "better" if (centre > 0) == case.higher else "worse"
     found, fine = (case.spread, seeds), 0.0 if case.spread else case.grain
-    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine)
+    return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine, case.jump)
 
 
 def share(level: float, comparisons: int) -> float:

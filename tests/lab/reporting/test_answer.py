@@ -51,6 +51,17 @@ def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_t
     assert "same" not in own
 
 
+def test_where_a_seed_learns_or_does_not_few_pairs_claim_no_jump():
+    split, low = outcome("split", [0.90, 0.15, 0.91], order=1), outcome("low", [0.14, 0.15, 0.16], order=2)
+    over, (_, own, _) = said(split, low, outcome("b", BASE))
+    assert over == ["split and low cannot be told from b by these seeds."]
+    assert own.startswith("Unclear against b: −75.0 points (joint interval −78.6 to −71.4, 3 pairs; effect −42).")
+    assert own.endswith(
+        "The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, 75 points "
+        "apart: a difference like this may be the luck of 3 pairs, which takes 7 that agree to rule out."
+    )
+
+
 def test_a_margin_makes_sameness_sayable():
     over, (own, _) = said(outcome("a", [0.901, 0.899, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
     assert over == ["a is the same as b within 1 point."]
