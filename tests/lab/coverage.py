@@ -179,7 +179,10 @@ def main(studies: int) -> None:
     for learn in LEARN:
         for variants in (1, 7, 22):
             cells = (share(leapt_apart(learn, seeds, variants, studies)) for seeds in few)
-            print(f"{f'×{variants}, {learn:.0%} learn: told apart':32}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
+            print(
+                f"{f'×{variants}, {learn:.0%} learn: told apart':32}" + "".join(f"{cell:>20}" for cell in cells),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -173,9 +173,9 @@ def _reach(metric: str, found: Verdict, said: Comparison) -> str:
         return ""
     if found.jump and not found.low <= 0 <= found.high:
         return (
-            f" The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, "
-            f"{_amount(metric, found.jump)} apart: a difference like this may be the luck of {found.seeds} pairs, which "
-            f"takes {count(found.agreeing)} that agree to rule out."
+            " The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, "
+            f"{_amount(metric, found.jump)} apart: a difference like this may be the luck of {found.seeds} pairs, "
+            f"which takes {count(found.agreeing)} that agree to rule out."
         )
     could = (
         f" A true difference of {_amount(metric, found.smallest)} or more would be found by {POWER:.0%} of such studies"

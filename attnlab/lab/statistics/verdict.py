@@ -128,9 +128,9 @@ def compare(
     - unclear: neither.
 
     For equal a and b whose seeds scatter about like a normal distribution, at most α of studies end in better or worse.
-    That is for one comparison: `verdicts` corrects for several. `tried`: of how many learning rates that of a and that of b was the best by these seeds (`choose`);
-    what speaks for a then counts at 1/tried[0] of its error, what speaks for b at 1/tried[1]. Values given as
-    {seed: value} are paired by seed.
+    That is for one comparison: `verdicts` corrects for several. `tried`: of how many learning rates that of a and that
+    of b was the best by these seeds (`choose`); what speaks for a then counts at 1/tried[0] of its error, what speaks
+    for b at 1/tried[1]. Values given as {seed: value} are paired by seed.
 
     What is counted in examples ties: near 100% a few seeds often differ by the same in each, and show no spread of
     their differences. That is not certainty. Their standard deviation is then taken to be the least distance of any two
