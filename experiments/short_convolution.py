@@ -32,7 +32,7 @@ study = Study(
     Experiment(
         task=Recall(vocabulary=64, pairs=16, queries=16),
         model=Language(width=64, heads=1, layers=2, feedforward=0),
-        train=Train(steps=600, batch_size=32, learning_rate=3e-3, warmup=100, seeds=3, evaluate_every=100),
+        train=Train(steps=600, batch_size=32, learning_rate=3e-3, warmup=100, seeds=9, evaluate_every=100),
     ),
     over("model.mechanism", **PLAIN, **SHORT),
     against={f"{name}-short": name for name in PLAIN},
