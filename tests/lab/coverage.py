@@ -1,6 +1,6 @@
 """How often the statistics are right, counted over simulated studies.
 
-    python -m tests.lab.coverage              2,000 studies a row; a minute
+    python -m tests.lab.coverage              2,000 studies a row; some minutes
     python -m tests.lab.coverage 20000        more of them
 
 Every row calls what `attnlab.lab.statistics` offers, once a study. The unit is the standard deviation of a seed.
@@ -177,7 +177,7 @@ def main(studies: int) -> None:
     few = (2, *SEEDS)
     print(f"\n{'A/A, a seed learns or does not':32}" + "".join(f"{f'{n} seeds':>20}" for n in few))
     for learn in LEARN:
-        for variants in (1, 7, 22):
+        for variants in (1, 2, 7, 22):
             cells = (share(leapt_apart(learn, seeds, variants, studies)) for seeds in few)
             print(
                 f"{f'×{variants}, {learn:.0%} learn: told apart':32}" + "".join(f"{cell:>20}" for cell in cells),

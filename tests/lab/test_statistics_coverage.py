@@ -24,15 +24,21 @@ def test_equal_variants_are_rarely_told_apart(name, seeds):
 
 
 @pytest.mark.parametrize("learn", LEARN)
-@pytest.mark.parametrize("variants", [1, 7])
-@pytest.mark.parametrize("seeds", SEEDS)
-def test_nor_are_those_whose_seeds_learn_or_do_not(learn, variants, seeds):
-    assert coverage.leapt_apart(learn, seeds, variants, 1000) <= RARE / 2
+def test_nor_are_those_whose_seeds_learn_or_do_not(learn):
+    assert coverage.leapt_apart(learn, 3, 7, 200) <= RARE / STUDIES * 200
 
 
 def test_by_their_spread_alone_they_would_be(monkeypatch):
     monkeypatch.setattr("attnlab.lab.statistics.seeds.HEAPS", math.inf)
-    assert coverage.leapt_apart(0.5, 3, 7, 400) > 0.1 * 400
+    assert coverage.leapt_apart(0.5, 3, 7, 200) > 0.1 * 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learn", LEARN)
+@pytest.mark.parametrize("variants", [1, 2, 7])
+@pytest.mark.parametrize("seeds", SEEDS)
+def test_of_many_studies_nor_are_those_whose_seeds_learn_or_do_not(learn, variants, seeds):
+    assert coverage.leapt_apart(learn, seeds, variants) <= RARE
 
 
 def test_without_correction_they_would_be():

@@ -44,8 +44,12 @@ def verdicts(
     is "better" or "worse" where the true difference is 0, or has the other sign and matters; and "same" where it is
     `margin` or more.
 
-    Where any variant's seeds lie in two heaps, as where each learns the task or does not, a difference of about the
-    distance of the heaps is held to the sign test as well, in whichever variant it is found (`compare` says how).
+    Where each seed learns the task or does not, three of one variant may all have learned it and three of another all
+    not, by chance: there is then next to no spread within either. What tells of that are other variants, whose seeds
+    lie in two heaps (`seeds.heaps`). A difference of about the distance of those, of half to twice as much, is held to
+    the sign test as well: n pairs that all agree have a p of 2^(1−n) at least. It takes many pairs, then, to claim it;
+    `Verdict.agreeing` says how many. Of one variant alone there is nothing to go by, and from three seeds on no need;
+    of two seeds alone neither helps (`python -m tests.lab.coverage` counts both).
 
     Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
     the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against (1 −
@@ -68,15 +72,16 @@ def verdicts(
     """
     check_margin(margin)
     check_level(level)
-    cases, chosen, least, apart = {}, tried or {}, steps or {}, set()
+    cases, chosen, least, apart = {}, tried or {}, steps or {}, {}
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]
             cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up, grain(a, b, least.get(name)))
         except ValueError as refusal:
             raise ValueError(f"{name}: {refusal}") from refusal
-        apart |= {heaps(a), heaps(b)}
-    cases = {name: replace(case, heaps=tuple(apart)) for name, case in cases.items()}
+        apart[name] = heaps(a), heaps(b)
+    for name, case in cases.items():
+        cases[name] = replace(case, heaps=tuple(one for other in apart if other != name for one in apart[other]))
     adjusted = _adjusted([p_values(case, margin) for case in cases.values()])
     return {
         name: conclude(case, margin, level, *p, comparisons=len(cases))

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import POWER, needed, smallest
-from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, heaps, mean, paired, seen
+from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, seen
 
 Word = Literal["better", "worse", "same", "unclear"]
 
@@ -28,8 +28,8 @@ class Verdict:
     1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side. What is said
     of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons · max(tried)).
     Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread of 0, and 0
-    where there is one. `jump` is how far apart the two heaps of seeds lie that made `compare` ask more of the pairs,
-    and 0 where it did not.
+    where there is one. `jump` is how far apart the two heaps of seeds lie that made `verdicts` ask more of the pairs,
+    and 0 where nothing did.
     """
 
     verdict: Word
@@ -136,12 +136,6 @@ def compare(
     their differences. That is not certainty. Their standard deviation is then taken to be the least distance of any two
     of the values, or `step`, what one example more changes of the metric, where that is less.
 
-    Nor is it certainty where each seed learns the task or does not: of three of a that all did and three of b that all
-    did not, neither shows any spread, and chance alone brings that about. What shows it are seeds of a or of b in two
-    heaps (`seeds.heaps`). A difference of about their distance, of half to twice as much, is then held to the sign test
-    as well: n pairs that all agree have a p of 2^(1−n) at least. So it is claimed by six pairs or more. Heaps do not
-    always show; `python -m tests.lab.coverage` counts how often too much is claimed then.
-
     Raises ValueError as `difference` does, for a margin or a step that is not a finite number above 0, and
     for fewer tried than one. Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
 
@@ -150,7 +144,7 @@ def compare(
     """
     check_margin(margin)
     check_level(level)
-    case = Case(paired(a, b), tried, higher, grain(a, b, step), (heaps(a), heaps(b)))
+    case = Case(paired(a, b), tried, higher, grain(a, b, step))
     return conclude(case, margin, level, *p_values(case, margin))
 
 
@@ -158,7 +152,7 @@ def compare(
 class Case:
     """Paired differences a − b, the rates tried for a and for b, whether more is better, the values' grain, and heaps.
 
-    `heaps` are the distances between the heaps of the variants of its study, 0 of one whose seeds lie in one.
+    `heaps` are the distances between the heaps in which seeds of a study's other variants lie, 0 of one heap.
     """
 
     pairs: np.ndarray
