@@ -30,7 +30,7 @@ def test_nor_are_those_whose_seeds_learn_or_do_not(learn):
 
 def test_by_their_spread_alone_they_would_be(monkeypatch):
     monkeypatch.setattr("attnlab.lab.statistics.seeds.HEAPS", math.inf)
-    assert coverage.leapt_apart(0.5, 3, 7, 200) > 0.1 * 200
+    assert coverage.leapt_apart(0.5, 3, 7, 200) > RARE / STUDIES * 200
 
 
 @pytest.mark.slow
