@@ -26,7 +26,7 @@ def draw(random: np.random.Generator, count: int, size: tuple[int, int], most: i
     Each has a colour of its own, lighter than the ground. Figures may cover one another a little; where there is no
     place for another there are fewer.
     """
-    return Scenes([_scene(random, str(n), size, most) for n in range(count)], 0, 0)
+    return Scenes([_scene(random, str(n), size, most) for n in range(count)], {})
 
 
 def _scene(random: np.random.Generator, name: str, size: tuple[int, int], most: int) -> Scene:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -18,6 +19,9 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
 SIZE = ("width", "height")  # columns that a table may have besides
 SUFFIXES = (".jpg", ".jpeg", ".png")
+REVERSED, FLAT, OUTSIDE = "with corners reversed dropped", "without area dropped", "outside the image dropped"
+CUT = "cut off at the border of the image"
+CHANGES = (REVERSED, FLAT, OUTSIDE, CUT)  # of boxes in reading, as notes tell them
 
 
 class Row(NamedTuple):
@@ -44,17 +48,17 @@ class Scene(NamedTuple):
 
 
 class Scenes(NamedTuple):
-    """Scenes of one part of a data set; how many boxes were dropped for having no area, or cut off at the border."""
+    """Scenes of one part of a data set; of `CHANGES` those that were made in reading, and to how many boxes."""
 
     scenes: list[Scene]
-    dropped: int
-    cut: int
+    changes: Mapping[str, int]
 
 
 def table(content: str, path: str) -> list[Row]:
     """The rows of a table with tabs between its columns, which the first line names: `COLUMNS`, and perhaps `SIZE`.
 
-    Raises DataError naming the line for a column that is missing or twice there, and for what is no number.
+    Raises DataError naming the line for a column that is missing or twice there, and for what is no number; and where
+    no corner lies beyond 1: those are shares of an image's sides.
     """
     lines = content.removeprefix("\ufeff").splitlines()
     names = lines[0].split("\t") if lines else []
@@ -76,6 +80,9 @@ def table(content: str, path: str) -> list[Row]:
         number = lambda name, cell=cell, n=n: _number(cell[name], f"{path}, line {n}: {name}")
         size = tuple(map(number, SIZE)) if sized else ()
         rows.append(Row(n, cell["image"], cell["label"], tuple(map(number, CORNERS)), size))
+    found = [corner for row in rows for corner in row.corners]
+    if found and max(found) <= 1:
+        raise DataError(f"{path}: boxes are wanted in pixels, and all corners lie within {min(0, min(found)):g} … 1")
     return rows
 
 
@@ -84,9 +91,9 @@ def scenes(
 ) -> Scenes:
     """The images of those names, which are those of their files without the suffix, at a size (rows, columns).
 
-    `path` is the table's. A box that reaches beyond its image is cut off at the border; one that is empty, then, is
-    dropped. Raises DataError naming the line for a label that is no class, an image that is not there and a size that
-    is not the image's; naming the image where it is damaged.
+    `path` is the table's. A box that reaches beyond its image is cut off at the border; one that lies outside, has no
+    area, or ends before it begins is dropped. Raises DataError naming the line for a label that is no class, an image
+    that is not there and a size that is not the image's; naming the image where it is damaged.
     """
     by_image: dict[str, list[Row]] = {name: [] for name in names}
     images = pictures(files, path)
@@ -99,7 +106,8 @@ def scenes(
     if missing := [name for name in by_image if name not in images]:
         raise DataError(f"{path}: the image {missing[0]!r} is missing")
     found = [_scene(name, files, images[name], rows, classes, size, path) for name, rows in by_image.items()]
-    return Scenes([scene for scene, _, _ in found], sum(lost for _, lost, _ in found), sum(cut for _, _, cut in found))
+    counts = Counter(change for _, changes in found for change in changes)
+    return Scenes([scene for scene, _ in found], {change: counts[change] for change in CHANGES if counts[change]})
 
 
 def picture(file: bytes | Path, path: str | Path, size: tuple[int, int]) -> tuple[np.ndarray, tuple[int, int], str]:
@@ -139,11 +147,9 @@ def listed(files: Files, name: str) -> tuple[list[Row], str]:
 
 def notes(parts: Mapping[str, Scenes], classes: Sequence[str]) -> Iterator[str]:
     """What a person should know of how they were read."""
-    for part, (found, dropped, cut) in parts.items():
-        if dropped:
-            yield f"{part}: {dropped} {'box' if dropped == 1 else 'boxes'} without area dropped"
-        if cut:
-            yield f"{part}: {cut} {'box' if cut == 1 else 'boxes'} cut off at the border of the image"
+    for part, (found, changes) in parts.items():
+        for change, count in changes.items():
+            yield f"{part}: {count} {'box' if count == 1 else 'boxes'} {change}"
         there = {int(label) for scene in found for label in scene.labels}
         if absent := [name for n, name in enumerate(classes) if n not in there]:
             yield f"{part}: no box of {', '.join(absent)}, which its average leaves out"
@@ -151,7 +157,7 @@ def notes(parts: Mapping[str, Scenes], classes: Sequence[str]) -> Iterator[str]:
 
 def _scene(
     name: str, files: Files, file: str, rows: list[Row], classes: Sequence[str], size: tuple[int, int], path: str
-) -> tuple[Scene, int, int]:
+) -> tuple[Scene, list[str]]:
     image, sides, digest = picture(files[file], file, size)
     for row in rows:
         if row.size and row.size != sides:
@@ -159,10 +165,24 @@ def _scene(
             raise DataError(f"{path}, line {row.line}: the image {name!r} is said to be {says}, and is {has}")
     whole = np.array([row.corners for row in rows], np.float64).reshape(-1, 4) / np.tile(sides, 2)
     boxes = whole.clip(0, 1).astype(np.float32)
-    good = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
-    cut = (good & ((whole < 0) | (whole > 1)).any(axis=1)).sum()
+    changes = _changes(whole, boxes)
+    good = np.isin(changes, ["", CUT])
     labels = np.array([classes.index(row.label) for row in rows], np.int32)
-    return Scene(name, image, boxes[good], labels[good], digest), int((~good).sum()), int(cut)
+    return Scene(name, image, boxes[good], labels[good], digest), changes.tolist()
+
+
+def _changes(whole: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """What is changed of each box, "" where nothing is: boxes as they are given, and as they are cut off, in shares."""
+    first, last = whole[:, :2], whole[:, 2:]
+    cases = [
+        (REVERSED, last < first),
+        (FLAT, last == first),
+        (OUTSIDE, (last <= 0) | (first >= 1)),
+        # So narrow that float32 has nothing between its sides.
+        (FLAT, boxes[:, 2:] <= boxes[:, :2]),
+        (CUT, (whole < 0) | (whole > 1)),
+    ]
+    return np.select([is_so.any(axis=1) for _, is_so in cases], [change for change, _ in cases], "")
 
 
 def _stem(name: str) -> str:

@@ -20,7 +20,7 @@ class Cells(Task):
 
     Scored by average precision at an IoU of .5 (`ap50`) and over .5 … .95 (`ap`) on the 87 published to validate; 21 of
     those published to train with validate here, and 184 are trained on, where `flip` turned round at random. Boxes
-    without area are dropped, and counted.
+    without area, outside of their image or with corners reversed are dropped, and counted.
     """
 
     teaching = ("flip",)
@@ -73,8 +73,8 @@ class Boxes(Task):
     """Images of one's own with boxes, resized to rows × columns; the rest as in `cells`.
 
     `train`, `valid` and `test` name a folder or an archive each, which holds JPEG or PNG images and one table of boxes:
-    a file named as .tsv with tabs between its columns image, label, xmin, ymin, xmax and ymax, in pixels, a box a line.
-    The classes are the labels of the training part.
+    a file named as .tsv with tabs between its columns image, label, xmin, ymin, xmax and ymax, in pixels, a box a line;
+    shares of the sides are refused. The classes are the labels of the training part.
     """
 
     teaching = ("flip",)

@@ -8,7 +8,7 @@ from PIL import Image
 from attnlab.data import photos, scenes
 from attnlab.data.bundles import within
 from attnlab.data.files import DataError
-from attnlab.data.scenes import Row, Scenes, listed, notes, picture, pictures, table
+from attnlab.data.scenes import CUT, FLAT, OUTSIDE, REVERSED, Row, Scenes, listed, notes, picture, pictures, table
 
 HEAD = "image\twidth\theight\tlabel\txmin\tymin\txmax\tymax"
 SIZE = (4, 6)
@@ -31,31 +31,54 @@ def read(*lines, names=("a",), files=None):
 
 
 def test_a_box_is_in_shares_of_its_image_whatever_size_that_is_read_at():
-    (scene,), dropped, cut = read(("a", 60, 40, "dog", 15, 10, 45, 40), ("a.jpg", 60, 40, "cat", 0, 0, 6, 4))
+    (scene,), changes = read(("a", 60, 40, "dog", 15, 10, 45, 40), ("a.jpg", 60, 40, "cat", 0, 0, 6, 4))
     assert scene.image.shape == (*SIZE, 3)
     assert scene.image.dtype == np.uint8
     assert (abs(scene.image.astype(int) - RED) <= 2).all()
     np.testing.assert_array_equal(scene.boxes, np.float32([[0.25, 0.25, 0.75, 1], [0, 0, 0.1, 0.1]]))
     np.testing.assert_array_equal(scene.labels, [1, 0])
-    assert (dropped, cut) == (0, 0)
+    assert changes == {}
 
 
-def test_boxes_without_area_are_dropped_and_those_beyond_the_border_cut_off_and_both_counted():
+def test_boxes_that_cannot_be_are_dropped_and_those_beyond_the_border_cut_off_each_counted_as_what_it_is():
     found = read(
-        ("a", 60, 40, "dog", 5, 5, 5, 5),  # a point
-        ("a", 60, 40, "dog", 30, 10, 20, 20),  # right of its right
-        ("a", 60, 40, "dog", 60, 0, 70, 10),  # outside
         ("a", 60, 40, "dog", 48, -4, 72, 20),  # partly outside
+        ("a", 60, 40, "dog", 5, 5, 5, 5),  # a point
+        ("a", 60, 40, "dog", 5, 5, 5 + 1e-9, 9),  # nothing is between its sides in float32
+        ("a", 60, 40, "dog", 60, 0, 60, 10),  # a line on the border
+        ("a", 60, 40, "dog", 30, 10, 20, 20),  # right of its right
+        ("a", 60, 40, "dog", 70, 20, 65, 20),  # and outside, and flat
+        ("a", 60, 40, "dog", 60, 0, 70, 10),  # right of the image
+        ("a", 60, 40, "dog", 0, -1e9, 9, 0),  # above it
+        ("a", 60, 40, "dog", 10, 41, 20, 50),
+        ("a", 60, 40, "dog", -2, 1, -1, 50),
         ("a", 60, 40, "cat", 6, 4, 12, 8),
     )
     np.testing.assert_array_equal(found.scenes[0].boxes, np.float32([[0.8, 0, 1, 0.5], [0.1, 0.1, 0.2, 0.2]]))
     np.testing.assert_array_equal(found.scenes[0].labels, [1, 0])
-    assert (found.dropped, found.cut) == (3, 1)
-    assert list(notes({"train": found, "test": Scenes([], 0, 0)}, ["cat", "dog"])) == [
+    assert found.changes == {REVERSED: 2, FLAT: 3, OUTSIDE: 4, CUT: 1}
+    assert list(notes({"train": found, "test": Scenes([], {})}, ["cat", "dog"])) == [
+        "train: 2 boxes with corners reversed dropped",
         "train: 3 boxes without area dropped",
+        "train: 4 boxes outside the image dropped",
         "train: 1 box cut off at the border of the image",
         "test: no box of cat, dog, which its average leaves out",
     ]
+
+
+def test_changes_are_counted_over_all_images():
+    boxes = [(name, 60, 40, "dog", 60, 0, 70, 10) for name in "ab"]
+    assert read(*boxes, names="ab", files={"a.jpg": jpeg(), "b.jpg": jpeg()}).changes == {OUTSIDE: 2}
+
+
+@pytest.mark.parametrize(("corners", "least"), [((0.25, 0.25, 0.75, 1), "0"), ((-0.01, 0, 0.5, 1), "-0.01")])
+def test_shares_of_the_sides_are_not_taken_for_pixels(corners, least):
+    said = rf"^boxes.tsv: boxes are wanted in pixels, and all corners lie within {least} … 1$"
+    share = ("gone", 60, 40, "bird", *corners)
+    with pytest.raises(DataError, match=said):
+        rows(("a", 60, 40, "dog", 0, 0, 1, 1), share)
+    # A tiny box may be one in pixels.
+    assert len(rows(share, ("a", 60, 40, "dog", 0, 0, 1, 1.5))) == 2
 
 
 def test_an_image_may_have_no_boxes():

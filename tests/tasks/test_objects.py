@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.data import discs
 from attnlab.data.files import DataError
-from attnlab.data.scenes import Scene, Scenes
+from attnlab.data.scenes import FLAT, Scene, Scenes
 from attnlab.tasks.base import Image
 from attnlab.tasks.boxes import corners
 from attnlab.tasks.matching import Costs, costs
@@ -130,7 +130,7 @@ def test_what_a_batch_is_filled_up_with_counts_for_nothing(problem):
 def test_a_class_without_truth_is_left_out_and_told(problem):
     labels = {part: np.array([n % 2], np.int32) for n, part in enumerate(COUNTS)}
     box, image = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8)
-    parts = {part: Scenes([Scene("a", image, box, label, "")], 0, 0) for part, label in labels.items()}
+    parts = {part: Scenes([Scene("a", image, box, label, "")], {}) for part, label in labels.items()}
     lone = Objects(parts, ("one", "other"))
     assert lone.notes[0] == "train: no box of other, which its average leaves out"
     assert lone.score("test", perfect(lone, "test")) == {"ap50": 1, "ap": 1, "ap50.one": 1}
@@ -139,16 +139,15 @@ def test_a_class_without_truth_is_left_out_and_told(problem):
 def test_a_few_images_have_a_box_among_them():
     box, image, label = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8), np.int32([0])
     full, empty = Scene("a", image, box, label, ""), Scene("b", image, box[:0], label[:0], "")
-    parts = {part: Scenes([empty] * 40 + [full] + [empty] * 40, 0, 0) for part in COUNTS}
+    parts = {part: Scenes([empty] * 40 + [full] + [empty] * 40, {}) for part in COUNTS}
     lone = Objects(parts, ("one",))
     for limit in (1, 5, 81, None):
         assert lone.score("valid", perfect(lone, "valid", limit), limit) == {"ap50": 1, "ap": 1, "ap50.one": 1}
 
 
 def test_a_part_without_boxes_is_refused():
-    empty = Scenes(
-        [scene._replace(boxes=scene.boxes[:0], labels=scene.labels[:0]) for scene in drawn(2, 0).scenes], 3, 0
-    )
+    bare = [scene._replace(boxes=scene.boxes[:0], labels=scene.labels[:0]) for scene in drawn(2, 0).scenes]
+    empty = Scenes(bare, {FLAT: 3})
     with pytest.raises(DataError, match=r"the part 'valid' has no boxes"):
         Objects({"train": drawn(2, 0), "valid": empty, "test": drawn(2, 1)}, discs.CLASSES)
 
