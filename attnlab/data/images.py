@@ -69,27 +69,21 @@ def chosen(name: str, part: str) -> Path:
 
 
 def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
-    """How many classes there are: one more than the highest label of the training part.
+    """How many classes there are: one more than the highest label of all parts; `absent` tells which have no images.
 
-    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, all that
-    are trained on are of one class, or there are labels that the training part ends before.
+    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, or all
+    that are trained on are of one class.
     """
     train = parts["train"]
-    size, classes = train.images.shape[1:], int(train.labels.max()) + 1
     if (train.labels == train.labels[0]).all():
         raise DataError(f"{names['train']}: all images are of class {train.labels[0]}: there is nothing to tell apart")
-    for part, (images, labels) in parts.items():
-        if images.shape[1:] != size:
+    for part, (images, _) in parts.items():
+        if images.shape[1:] != train.images.shape[1:]:
             raise DataError(
                 f"{names[part]} holds images of {measures(images)}, and {names['train']} of {measures(train.images)}: "
                 "all must be of one size"
             )
-        if (label := labels.max()) >= classes:
-            raise DataError(
-                f"{names[part]}, image {int(labels.argmax()) + 1}: its label {label} is out of range, "
-                f"{names['train']} has classes 0 … {classes - 1}"
-            )
-    return classes
+    return 1 + max(int(labels.max()) for _, labels in parts.values())
 
 
 def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, ...]:
@@ -98,8 +92,8 @@ def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, 
     for part, (_, labels) in parts.items():
         held = np.bincount(labels, minlength=len(classes)) > 0
         if missing := [name for name, holds in zip(classes, held, strict=True) if not holds]:
-            shown = ", ".join(missing[:8]) + (", …" if len(missing) > 8 else "")
-            lines.append(f"{part}: no image of {len(missing)} of {len(classes)} classes: {shown}")
+            end = ", which can never be named" if part == "train" else ""
+            lines.append(f"{part}: no image of {len(missing)} of {len(classes)} classes: {_first(missing)}{end}")
     return tuple(lines)
 
 
@@ -170,8 +164,10 @@ def holds(folder: str, part: str) -> bool:
 
 
 def _images(folder: Path) -> list[str]:
+    """The names of the files of images in a folder; pictures are none, whatever their names."""
     try:
-        return sorted(path.name for path in folder.iterdir() if path.is_file() and "images" in path.name)
+        names = sorted(path.name for path in folder.iterdir() if path.is_file() and "images" in path.name)
+        return [name for name in names if not name.lower().endswith(photos.SUFFIXES)]
     except OSError as error:
         raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
 
@@ -183,10 +179,19 @@ def _within(folder: Path, part: str) -> Path:
     found = [name for name in found if name.removesuffix(".gz") == name or name.removesuffix(".gz") not in found]
     wanted = " or ".join(f"{start}-images…" for start in NAMES[part])
     if not found:
-        raise DataError(f"{folder} holds no file {wanted}: there are {', '.join(names) or 'no images'}")
+        there = names or sorted(path.name for path in folder.iterdir())
+        raise DataError(
+            f"{folder} holds no file {wanted}: images are read from IDX files of such names, with labels beside them "
+            f"under 'labels' for 'images'; there is {_first(there) or 'nothing'}"
+        )
     if len(found) > 1:
         raise DataError(f"{folder} holds several files {wanted}: {', '.join(found)}; name the one that is meant")
     return folder / found[0]
+
+
+def _first(names: list[str]) -> str:
+    """Some names in words, however many there are."""
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def _labels(images: Path) -> Path:

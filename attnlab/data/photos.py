@@ -11,6 +11,7 @@ import numpy as np
 from attnlab.data.files import DataError
 
 FORMATS = ("JPEG", "PNG")
+SUFFIXES = (".jpg", ".jpeg", ".png")  # how the names of their files end
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # of eight bits a channel, or fewer
 PIXELS = 1 << 26  # of a picture: looked at before it is unpacked
 ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the tag of EXIF, and what it holds where nothing is to be turned

@@ -18,7 +18,6 @@ from attnlab.data.files import DataError, given, text
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
 SIZE = ("width", "height")  # columns that a table may have besides
-SUFFIXES = (".jpg", ".jpeg", ".png")
 REVERSED, FLAT, OUTSIDE = "with corners reversed dropped", "without area dropped", "outside the image dropped"
 CUT = "cut off at the border of the image"
 CHANGES = (REVERSED, FLAT, OUTSIDE, CUT)  # of boxes in reading, as notes tell them
@@ -128,7 +127,7 @@ def pictures(files: Files, path: str) -> dict[str, str]:
     """The pictures among files, by their names without folder and suffix. DataError where two have the same."""
     found: dict[str, str] = {}
     for name in files:
-        if name.lower().endswith(SUFFIXES) and found.setdefault(_stem(name), name) != name:
+        if name.lower().endswith(photos.SUFFIXES) and found.setdefault(_stem(name), name) != name:
             raise DataError(f"{path} holds two images of the name {_stem(name)!r}: {found[_stem(name)]} and {name}")
     return found
 
@@ -187,7 +186,7 @@ def _changes(whole: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 
 def _stem(name: str) -> str:
     path = PurePosixPath(name)
-    return path.stem if path.suffix.lower() in SUFFIXES else path.name
+    return path.stem if path.suffix.lower() in photos.SUFFIXES else path.name
 
 
 def _number(cell: str, where: str) -> float:
