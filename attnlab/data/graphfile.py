@@ -91,7 +91,8 @@ def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np
     if count > CLASSES:
         raise DataError(f"{path}: {count:,} classes: at most {CLASSES:,} are read")
     if (bad := np.flatnonzero((labels < UNKNOWN) | (labels >= count))).size:
-        raise DataError(f"{path}: labels[{bad[0]}] is {labels[bad[0]]}: there are {count} classes, and −1 is none")
+        n, last = bad[0], max(count, 1) - 1
+        raise DataError(f"{path}: labels[{n}], of node {n}, is {labels[n]}: 0 … {last} are classes, and −1 is none")
     if count < 2:
         raise DataError(f"{path}: {count} classes: there is nothing to tell apart")
     return labels.astype(np.int32), _names(arrays, "class_names", count, path)

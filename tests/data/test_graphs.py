@@ -47,10 +47,40 @@ def test_parts_have_so_many_of_each_class_and_no_node_in_common():
 
 
 def test_parts_that_cannot_be_say_so():
-    with pytest.raises(DataError, match=r"the class 'class \d' has \d+ nodes: task.each=50 takes more"):
+    with pytest.raises(DataError, match=r"'class 0' has 19 nodes, the first of them node 3: task.each=50"):
         graphs.divided(GRAPH, 50, 1, 1, 0)
     with pytest.raises(DataError, match="57 nodes with a label are left to examine: task"):
         graphs.divided(GRAPH, 1, 40, 20, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda labels: np.where(np.arange(60) == 7, 40, labels),
+            "node 7 is labelled 40, and none 3: 4 .* 0 … 3, and −1",
+        ),
+        # Counted from one.
+        (
+            lambda labels: labels + 1,
+            r"node \d+ is labelled 3, and none 0: 3 classes are labelled 0 … 2, and −1 is none",
+        ),
+        # −1 is no class.
+        (lambda labels: np.where(labels == 1, -1, labels), r"node \d+ is labelled 2, and none 1: 2 .* 0 … 1, and −1"),
+    ],
+)
+def test_a_slip_in_labels_names_the_node_its_label_and_the_range(change, said):
+    labels = change(GRAPH.labels)
+    slipped = replace(GRAPH, labels=labels, classes=tuple(map(str, range(labels.max() + 1))))
+    with pytest.raises(DataError, match=f"^{said}"):
+        graphs.divided(slipped, 4, 10, 20, 0)
+
+
+@pytest.mark.parametrize("names", ["xyz", "012"])
+def test_a_class_with_a_name_may_have_no_node(names):
+    without = replace(GRAPH, labels=np.where(GRAPH.labels == 2, 0, GRAPH.labels), classes=tuple(names))
+    with pytest.raises(DataError, match=f"the class '{names[2]}' has 0 nodes: task.each=4 takes more"):
+        graphs.divided(without, 4, 10, 20, 0)
 
 
 def test_a_split_is_read_by_name(tmp_path):
