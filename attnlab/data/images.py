@@ -69,21 +69,28 @@ def chosen(name: str, part: str) -> Path:
 
 
 def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
-    """How many classes there are: one more than the highest label of all parts; `absent` tells which have no images.
+    """How many classes there are: one more than the highest label of the training part.
 
-    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, or all
-    that are trained on are of one class.
+    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, all that
+    are trained on are of one class, or there are labels that the training part ends before. That a class below its
+    highest has no image is for `absent` to tell.
     """
     train = parts["train"]
+    classes = int(train.labels.max()) + 1
     if (train.labels == train.labels[0]).all():
         raise DataError(f"{names['train']}: all images are of class {train.labels[0]}: there is nothing to tell apart")
-    for part, (images, _) in parts.items():
+    for part, (images, labels) in parts.items():
         if images.shape[1:] != train.images.shape[1:]:
             raise DataError(
                 f"{names[part]} holds images of {measures(images)}, and {names['train']} of {measures(train.images)}: "
                 "all must be of one size"
             )
-    return 1 + max(int(labels.max()) for _, labels in parts.values())
+        if (label := labels.max()) >= classes:
+            raise DataError(
+                f"{names[part]}, image {int(labels.argmax()) + 1}: its label {label} is out of range, "
+                f"{names['train']} has classes 0 … {classes - 1}"
+            )
+    return classes
 
 
 def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, ...]:

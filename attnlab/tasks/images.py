@@ -48,8 +48,8 @@ class Images(Task):
     `train`, `valid` and `test` name a file of images each, with its labels beside it under the same name but "labels"
     for "images" (and "idx1" for "idx3"), or a folder that holds such files, train-images…, test-images… (or t10k-…).
     A folder as `train` serves the test too where `test` names nothing, and `valid` where it has such a file; without
-    one `held` of the training images are validated with. The classes are 0 … the highest label of all parts; those of
-    which a part has no image are noted. The rest as in `fashion-mnist`.
+    one `held` of the training images are validated with. The classes are 0 … the highest label of the training
+    images; those of which a part has no image are noted. The rest as in `fashion-mnist`.
     """
 
     teaching = ("shift", "flip")

@@ -132,14 +132,17 @@ def labelled(labels, shape=(4, 5, 1)):
     return Labelled(np.zeros((len(labels), *shape), np.uint8), np.array(labels, np.int32))
 
 
-def test_parts_must_agree_in_size():
+def test_parts_must_agree_in_size_and_classes():
     names = {"train": "a", "test": "b"}
+    assert images.agreed({"train": labelled([0, 2]), "test": labelled([1])}, names) == 3
     with pytest.raises(DataError, match="b holds images of 4 × 6 × 1, and a of 4 × 5 × 1: all must be of one size"):
         images.agreed({"train": labelled([0, 1]), "test": labelled([0], (4, 6, 1))}, names)
+    with pytest.raises(DataError, match="b, image 2: its label 3 is out of range, a has classes 0 … 2"):
+        images.agreed({"train": labelled([0, 2]), "test": labelled([1, 3])}, names)
 
 
-@pytest.mark.parametrize("lacking", [0, 1, 2])
-def test_classes_absent_from_training_are_noted_wherever_they_stand_among_the_others(lacking):
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_classes_below_the_highest_that_training_lacks_are_noted(lacking):
     taught = [label for label in range(3) if label != lacking]
     parts = {"train": labelled(taught), "test": labelled([2, 1, 0])}
     assert images.agreed(parts, {"train": "a", "test": "b"}) == 3

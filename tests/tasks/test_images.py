@@ -53,18 +53,6 @@ def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp
         np.testing.assert_array_equal(whole[:2000], problem.parts[part].labels)
 
 
-def test_a_class_that_only_the_test_has_is_noted(tmp_path):
-    pixels, labels = drawn(30)
-    for part, more in {"train": 0, "valid": 0, "test": 1}.items():
-        idx(tmp_path / f"{part}-images-idx3-ubyte", pixels + more)
-        idx(tmp_path / f"{part}-labels-idx1-ubyte", labels + np.uint8(more))
-    problem = Images(train=str(tmp_path)).load()
-    assert problem.shape == Classes(Image(4, 5, 1), 4)
-    assert problem.notes[0] == "train: no image of 1 of 4 classes: 3, which can never be named"
-    (test,) = problem.examination("test")
-    assert problem.score("test", [{"label": np.minimum(test["label"], 2)}]) == {"accuracy": pytest.approx(2 / 3)}
-
-
 def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=part == "valid") for part in ("train", "valid", "test")}
     assert Images(**names).load().notes[-1] == "test: 9 of 9 examples stand in train, too"
