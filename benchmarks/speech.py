@@ -39,7 +39,8 @@ def windows(frames: int) -> Mechanism:
     return Local(side, side, block=32)
 
 
-MECHANISMS = {"window of 17": windows(17), "window of 65": windows(65), "all frames": Softmax()}
+NARROW = {f"window of {w}": windows(w) for w in (17, 65)}
+MECHANISMS = NARROW | {f"window of {w}": windows(w) for w in (257, 1025)} | {"all frames": Softmax()}
 
 
 def step(mechanism: Mechanism, T: int) -> Program:
@@ -76,11 +77,10 @@ def main() -> None:
     exponents = {name: growth(values) for name, values in seconds.items()}
     room = {name: growth({T: [x] for T, x in values.items() if x}) for name, values in memory.items()}
     for name in MECHANISMS:
-        print(f"{name:<13} seconds grow as T^{told(exponents[name])}, memory as T^{told(room[name])}")
-    linear = [name for name in MECHANISMS if name.startswith("window")]
+        print(f"{name:<14} seconds grow as T^{told(exponents[name])}, memory as T^{told(room[name])}")
     for what, found in (("seconds", exponents), ("memory", room)):
-        values = [fit.exponent for name in linear if (fit := found[name])]
-        print(claim(f"exponent of T in the {what} of windows", values, most=MOST))
+        values = [fit.exponent for name in NARROW if (fit := found[name])]
+        print(claim(f"exponent of T in the {what} of windows up to 65", values, most=MOST))
     if chosen.save:
         keep(__file__, {"machine": facts(), "seconds": seconds, "memory": memory})
 
