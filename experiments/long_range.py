@@ -7,7 +7,8 @@ and 75.3; Performer 18.0, 65.4, 53.8, 42.8 and 77.1; local 15.8, 53.0, 53.4, 41.
 Command: ATTNLAB_DATA=... attnlab run experiments/long_range.py
          ATTNLAB_DATA=... attnlab run experiments/long_range.py task=listops           (one of the tasks)
          ATTNLAB_DATA=... attnlab run experiments/long_range.py model.mechanism=linear (one of the mechanisms, on the
-         first five tasks: on induction and recall it stands inside a short convolution)
+         first five tasks: on induction and recall it stands inside a short convolution, and is chosen by the variant's
+         name, as model.mechanism=recall-linear)
 Minutes on two cores: lists 10, pixels 24 with `--workers 2`, beside other work, with jax's compilation cache (AMD
 EPYC), for 17 and 36 TFLOP; the others not yet measured.
 Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-42.9), BigBird 39.8 (38.7-40.9), Performer 39.4 (37.6-41.2),

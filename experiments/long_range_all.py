@@ -3,6 +3,8 @@
 Claim: none of ours; see experiments/long_range.py, whose tasks these are, for what was published.
 Command: attnlab run experiments/long_range_all.py
          attnlab run experiments/long_range_all.py task=listops --workers 2     (every mechanism on one of the tasks)
+         attnlab run experiments/long_range_all.py model.mechanism=linear       (one of them on the first five tasks; on
+         induction and recall by the variant's name, as model.mechanism=recall-linear)
 Minutes on two cores: not yet measured; more than a day for all.
 Expected: accuracy, not yet measured; floors as in experiments/long_range.py.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
 
 from attnlab import registry
+from attnlab.lab.reach import named, reach
 from attnlab.lab.study import Study, change
 from attnlab.lab.value import annotations, members, parse, text
 from attnlab.lab.variation import Variation
@@ -27,7 +28,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     An override of a field that the study varies keeps the variants with that value; one below it applies to
     every variant that has the field. Overridden fields are no longer changed by `--quick`. What was published is no
     longer shown where the task or the model is another than that of the study, nor are bands where anything is that a
-    result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the study's own.
+    result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the study's own. Its `notes` say
+    which variants were kept where others were left out, and which attentions a mechanism does not reach.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
     is given twice.
@@ -40,7 +42,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     draft = _Draft(study.base, {}, study.vary.variants if study.vary else None, follows)
     for path in sorted(given, key=lambda path: path.count(".")):
         draft = draft.put(path, given[path])
-    base = change(study.base, **draft.changes)
+    base = _base(study.base, draft)
     quick = {path: value for path, value in study.quick.items() if path not in given and _has(base, {}, path)}
     vary = None if draft.variants is None else Variation(draft.variants)
     varied = study.vary.fields() if study.vary else []
@@ -50,7 +52,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
         ({} if other else study.published),
         ({} if otherwise or changed - {"train.seeds"} else study.bands),
     )
-    return study.keeping(vary, base=base, quick=quick, published=published, bands=bands)
+    found = study.keeping(vary, base=base, quick=quick, published=published, bands=bands)
+    return replace(found, notes=(*study.notes, *draft.notes, *reach(found, given)))
 
 
 def _own(name: str, given: str) -> Any:
@@ -72,6 +75,16 @@ def _split(overrides: Sequence[str]) -> dict[str, str]:
     return given
 
 
+def _base(base: Any, draft: _Draft) -> Any:
+    """The base as changed; where it cannot be what was chosen of the variants is, it stays what it was in that."""
+    try:
+        return change(base, **draft.changes | draft.followed)
+    except ValueError:
+        with suppress(ValueError):
+            return change(base, **draft.changes)
+        raise
+
+
 @dataclass(frozen=True)
 class _Draft:
     """A study on its way: its base, what changes in it, and what changes besides in each variant."""
@@ -80,6 +93,8 @@ class _Draft:
     changes: Changes
     variants: dict[str, Changes] | None
     follows: bool = True  # whether the base takes the value of variants that are chosen
+    followed: Changes = field(default_factory=dict)  # what the base takes of them
+    notes: tuple[str, ...] = ()
 
     def put(self, path: str, given: str) -> _Draft:
         """One override, on the base or on what the study varies."""
@@ -98,10 +113,15 @@ class _Draft:
         if not names:
             return self.replace_all(path, given, held)
         kept = {name: own for name, own in (self.variants or {}).items() if name in names}
-        value = held[names[0]]
+        values = [held[name] for name in names]
         # The base follows where it can: it is checked too, and its own value is one that nobody asked for.
-        follows = self.follows and _has(self.base, self.changes, path) and all(held[name] == value for name in names)
-        return replace(self, changes=self.changes | ({path: value} if follows else {}), variants=kept)
+        follows = self.follows and _has(self.base, self.changes, path) and all(value == values[0] for value in values)
+        draft = replace(self, variants=kept, followed=self.followed | ({path: values[0]} if follows else {}))
+        if len(kept) == (every := len(self.variants or {})):
+            return draft
+        inside = [name for name in held if name not in kept and _holds(held[name], values)]
+        but = f"; not {named(inside)}, where it stands inside another" if inside else ""
+        return draft.noting(f"{path}={given} selects {len(kept)} of {every} variants: {named(names)}{but}")
 
     def matching(self, held: Changes, path: str, given: str) -> list[str]:
         """The variants meant: those with the very value, else the one so named, else those of that class."""
@@ -123,7 +143,9 @@ class _Draft:
         for own in (self.variants or {}).values():
             rest = {other: own[other] for other in own if other != path}
             variants["-".join([given, *map(text, rest.values())])] = rest | {path: value}
-        return replace(self, changes=self.changes | ({path: value} if self.follows else {}), variants=variants)
+        draft = replace(self, variants=variants, followed=self.followed | ({path: value} if self.follows else {}))
+        every, left = len(self.variants or {}), f"{len(variants)}: {named(list(variants))}"
+        return draft.noting(f"{path}={given} is the value of none of {every} variants; put into each, it leaves {left}")
 
     def put_below(self, path: str, given: str) -> _Draft:
         """The value in every variant that has the field."""
@@ -146,6 +168,10 @@ class _Draft:
         known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
         return registry.unknown(f"{path}: no variant has a field {name!r} there", name, known)
 
+    def noting(self, note: str) -> _Draft:
+        """The same, and a line that a person should read."""
+        return replace(self, notes=(*self.notes, note))
+
     def seen(self) -> dict[str, Changes]:
         """All that changes in each variant."""
         return {name: self.changes | own for name, own in (self.variants or {}).items()}
@@ -163,6 +189,12 @@ def _look(base: Any, changes: Changes, path: str) -> Any:
             raise ValueError(registry.no_field(value, name, ".".join(names[: depth + 1])))
         value = getattr(value, name)
     return value
+
+
+def _holds(value: Any, wanted: list[Any]) -> bool:
+    """Whether one of those wanted stands in a field of a value, or in one further below."""
+    fields = [getattr(value, name) for name in registry.field_names(value)]
+    return any(each in wanted or _holds(each, wanted) for each in fields)
 
 
 def _has(base: Any, changes: Changes, path: str) -> bool:

@@ -79,6 +79,8 @@ def run(
     if progress is None:
         with closing(unasked()) as progress:
             return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)
+    for line in study.notes:
+        progress.note(line)
     if quick:
         study, whole = glimpse(study), study
         if (few := len(study.variants())) < (every := len(whole.variants())):

@@ -54,8 +54,8 @@ def show(study: Study, roofline: bool = False) -> Words:
 def settings(study: Study, found: Matched | None = None) -> list[str]:
     """A line for every field of the study; where variants differ it is marked, with a line for each.
 
-    A study that is matched, or has a budget, is shown as it is to run, under what was changed for that. `found` is what
-    `matched` answered; None: it is asked.
+    A study that is matched, or has a budget, is shown as it is to run, under its notes and what was changed for that.
+    `found` is what `matched` answered; None: it is asked.
     """
     experiments, solved = study.variants(), []
     if found is not None or study.match is not None or study.budget != "steps":
@@ -66,7 +66,7 @@ def settings(study: Study, found: Matched | None = None) -> list[str]:
     wide, names = max(map(len, paths)), max(map(len, variants))
     question = " ".join(study.question.split())
     lines = [f"{study.name or 'study'}: {question}".rstrip(": "), _lanes(experiments), ""]
-    solved = [*solved, *warmups(experiments)]
+    solved = [*study.notes, *solved, *warmups(experiments)]
     lines += [*solved, ""] if solved else []
     for path in paths:
         told = {name: fields[path] for name, fields in variants.items() if path in fields}

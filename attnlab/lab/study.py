@@ -70,7 +70,8 @@ class Study:
     `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
     unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
     `against` names the variant that another is compared with, one that stands before it, by that other's name; the rest
-    are compared with the first that was asked the same. `part_of` is the study that this one has some variants of.
+    are compared with the first that was asked the same. `part_of` is the study that this one has some variants of, and
+    `notes` what a person should know of the choice, a line each.
 
     `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
     "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
@@ -95,6 +96,7 @@ class Study:
     margin: float | None = None
     against: dict[str, str] = field(default_factory=dict)
     part_of: Study | None = field(default=None, compare=False, repr=False)
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from attnlab.lab.file import load_study
 from attnlab.lab.overrides import apply
 from attnlab.lab.study import Study, change
-from attnlab.lab.variation import Variation, over
+from attnlab.lab.variation import Variation, over, product
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS, XPos
 from tests.small import EXPERIMENT
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 def only(study):
@@ -116,6 +120,51 @@ def test_a_variant_is_known_by_its_own_name_too(toy):
 def test_variants_of_the_class_named(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     assert list(apply(study, ["model.mechanism=linear"]).variants()) == ["a", "c"]
+
+
+def test_what_is_chosen_among_variants_is_told_where_others_are_left_out(toy):
+    study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
+    assert apply(study, ["model.mechanism=linear"]).notes == ("model.mechanism=linear selects 2 of 3 variants: a, c",)
+    (told,) = apply(study, ["model.mechanism=softmax-blocks"]).notes
+    assert told == (
+        "model.mechanism=softmax-blocks is the value of none of 3 variants; put into each, it leaves 1: softmax-blocks"
+    )
+    # Nothing is left out, and nothing is said.
+    assert apply(study, ["model.mechanism.score=cosine", "model.width=128"]).notes == ()
+    assert apply(toy.vary("model.mechanism", a=toy.Linear()), ["model.mechanism=linear"]).notes == ()
+
+
+def test_each_override_tells_of_the_variants_that_the_one_before_left(toy):
+    study = Study(
+        toy.base,
+        product(over("model.mechanism", softmax=toy.Softmax(), linear=toy.Linear()), over("model.width", a=64, b=128)),
+    )
+    assert apply(study, ["model.width=64", "model.mechanism=linear"]).notes == (
+        "model.width=64 selects 2 of 4 variants: softmax-a, linear-a",
+        "model.mechanism=linear selects 1 of 2 variants: linear-a",
+    )
+
+
+@pytest.mark.parametrize("name", ["long_range", "long_range_all"])
+def test_a_mechanism_inside_another_is_another_value_and_that_is_told(name):
+    study = load_study(EXPERIMENTS / f"{name}.py")
+    found = apply(study, ["model.mechanism=linear"])
+    names = ["lists-linear", "text-linear", "pairs-linear", "pixels-linear", "curves-linear"]
+    assert list(found.variants()) == names
+    assert found.notes == (
+        f"model.mechanism=linear selects 5 of {len(study.variants())} variants: {', '.join(names)}; "
+        "not induction-linear, recall-linear, where it stands inside another",
+    )
+
+
+def test_a_variant_is_chosen_that_the_model_of_the_base_could_not_be():
+    study = load_study(EXPERIMENTS / "long_range.py")
+    found = apply(study, ["model.mechanism=recall-linear"])
+    assert found.variants() == {"recall-linear": study.variants()["recall-linear"]}
+    assert found.base == study.base
+    # What the base cannot be for another reason is refused in the words that name what was asked.
+    with pytest.raises(ValueError, match=r"^model.heads=5 must divide model.width=96$"):
+        apply(Study(EXPERIMENT, over("model.width", narrow=64, wide=96)), ["model.width=96", "model.heads=5"])
 
 
 def test_varied_numbers(toy):

@@ -17,6 +17,7 @@ from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
 from attnlab.lab.outcome import outcomes
+from attnlab.lab.overrides import apply
 from attnlab.lab.progress import Plain
 from attnlab.lab.reporting import report
 from attnlab.lab.runs import glimpse
@@ -283,6 +284,12 @@ def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
     run(STUDY, copied, progress=Plain(sys.stderr))
     lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
     assert lines == [f"linear: already finished, in {copied}/small/linear"]
+
+
+def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrained, capsys):
+    run(apply(STUDY, ["model.mechanism=linear"]), tmp_path, progress=Plain(sys.stderr))
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "model.mechanism=linear selects 1 of 2 variants: linear"
 
 
 def test_a_glimpse_keeps_a_count_of_seeds_a_count():

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from attnlab.lab.overrides import apply
 from attnlab.lab.runs import run
 from attnlab.lab.showing import columns, costs, flat, settings, show, summed
 from attnlab.lab.study import Experiment, Study, change
@@ -26,6 +27,13 @@ def test_a_warm_up_that_does_not_end_is_told(toy):
     wanted = "train.warmup=400 does not end in train.steps=100: the learning rate comes to 25.0% of itself"
     assert any(line.endswith(wanted) for line in settings(study))
     assert not any("does not end" in line for line in settings(toy.study))
+
+
+def test_how_variants_were_chosen_is_told_before_their_fields(toy):
+    chosen = apply(toy.study, ["model.mechanism=linear"])
+    lines = settings(chosen)
+    assert lines[2:5] == ["", "model.mechanism=linear selects 1 of 2 variants: linear", ""]
+    assert not any(" selects " in line for line in settings(toy.study))
 
 
 def test_what_is_no_study_is_refused(toy):
