@@ -115,3 +115,7 @@ def test_linear_attention_is_one_field_away_in_every_system(name):
     study = apply(load_study(ROOT / "experiments" / f"{name}.py"), ["model.mechanism=linear"])
     models = [experiment.model for experiment in study.variants().values()]
     assert MECHANISMS["linear"] in [getattr(model, "mechanism", None) for model in models]
+    # No encoder or decoder keeps another mechanism under that field's name.
+    served = [getattr(model, "attentions", {}) for model in models]
+    own = [mechanism for parts in served for name, mechanism in parts.items() if name in ("encoder", "decoder")]
+    assert all(mechanism == MECHANISMS["linear"] for mechanism in own)
