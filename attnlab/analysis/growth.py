@@ -19,12 +19,12 @@ class Growth:
     lengths: tuple[int, ...]
 
 
-def growth(costs: Mapping[int, Sequence[float]]) -> Growth | None:
+def growth(costs: Mapping[int, Sequence[float]], largest: int | None = None) -> Growth | None:
     """The exponent of T in what was measured at each length, by least squares in log-log, with its 95% interval.
 
-    Fitted over the larger half of the lengths (two at least), where what does not grow has stopped to matter; every
-    measurement is a point, so the interval holds both how they scatter and how far they are from a power of T.
-    None where fewer than two lengths have measurements above zero.
+    Fitted over so many of the `largest` lengths (two at least); None: over the larger half, where what does not grow
+    has stopped to matter. Every measurement is a point, so the interval holds both how they scatter and how far they
+    are from a power of T. None where fewer than two lengths have measurements above zero.
     """
     # Imported where it is asked for: imports of the analysis stay light.
     from scipy.special import stdtrit
@@ -33,7 +33,7 @@ def growth(costs: Mapping[int, Sequence[float]]) -> Growth | None:
     lengths = [T for T, values in measured.items() if values]
     if len(lengths) < 2:
         return None
-    lengths = lengths[-max(2, math.ceil(len(lengths) / 2)) :]
+    lengths = lengths[-max(2, math.ceil(len(lengths) / 2) if largest is None else largest) :]
     x, y = np.array([(math.log(T), math.log(value)) for T in lengths for value in measured[T]]).T
     x -= x.mean()
     exponent = float(x @ y / (x @ x))

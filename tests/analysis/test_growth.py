@@ -31,6 +31,16 @@ def test_the_interval_is_that_of_the_textbook(repeats):
     assert (found.low, found.high) == pytest.approx((fit.slope - reach, fit.slope + reach), rel=1e-9)
 
 
+def test_as_many_of_the_largest_lengths_as_are_asked_for():
+    costs = {T: [1.0 + 1e-6 * T**2] for T in (64, 128, 256, 8192, 16384, 32768)}
+    for largest, lengths in ((6, 6), (9, 6), (4, 4), (2, 2), (1, 2)):
+        assert growth(costs, largest).lengths == tuple(costs)[-lengths:]
+    # What does not grow counts too then: it bends the line, and the interval says so.
+    every, half = growth(costs, 6), growth(costs)
+    assert every.exponent < half.low
+    assert every.high - every.low > 5 * (half.high - half.low)
+
+
 def test_too_little_to_tell():
     assert growth({}) is None
     assert growth({512: [1.0, 1.1]}) is None

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from attnlab.analysis.growth import Growth
 from attnlab.analysis.measure import Spread, machine
 from attnlab.lab.benching.measuring import Cells, Measured, bench, processor, record
 from attnlab.lab.benching.plot import draw
-from attnlab.lab.benching.table import tables
+from attnlab.lab.benching.table import grows, tables
 from attnlab.lab.folder import environment
 from attnlab.lab.jsonfile import dumps, write_whole
 from attnlab.lab.verbs import print_table
@@ -78,6 +79,19 @@ def claim(what: str, values: Sequence[float | Spread], least: float | None = Non
     if least is not None:
         return f"{_kept(min(numbers) >= least)} {what}: least {min(numbers):.2f}, wanted at least {least}"
     return f"{_kept(most is not None and max(numbers) <= most)} {what}: most {max(numbers):.2f}, wanted at most {most}"
+
+
+def claim_growth(what: str, fit: Growth | None, most: float) -> str:
+    """A line that says whether a cost grows as T to the power of `most` at most: by the upper end of the interval.
+
+    >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
+    'kept   growth of linear with T: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end'
+    """
+    if fit is None:
+        return claim(what, [])
+    if fit.high is None:
+        return f"–      {what}: T^{grows(fit)}, of too few measurements for an interval"
+    return f"{_kept(fit.high <= most)} {what}: T^{grows(fit)}, wanted at most {most} at its upper end"
 
 
 def _kept(good: bool) -> str:

@@ -1,10 +1,12 @@
 import ast
+import runpy
 from pathlib import Path
 
 import pytest
 
-from attnlab.analysis.measure import Spread
-from attnlab.lab.benching.script import claim, options, place
+from attnlab.analysis.growth import Growth, growth
+from attnlab.analysis.measure import Program, Spread
+from attnlab.lab.benching.script import claim, claim_growth, options, place
 
 SCRIPTS = sorted((Path(__file__).parents[3] / "benchmarks").glob("*.py"))
 
@@ -14,6 +16,36 @@ def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
     assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: most 1.20")
     assert claim("x", [], least=1) == "–      x: nothing measured"
     assert claim("x", [float("nan")], least=1).startswith("MISSED")
+
+
+def test_a_growth_is_judged_by_the_upper_end_of_its_interval():
+    lengths = (512, 1024, 2048, 4096)
+    kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
+    assert kept == "kept   x: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end"
+    # The central value alone would keep it.
+    assert claim_growth("x", Growth(1.05, 0.75, 1.35, lengths), most=1.3).startswith("MISSED x: T^1.05 (0.75–1.35)")
+    assert claim_growth("x", Growth(1.05, None, None, lengths[:2]), most=1.3).startswith("–      x: T^1.05, of too few")
+    assert claim_growth("x", None, most=1.3) == "–      x: nothing measured"
+
+
+def test_growth_on_long_texts_is_fitted_over_every_length_and_twice_the_longest(monkeypatch, capsys):
+    """Steps that take 1 ms and T² ns: over the two longest of three lengths they would seem to grow faster."""
+    long = runpy.run_path(str(SCRIPTS[0].parent / "long.py"), run_name="long")
+    seconds = lambda T: 1e-3 + 1e-9 * T**2
+    monkeypatch.setitem(
+        long["main"].__globals__,
+        "compiled",
+        lambda T, names: {name: Program(run=lambda: T, memory=1) for name in names},
+    )
+    monkeypatch.setitem(
+        long["main"].__globals__,
+        "timed",
+        lambda programs, repeat: {name: [seconds(each.run())] * repeat for name, each in programs.items()},
+    )
+    monkeypatch.setattr("sys.argv", ["long.py", "--mechanisms", "linear", "--lengths", "512", "1024", "2048"])
+    long["main"]()
+    fit = growth({T: [seconds(T)] * 9 for T in (512, 1024, 2048, 4096)}, largest=4)
+    assert claim_growth("growth of linear with T", fit, most=1.3) in capsys.readouterr().out.splitlines()
 
 
 def test_a_script_measures_all_of_its_mechanisms_or_those_asked_for(monkeypatch, capsys):
