@@ -68,7 +68,7 @@ def _run_options(parser: Parser) -> None:
     _experiment(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("runs"), help="where runs are kept (runs/)")
     parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
-    parser.add_argument("--quick", action="store_true", help="a preview within a minute; its numbers mean nothing")
+    parser.add_argument("--quick", action="store_true", help="a preview in a minute or two; its numbers mean nothing")
     parser.add_argument("--fresh", action="store_true", help="start again, deleting what was run before")
     parser.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the variants (1)")
 

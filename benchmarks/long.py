@@ -5,7 +5,7 @@ at most a quarter of its memory, and a step costs them T^1.3 at the most. Publis
 Range Arena, Tay et al. 2021, table 2): linear 5.6 times, local 5.3, Performer 5.7, Linformer 5.5, BigBird 1.1,
 Reformer 0.8.
 
-Command: python benchmarks/long.py --mechanisms linear window              (one minute)
+Command: python benchmarks/long.py --mechanisms linear window              (three minutes)
          python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; some twenty minutes)
 
 The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
@@ -17,10 +17,9 @@ the compiler's estimate. Growth is that of linear and windows, each measured by 
 and twice the longest, and judged by the upper end of its 95% interval. `length.py` measures attention alone.
 
 Expected: the last lines say which part of the claim this machine keeps. By the first command (AMD EPYC, two cores, in
-quiet) a step at 1,024, 2,048 and 4,096 bytes takes dense softmax 62, 255 and 950 ms, linear 18, 28 and 76, windows 28,
-46 and 81: at 4,096 linear makes 12.4 and windows 11.7 times as many, in .044 and .041 of 1,312 MiB, and they grow as
-T^.66 and T^.92 (by the two longest alone, as it was judged then); at another time 20 and 11 times, T^.79 and T^.84.
-All of it is kept.
+quiet) a step at 2,048 and 4,096 bytes takes dense softmax 495 and 1,850 ms, linear 56 and 125, windows 99 and 165: at
+4,096 linear makes 14.6 and windows 11.3 times as many, in .044 and .041 of 1,312 MiB, and from 1,024 to 8,192 they grow
+as T^.80 (.75-.84) and T^.88 (.83-.93). In other hours it was 12.4 and 11.7 times, 20 and 11. All of it is kept.
 The whole was last measured when it timed single calls of loss and gradients: as many times at 4,096 bytes,
 cosFormer and DPFP 16, Nyström 14, linear and Hedgehog 13, Sinkhorn and Performer 11, Longformer 10, BigBird 6.8,
 windows 6.3, strided 5.8, blockwise softmax and ReBased 3.3, Taylor 2.9, sigmoid 1.3, Synthesizer .88, local-p .73,

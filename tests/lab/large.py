@@ -1,0 +1,39 @@
+"""How long it takes to show a study of more than 20 variants of 8 seeds, and to write its page.
+
+    python -m tests.lab.large              half a minute
+
+Each is a process of its own, from its start to its end, imports included. The page is of made-up runs, with curves of
+1,500 steps and maps of three examples.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.lab.synthetic import write_study
+
+VARIANTS, SEEDS = 20, 8
+STUDY = "experiments/softmax_vs_linear_recall.py"
+
+
+def seconds(*arguments: str) -> float:
+    """What a verb of the command line takes."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "attnlab", *arguments], check=True, capture_output=True)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    """Print both."""
+    print(f"show {STUDY} train.seeds={SEEDS}: {seconds('show', STUDY, f'train.seeds={SEEDS}'):.1f} s", flush=True)
+    with TemporaryDirectory() as folder:
+        home = Path(folder) / "study"
+        variants = {f"v{n}": {"mean": 0.9 + n / 300, "offset": 1 + n / 20} for n in range(VARIANTS)}
+        write_study(home, variants, seeds=tuple(range(SEEDS)))
+        print(f"report of {VARIANTS} variants × {SEEDS} seeds: {seconds('report', str(home)):.1f} s")
+
+
+if __name__ == "__main__":
+    main()
