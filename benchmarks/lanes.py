@@ -11,9 +11,10 @@ runs have eight times as much.
 
 Expected: the last lines say which part of the claim this machine keeps. On two cores of an AMD EPYC in quiet: dates 133
 seconds against 418, 3.15 times as long, once; recall 66 against 145, 2.20 times, in another hour 98 against 159, 1.63,
-and in a slow one 215 against 454 and 179 against 399, 2.11 and 2.23. What is saved is what a run does before its first step, and what one lane leaves idle of two cores. Beyond that,
-steps are bound by arithmetic: one of recall takes 19 ms of a core for one lane and 155 for eight, 13 and 88 ms of both
-cores; of dates 28 and 166 ms. So the longer the training, the less is saved: 1.2 to 1.3 times without an end.
+and in a slow one 215 against 454 and 179 against 399, 2.11 and 2.23. What is saved is what a run does before its first
+step, and what one lane leaves idle of two cores. Beyond that, steps are bound by arithmetic: one of recall takes 19 ms
+of a core for one lane and 155 for eight, 13 and 88 ms of both cores; of dates 28 and 166 ms. So the longer the
+training, the less is saved: 1.2 to 1.3 times without an end.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _begun(home: Path) -> bool:
 def glimpse(study: Study) -> Study:
     """The study with what `--quick` changes: its own `quick` fields, or a few steps of the first two seeds.
 
-    Of more variants than compile within a minute it has some, evenly taken, the first among them.
+    Of more variants than compile in a minute or two it has some, evenly taken, the first among them.
     """
     if study.vary is not None and (count := len(study.vary.variants)) > GLIMPSED:
         names = list(study.vary.variants)

@@ -62,7 +62,7 @@ def _check_range(path: str, value: Any) -> None:
 class Study:
     """A base experiment, what varies in it, and the question it answers.
 
-    `quick` holds the fields that `--quick` changes, so that a glimpse ends within a minute.
+    `quick` holds the fields that `--quick` changes, so that a glimpse ends in a minute or two.
     `name` is the experiment's folder; a file that gives none lends its own.
     `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
     `bands` holds where the headline metric is to come out, by variant, as (least, most), None for an end that is open:
