@@ -14,7 +14,8 @@ gated-linear 98.9, ReLU 98.4, cosFormer 97.4, elu+1 95.2 (88.8-100), squared ReL
 (67.0-96.8), Hedgehog of exponentials 70.1, FAVOR+ 50.3, Hedgehog 45.2, softmax over features 43.3: unclear; exp 70.1
 (66.3-74.0): worse. Naming the commonest value told is right in 15%. No seed of softmax over features, Hedgehog, FAVOR+,
 exp, fast-weight, squared ReLU or DPFP comes up to 91%: these learn more slowly, or hold less. The same is a difference
-of less than one point; 22 verdicts are to hold together.
+of less than one point; 22 verdicts are to hold together. That exp is worse, and below that Hedgehog of exponentials is,
+was judged before a study looked for seeds in two heaps, which may leave both unclear.
     At equal FLOPs of a step: softmax 100% (99.99-100); ReBased 99.99, SSD 99.96, Taylor 99.95, gated-delta 99.86, the
 identity 99.78, lightning 99.53 (99.41-99.65): the same; delta 99.81, retention 99.3, KDA 99.1, ReLU 98.3, gated-linear
 97.8, T2R 97.7, cosFormer 96.3, elu+1 93.9, DPFP 83.1, squared ReLU 80.7, exp 79.2, Hedgehog of exponentials 72.5,
