@@ -81,11 +81,15 @@ class Ledger:
 
     def flops(self, experiment: Experiment) -> int:
         """FLOPs of a training step of one lane."""
-        model, problem, train = self.model(experiment), self.problem(experiment), experiment.train
+        count = lambda: step_flops(experiment, self.problem(experiment), self.model(experiment))
+        return self._once(self.at(experiment), count)
+
+    def at(self, experiment: Experiment) -> tuple:
+        """Where `known` holds its FLOPs."""
+        train = experiment.train
         # Where the first steps are of another kind, their share of all counts.
-        steps = train.steps if problem.preparing else 0
-        at = ("flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps)
-        return self._once(at, lambda: step_flops(experiment, problem, model))
+        steps = train.steps if self.problem(experiment).preparing else 0
+        return "flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps
 
     def state(self, experiment: Experiment) -> int | None:
         """Bytes of its decoding state, with room for the longest example; None for a model that does not decode."""

@@ -31,15 +31,19 @@ def show(study: Study, roofline: bool = False) -> Words:
     Nothing is trained. Raises ValueError for a match or a budget that cannot be met, DataError for data that cannot be
     had.
     """
+    from attnlab.lab.counting import helped
     from attnlab.lab.describe import Ledger, describe
     from attnlab.lab.matching import matched
 
     check_study(study)
-    found = matched(study, Ledger())
+    ledger = Ledger()
+    with helped(ledger, len(study.variants())) as tell:
+        found = matched(study, ledger)
+        tell(found.experiments.values())
+        rows = describe(study, found)
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)
     marked = any(line.startswith(DIFFERS) for line in fields)
-    rows = describe(study, found)
     lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(rows), *summed(rows)]
     notes = dict.fromkeys(note for problem in found.ledger.problems.values() for note in problem.notes)
     lines += ["", *map(plain, notes)] if notes else []
