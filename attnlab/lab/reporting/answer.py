@@ -77,10 +77,10 @@ def basis(said: Comparison) -> Markup | None:
         else f"The same: shown to differ by less than {_margins(said.leaders, said.margin)}. Better or worse: shown to "
         "differ, not that it is by more. "
     )
-    bell = (
-        "Seeds are taken to scatter about their mean like a normal distribution; where those of a variant lie in two "
-        "heaps, as when each learns the task or does not, a difference of about the heaps' distance is claimed only if "
-        "so many pairs agree in it that chance is ruled out (sign test: six, of one verdict). "
+    bell = "Seeds are taken to scatter about their mean like a normal distribution"
+    heaps = (
+        "; where those of a variant lie in two heaps, as when each learns the task or does not, another's difference "
+        "of about the heaps' distance is claimed only if so many pairs agree in it that chance is ruled out (sign test)"
     )
     luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
     return join(
@@ -89,7 +89,7 @@ def basis(said: Comparison) -> Markup | None:
         ", over the same seeds. ",
         surer if several > 1 else "The verdict and its interval are at 95%. ",
         same,
-        bell,
+        bell + (heaps if several > 1 else "") + ". ",
         luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
         "The effect is Hedges' g of the paired differences; what could be found goes by the spread that was seen.",
     )
