@@ -9,7 +9,7 @@ Expected: accuracy of multi-query recall after 1,000 steps, each variant at its 
 100% at both widths; of width 64 delta .139, .999, .999, gated-delta .143, 1, .99, Taylor .97, .15, .93, gated-linear
 .28, .44, .93 in their seeds, elu+1 16% (3-23); of width 32 all but softmax 14 or 15%. Naming the commonest value
 told is right in 15%. So each seed has learned it or not, and three of them tell none apart from softmax: where seeds
-of a variant lie in two heaps, it takes nine pairs or more that agree to claim a difference as large. On the validation
+of a variant lie in two heaps, it takes five pairs or more that agree to claim a difference as large. On the validation
 softmax of width 64 has it at .001, .003 and .01, of width 32 at .01, and in two seeds at .003; the others at .003
 alone, but for gated-delta (one seed at .001, one at .01). Bytes of decoding state: softmax 25 and 50 thousand, delta
 and gates 8 and 33, Taylor 72 and 142. The same is a difference of less than two points. What these lack is a short

@@ -45,13 +45,13 @@ def test_where_seeds_learn_or_do_not_a_jump_takes_pairs_that_agree():
         "split": "unclear", "low": "unclear", "far": "worse", "near": "worse",
     }  # fmt: skip
     assert (found["low"].jump, found["far"].jump) == (pytest.approx(0.839), 0)
-    assert found["low"].p == 1 == 4 * 2.0 ** (1 - 3)
-    assert found["low"].agreeing == 8 == found["low"].seeds_for_difference  # 2^-7 is .0078, and .05/4 is .0125
+    assert found["low"].p == pytest.approx(4 * 2 / 4**3)
+    assert found["low"].agreeing == 4 == found["low"].seeds_for_difference  # 2/4^4 is .0078, and .05/4 is .0125
     without = verdicts({name: (values, base) for name, values in tried.items()}, 1e-4)
     assert without["low"].verdict == "worse"
-    # By eight pairs it is claimed.
-    eight = {name: np.resize(values, 8) + np.arange(8) * 1e-4 for name, values in whole.items()}
-    found = verdicts({name: (values, eight["base"]) for name, values in eight.items() if name != "base"}, 1e-4)
+    # By four pairs it is claimed.
+    four = {name: np.resize(values, 4) + np.arange(4) * 1e-4 for name, values in whole.items()}
+    found = verdicts({name: (values, four["base"]) for name, values in four.items() if name != "base"}, 1e-4)
     assert found["low"].verdict == "worse"
 
 

@@ -80,7 +80,7 @@ def basis(said: Comparison) -> Markup | None:
     bell = "Seeds are taken to scatter about their mean like a normal distribution"
     heaps = (
         "; where those of a variant lie in two heaps, as when each learns the task or does not, another's difference "
-        "of about the heaps' distance is claimed only if so many pairs agree in it that chance is ruled out (sign test)"
+        "of about the heaps' distance is claimed only if so many pairs agree in it that chance is ruled out"
     )
     luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
     return join(

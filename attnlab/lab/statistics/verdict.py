@@ -94,8 +94,8 @@ class Verdict:
 
     @property
     def agreeing(self) -> int:
-        """The least number of pairs whose agreement chance brings about rarely enough, by the sign test."""
-        return math.ceil(1 - math.log2(1 - self._alone))
+        """The least number of pairs that jump all one way by `chance` rarely enough."""
+        return math.ceil((1 - math.log2(1 - self._alone)) / 2)
 
     @property
     def _width(self) -> float:
@@ -199,7 +199,7 @@ def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
     if error == 0:
         return (float(centre == 0),) if margin is None else (float(centre == 0), float(abs(centre) >= margin))
     tail = lambda distance: float(stdtr(seeds - 1, distance / error))
-    p = max(2 * min(raised * tail(-centre), lowered * tail(centre)), 2.0 ** (1 - seeds) if case.jump else 0.0)
+    p = max(2 * min(raised * tail(-centre), lowered * tail(centre)), chance(seeds) if case.jump else 0.0)
     if margin is None:
         return (min(1.0, p),)
     p_same = max(raised * tail(-margin - centre), lowered * tail(centre - margin))
@@ -219,6 +219,18 @@ def conclude(
         word = "better" if (centre > 0) == case.higher else "worse"
     found, fine = (case.spread, seeds), 0.0 if case.spread else case.grain
     return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine, case.jump)
+
+
+def chance(pairs: int) -> float:
+    """How probable it is, at most, that of two alike one alone learned the task with every seed: 2 · 4^−n.
+
+    Where a seed learns it with probability q in both, the one does and the other does not with q (1 − q), a quarter at
+    most, and so where each seed has a q of its own; either of them may be the one.
+
+    >>> chance(3)
+    0.03125
+    """
+    return 2.0 ** (1 - 2 * pairs)
 
 
 def share(level: float, comparisons: int) -> float:

@@ -58,7 +58,7 @@ def test_where_a_seed_learns_or_does_not_few_pairs_claim_no_jump():
     assert own.startswith("Unclear against b: −75.0 points (joint interval −78.6 to −71.4, 3 pairs; effect −42).")
     assert own.endswith(
         "The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, 75 points "
-        "apart: a difference like this may be the luck of 3 pairs, which takes 7 that agree to rule out."
+        "apart: a difference like this may be the luck of 3 pairs, which takes 4 that agree to rule out."
     )
 
 
