@@ -164,7 +164,7 @@ class Describe(Deed):
         folder.mkdir(parents=True)
 
     def do(self, folder: Path) -> None:
-        problem = SimpleNamespace(vocabulary=VOCABULARY, fingerprint="f")
+        problem = SimpleNamespace(vocabulary=VOCABULARY, fingerprint="f", notes=())
         plan = SimpleNamespace(
             folder=RunFolder(folder), problem=problem, study=Study(EXPERIMENT, name="tiny", question="?"), order=0,
             variant="softmax", quick=False, experiment=EXPERIMENT, written=configuration.write(EXPERIMENT),
