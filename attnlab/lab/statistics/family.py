@@ -48,7 +48,7 @@ def verdicts(
     not, by chance: there is then next to no spread within either. What tells of that are other variants, whose seeds
     lie in two heaps (`seeds.heaps`). The p of a difference of about the distance of those, of half to twice as much, is
     then no less than what chance makes of as many pairs: 2 · 4^−n (`verdict.chance`). Of several variants three pairs
-    cannot claim it, and `Verdict.agreeing` says how many can. Of one variant alone there is nothing to go by, and from
+    hardly claim it, and `Verdict.agreeing` says how many do. Of one variant alone there is nothing to go by, and from
     three seeds on no need; of two seeds alone neither helps (`python -m tests.lab.coverage` counts both).
 
     Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
