@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from attnlab.lab import configuration
+from attnlab.lab.cores import cores
 from attnlab.lab.describe import Ledger
 from attnlab.lab.own import own
 from attnlab.lab.study import Experiment
 
 MANY = 6  # experiments that are worth a process, which takes seconds to start
 COMMAND = [sys.executable, "-m", "attnlab.lab.counting"]
-ALONE = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # it computes nothing, and is to take no accelerator's memory
 
 
 @contextmanager
@@ -28,12 +28,11 @@ def helped(ledger: Ledger, most: int) -> Iterator[Any]:
     `most` is how many there will be. Of few, or on one core, there is none. What it could not read, and all that it has
     not come to, is left to be counted here: but for time it changes nothing.
     """
-    if most < MANY or (os.cpu_count() or 1) < 2:
+    if most < MANY or len(cores()) < 2:
         yield lambda experiments: None
         return
     with subprocess.Popen(
-        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8",
-        env=os.environ | ALONE,
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8"
     ) as process:  # fmt: skip
         listening: list[threading.Thread] = []
 
@@ -52,17 +51,19 @@ def helped(ledger: Ledger, most: int) -> Iterator[Any]:
 def _listen(process: Any, ledger: Ledger, experiments: Sequence[Experiment]) -> None:
     """Tell the process, and write down what it answers, line by line in the same order."""
     # Classes of a notebook, or of an experiment file, it could not read.
-    told = [each for each in experiments if not own(configuration.write(each))]
+    written = {each: configuration.write(each) for each in experiments}
+    told = {each: text for each, text in written.items() if not own(text)}
     # Where it has failed, or is ended, the rest is counted here.
     with suppress(OSError, ValueError):
         with process.stdin as pipe:
-            pipe.write(json.dumps([configuration.write(each) for each in told]))
+            pipe.write(json.dumps([*told.values()]))
         for experiment, line in zip(told, process.stdout, strict=False):
             ledger.known.setdefault(ledger.at(experiment), int(line))
 
 
 def main() -> None:
     """Count what is told on standard input, and answer a number a line."""
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # it computes nothing: no accelerator's memory is taken
     ledger = Ledger()
     for written in json.load(sys.stdin):
         print(ledger.flops(configuration.read(written)), flush=True)

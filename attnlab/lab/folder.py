@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import attnlab
 from attnlab.lab import jsonfile, rows
+from attnlab.lab.cores import cores
 from attnlab.lab.jsonfile import Fields, FolderError, encoded, write_whole
 from attnlab.training.seal import sealed
 
@@ -111,13 +111,12 @@ def environment() -> dict[str, Any]:
     import jax
 
     device = jax.devices()[0]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "attnlab": attnlab.__version__,
         **{package: version(package) for package in PACKAGES},
         "python": platform.python_version(),
         "platform": device.platform,
         "device": device.device_kind,
-        "cores": cores,
+        "cores": len(cores()),
         "machine": f"{platform.system()} {platform.machine()}",
     }

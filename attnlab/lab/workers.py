@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 import jax
 
+from attnlab.lab.cores import cores
 from attnlab.lab.file import EXPERIMENT
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.own import own
@@ -154,5 +155,5 @@ def _signals(running: Sequence[_Worker]) -> Iterator[None]:
 
 def _shares(workers: int) -> list[set[int]]:
     """The cores of each, as even as they go; none named where the system cannot bind, or there are too few."""
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    return [set(cores[n::workers]) for n in range(workers)]
+    mine = cores() if hasattr(os, "sched_setaffinity") else []
+    return [set(mine[n::workers]) for n in range(workers)]

@@ -112,9 +112,11 @@ class ShortConvolution(Around):
 
     def _convolved(self, memory: Behind, q, k, block: Block, kernels: dict) -> tuple:
         """Queries and keys of a block, convolved; the last of both after it, and their runs."""
-        q, last_q, run = self._past(memory.q, memory.run, q, block, kernels["conv_q"])
-        k, last_k, run = self._past(memory.k, memory.run, k, block, kernels["conv_k"])
-        return q, k, last_q, last_k, run
+        # Side by side: what they are convolved with is looked up once.
+        rows, x = jnp.concatenate([memory.q, memory.k], axis=1), jnp.concatenate([q, k], axis=1)
+        kernel = jnp.concatenate([kernels[name] for name in KERNELS], axis=1)
+        x, rows, runs = self._past(rows, memory.run, x, block, kernel)
+        return *jnp.split(x, 2, axis=1), *jnp.split(rows, 2, axis=1), runs
 
     def _past(self, rows, runs, x, block: Block, kernel):
         """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
@@ -123,7 +125,7 @@ class ShortConvolution(Around):
         runs = jnp.concatenate([runs, block.run])
         if block.plain:
             rows = jnp.concatenate([jnp.where((runs[:back] == block.before)[:, None], rows, 0), x])
-            shifted = [rows[back - n : back - n + T] for n in range(self.size)]
+            shifted = jnp.stack([rows[back - n : back - n + T] for n in range(self.size)])
             after, told = rows[T:], runs[T:]
         else:
             # Kept tokens stand side by side, behind the last ones.
@@ -131,11 +133,10 @@ class ShortConvolution(Around):
             slot = jnp.where(block.keep, back + count - 1, back + T)
             rows = jnp.concatenate([rows, jnp.zeros_like(x)]).at[slot].set(x, mode="drop")
             runs = runs.at[slot].set(block.run, mode="drop")
-            at = [jnp.maximum(back + count - 1 - n, 0) for n in range(self.size)]
-            shifted = [jnp.where((runs[here] == block.run)[:, None], rows[here], 0) for here in at]
+            at = jnp.maximum(back + count[None] - 1 - jnp.arange(self.size, dtype=jnp.int32)[:, None], 0)
+            shifted = jnp.where((runs[at] == block.run[None])[..., None], rows[at], 0)
             after, told = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
-        weighed = [w * each for w, each in zip(kernel[:, None], shifted, strict=True)]
-        return silu(sum(weighed[1:], weighed[0])).astype(kind), after, told
+        return silu(jnp.sum(kernel[:, None] * shifted, axis=0)).astype(kind), after, told
 
 
 @dataclass(frozen=True)
