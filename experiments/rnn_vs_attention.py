@@ -30,9 +30,9 @@ from attnlab.training.config import Train
 
 study = Study(
     Experiment(
-        task=Recall(vocabulary=16, pairs=4, queries=4, length=128, by_distance=True),
+        task=Recall(vocabulary=16, pairs=4, queries=4, length=64, by_distance=True),
         model=Language(width=64, heads=1, layers=2, feedforward=128),
-        train=Train(steps=2000, batch_size=32, learning_rate=2e-3, warmup=100, seeds=3, save_every=1000),
+        train=Train(steps=3000, batch_size=32, learning_rate=(2e-3, 1e-2), warmup=100, seeds=5, save_every=250),
     ),
     Variation(
         {
