@@ -32,7 +32,9 @@ study = Study(
     Experiment(
         task=Recall(vocabulary=16, pairs=4, queries=4, length=64, by_distance=True),
         model=Language(width=64, heads=1, layers=2, feedforward=128),
-        train=Train(steps=3000, batch_size=32, learning_rate=(2e-3, 1e-2), warmup=100, seeds=5, save_every=250),
+        train=Train(
+            steps=2000, batch_size=32, learning_rate=(2e-3, 1e-2), warmup=100, seeds=5, save_every=250, target=0.99
+        ),
     ),
     Variation(
         {
