@@ -11,8 +11,7 @@ Expected: accuracy, not yet measured; floors as in experiments/long_range.py.
 All have the parameters of softmax on lists within 2%: where a task or a mechanism learns more, the network is narrower.
 On induction and recall each has a short convolution before it. Linformer has rank 4 instead of 64, for its projections
 are as long as the sequence. Windows, blocks and landmarks are 16 tokens instead of 64, which would be all of a list:
-what sees little is to see little here. Texts are drawn, so that nothing is fetched, and half as long: what is learned
-for each position would take all parameters there are.
+what sees little is to see little here. Texts are drawn, so that nothing is fetched.
 """
 
 from dataclasses import fields, replace

@@ -59,7 +59,9 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     first = ordered[0]
     margin = number(first.experiment.get("margin")) or 0.0
     margin = margin if margin > 0 else None
-    references, named = _references(ordered)
+    # What does not tell its task is taken to be of the first.
+    asked = {outcome.name: _asked(outcome) or _asked(ordered[0]) for outcome in ordered}
+    references, named = _references(ordered, asked)
     bare = Comparison(references, is_planned(first), margin, {}, {}, {}, named)
     silent = {
         name: _silent(leader, [leader, *(outcome for outcome in found if outcome.name in bare.members(leader))])
@@ -82,14 +84,12 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         tried[outcome.name] = outcome.tried(), reference.tried()
         higher[outcome.name] = bool(outcome.result["higher"])
         steps[outcome.name] = outcome.step()
-    said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps)
+    said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked)
     return replace(bare, verdicts=said, refused=refused, alone=alone)
 
 
-def _references(ordered: Sequence[Outcome]) -> tuple[dict[str, Outcome], bool]:
+def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict[str, Outcome], bool]:
     """What each is compared with, and whether the study names any of them."""
-    # What does not tell its task is taken to be of the first.
-    asked = {outcome.name: _asked(outcome) or _asked(ordered[0]) for outcome in ordered}
     names = {
         outcome.name: against for outcome in ordered if isinstance(against := outcome.experiment.get("against"), str)
     }

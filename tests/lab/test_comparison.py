@@ -130,6 +130,19 @@ def test_only_what_was_asked_the_same_is_compared():
     assert said.word(found[1]) == "better"
 
 
+def test_seeds_in_two_heaps_make_unclear_what_was_asked_the_same_alone():
+    learned, split = [0.990, 0.992, 0.991], [0.991, 0.15, 0.989]
+    low = [0.151, 0.152, 0.149]
+    for task, word in (("lists", "unclear"), ("paths", "worse")):
+        found = [
+            asked("lists", "softmax", learned, margin=1e-4),
+            asked("lists", "low", low, order=1),
+            asked(task, f"{task}-first", learned, order=2),
+            asked(task, f"{task}-split", split, order=3),
+        ]
+        assert comparison(found).word(found[1]) == word
+
+
 def test_the_study_may_name_what_each_is_compared_with():
     better = [x + 0.02 for x in BASE]
 

@@ -49,6 +49,11 @@ def test_where_seeds_learn_or_do_not_a_jump_takes_pairs_that_agree():
     assert found["low"].agreeing == 4 == found["low"].seeds_for_difference  # 2/4^4 is .0078, and .05/4 is .0125
     without = verdicts({name: (values, base) for name, values in tried.items()}, 1e-4)
     assert without["low"].verdict == "worse"
+    # Seeds of what was asked something else tell nothing of it.
+    pairs = {name: (values, base) for name, values in whole.items() if name != "base"}
+    apart = verdicts(pairs, 1e-4, asked={"split": "lists"} | dict.fromkeys(tried, "recall"))
+    assert (apart["low"].verdict, apart["low"].jump) == ("worse", 0)
+    assert verdicts(pairs, 1e-4, asked=dict.fromkeys(pairs, "recall"))["low"].verdict == "unclear"
     # By four pairs it is claimed.
     four = {name: np.resize(values, 4) + np.arange(4) * 1e-4 for name, values in whole.items()}
     found = verdicts({name: (values, four["base"]) for name, values in four.items() if name != "base"}, 1e-4)

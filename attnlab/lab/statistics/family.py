@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from attnlab.lab.statistics.seeds import BySeed, check_level, grain, heaps, paired
@@ -36,6 +36,7 @@ def verdicts(
     higher: bool | Mapping[str, bool] = True,
     tried: Mapping[str, tuple[int, int]] | None = None,
     steps: Mapping[str, float | None] | None = None,
+    asked: Mapping[str, Hashable] | None = None,
 ) -> dict[str, Verdict]:
     """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
 
@@ -46,7 +47,7 @@ def verdicts(
 
     Where each seed learns the task or does not, three of one variant may all have learned it and three of another all
     not, by chance: there is then next to no spread within either. What tells of that are other variants, whose seeds
-    lie in two heaps (`seeds.heaps`). The p of a difference of about the distance of those, of half to twice as much, is
+    lie in two heaps (`seeds.heaps`): of those that were asked the same, if `asked` says by name what each was. The p of a difference of about the distance of those, of half to twice as much, is
     then no less than what chance makes of as many pairs: 2 · 4^−n (`verdict.chance`). Of several variants three pairs
     hardly claim it, and `Verdict.agreeing` says how many do. Of one variant alone there is nothing to go by, and from
     three seeds on no need; of two seeds alone neither helps (`python -m tests.lab.coverage` counts both).
@@ -72,7 +73,7 @@ def verdicts(
     """
     check_margin(margin)
     check_level(level)
-    cases, chosen, least, apart = {}, tried or {}, steps or {}, {}
+    cases, chosen, least, kinds, apart = {}, tried or {}, steps or {}, asked or {}, {}
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]
@@ -81,7 +82,8 @@ def verdicts(
             raise ValueError(f"{name}: {refusal}") from refusal
         apart[name] = heaps(a), heaps(b)
     for name, case in cases.items():
-        cases[name] = replace(case, heaps=tuple(one for other in apart if other != name for one in apart[other]))
+        others = [other for other in apart if other != name and kinds.get(other) == kinds.get(name)]
+        cases[name] = replace(case, heaps=tuple(one for other in others for one in apart[other]))
     adjusted = _adjusted([p_values(case, margin) for case in cases.values()])
     return {
         name: conclude(case, margin, level, *p, comparisons=len(cases))
