@@ -34,7 +34,7 @@ from attnlab.data.files import DataError
 from attnlab.data.units import Bpe
 from attnlab.data.vocabulary import BEGIN
 from attnlab.decoding import greedy
-from attnlab.lab.benching.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim, claim_growth, facts, keep, options, say
 from attnlab.lab.quantity import duration
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Transformer
@@ -147,8 +147,7 @@ def main() -> None:
 
     ratio = times_faster(seconds["softmax, cached"], seconds["softmax, recomputed"])
     print(claim("recomputing against cached", [ratio], least=10))
-    if fit := growth(cells["linear"]):
-        print(claim("growth of linear's cost a symbol", [fit.exponent], most=0.1))
+    print(claim_growth("growth of linear's cost a symbol", growth(cells["linear"]), most=0.1))
     sizes = states["softmax"]
     if len(sizes) > 1:
         (short, a), (long, b) = min(sizes.items()), max(sizes.items())

@@ -24,7 +24,7 @@ from attnlab.analysis.growth import growth
 from attnlab.lab.benching.calls import BOTH
 from attnlab.lab.benching.measuring import Cells
 from attnlab.lab.benching.relative import relative_table, side_by_side
-from attnlab.lab.benching.script import claim, options, run, say
+from attnlab.lab.benching.script import claim, claim_growth, options, run, say
 from attnlab.lab.verbs import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
@@ -51,7 +51,7 @@ def main() -> None:
         for peer in dict.fromkeys(peer for each in cells for peer in each.beside):
             print(claim(f"{peer}, {BOTH}", [each.beside[peer].times for each in cells if peer in each.beside], least=6))
         fit = growth({each.T: each.seconds for each in cells})
-        print(claim(f"growth of {name}", [fit.exponent] if fit else [], most=1.1))
+        print(claim_growth(f"growth of {name}", fit, most=1.1))
     for name in list(kin)[1:]:
         print(claim(f"{name} against linear", [each.times for each in beside if each.name == name], most=4))
 

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.benching.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim_growth, facts, keep, options, say
 from attnlab.lab.describe import Ledger
 from attnlab.lab.file import load_study
 from attnlab.lab.matching import matched
@@ -85,10 +85,12 @@ def main() -> None:
         ratio = cost(name, "training") / cost("attention", "training")
         print(f"training at {longest}: {name} takes {ratio:.2f} times as long a token as attention")
     for name in others:
-        if fit := growth(cells[name]["decoding"]):
-            print(claim(f"growth of {name}'s cost a token in decoding", [fit.exponent], most=0.1))
-    if fit := growth(cells["attention"]["decoding"]):
-        print(claim("growth of attention's cost a token in decoding", [fit.exponent], least=0.3))
+        print(claim_growth(f"growth of {name}'s cost a token in decoding", growth(cells[name]["decoding"]), most=0.1))
+    print(
+        claim_growth(
+            "growth of attention's cost a token in decoding", growth(cells["attention"]["decoding"]), least=0.3
+        )
+    )
     if chosen.save:
         keep(__file__, {"machine": facts(), "seconds_a_token": cells})
 

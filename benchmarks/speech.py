@@ -5,7 +5,8 @@ Claim: windowed, a step's time and memory grow linearly with the number of frame
 Command: python benchmarks/speech.py [--save]      (three minutes)
 
 The encoder of experiments/speech_window.py, one recording a step, its loss and all gradients, float32. A frame is
-10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over the larger half of the lengths.
+10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over all lengths, and judged by the upper end
+of their 95% intervals.
 
 Expected: full attention's step approaches an exponent of two; that of windows stays near one. Measured (AMD EPYC, two
 cores, in quiet), as exponents of time with their 95% intervals: a window of 17 T^1.16 (.77 to 1.56), of 65 1.22 (1.05
@@ -21,9 +22,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.analysis.growth import Growth, growth
+from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.benching.script import claim, facts, keep, options, say
+from attnlab.lab.benching.script import claim_growth, facts, keep, options, say
+from attnlab.lab.benching.table import grows
 from attnlab.lab.quantity import duration
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.window import Local
@@ -60,13 +62,6 @@ def step(mechanism: Mechanism, T: int) -> Program:
     return compiled(jax.value_and_grad(loss), model, source, label)
 
 
-def told(found: Growth | None) -> str:
-    """An exponent with its interval."""
-    if found is None:
-        return "–"
-    return f"{found.exponent:.2f}" + ("" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})")
-
-
 def main() -> None:
     """Measure and print."""
     chosen = options(__doc__, [512, 1024, 2048, 4096], 5)
@@ -77,13 +72,14 @@ def main() -> None:
         for name, values in timed(programs, chosen.repeat).items():
             seconds[name][T], memory[name][T] = values, programs[name].memory
             say(f"{name}, T={T}: {duration(spread(values).median)}, {(programs[name].memory or 0) / 1e6:.0f} MB")
-    exponents = {name: growth(values) for name, values in seconds.items()}
-    room = {name: growth({T: [x] for T, x in values.items() if x}) for name, values in memory.items()}
+    every = len(chosen.lengths)
+    exponents = {name: growth(values, largest=every) for name, values in seconds.items()}
+    room = {name: growth({T: [x] for T, x in values.items() if x}, every) for name, values in memory.items()}
     for name in MECHANISMS:
-        print(f"{name:<14} seconds grow as T^{told(exponents[name])}, memory as T^{told(room[name])}")
+        print(f"{name:<14} seconds grow as T^{grows(exponents[name])}, memory as T^{grows(room[name])}")
     for what, found in (("seconds", exponents), ("memory", room)):
-        values = [fit.exponent for name in NARROW if (fit := found[name])]
-        print(claim(f"exponent of T in the {what} of windows up to 65", values, most=MOST))
+        for name in NARROW:
+            print(claim_growth(f"growth of the {what} of {name}", found[name], most=MOST))
     if chosen.save:
         keep(__file__, {"machine": facts(), "seconds": seconds, "memory": memory})
 

@@ -81,17 +81,23 @@ def claim(what: str, values: Sequence[float | Spread], least: float | None = Non
     return f"{_kept(most is not None and max(numbers) <= most)} {what}: most {max(numbers):.2f}, wanted at most {most}"
 
 
-def claim_growth(what: str, fit: Growth | None, most: float) -> str:
-    """A line that says whether a cost grows as T to the power of `most` at most: by the upper end of the interval.
+def claim_growth(what: str, fit: Growth | None, most: float | None = None, least: float | None = None) -> str:
+    """A line that says whether a cost grows as T to a power of at most `most`: by the upper end of the interval.
+
+    Or of at least `least`: by its lower end.
 
     >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
     'kept   growth of linear with T: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end'
     """
     if fit is None:
         return claim(what, [])
-    if fit.high is None:
+    if fit.low is None or fit.high is None:
         return f"–      {what}: T^{grows(fit)}, of too few measurements for an interval"
-    return f"{_kept(fit.high <= most)} {what}: T^{grows(fit)}, wanted at most {most} at its upper end"
+    if least is not None:
+        return f"{_kept(fit.low >= least)} {what}: T^{grows(fit)}, wanted at least {least} at its lower end"
+    return (
+        f"{_kept(most is not None and fit.high <= most)} {what}: T^{grows(fit)}, wanted at most {most} at its upper end"
+    )
 
 
 def _kept(good: bool) -> str:

@@ -47,10 +47,11 @@ def verdicts(
 
     Where each seed learns the task or does not, three of one variant may all have learned it and three of another all
     not, by chance: there is then next to no spread within either. What tells of that are other variants, whose seeds
-    lie in two heaps (`seeds.heaps`): of those that were asked the same, if `asked` says by name what each was. The p of a difference of about the distance of those, of half to twice as much, is
-    then no less than what chance makes of as many pairs: 2 · 4^−n (`verdict.chance`). Of several variants three pairs
-    hardly claim it, and `Verdict.agreeing` says how many do. Of one variant alone there is nothing to go by, and from
-    three seeds on no need; of two seeds alone neither helps (`python -m tests.lab.coverage` counts both).
+    lie in two heaps (`seeds.heaps`), of those asked the same (`asked` says by name what each was). The p of a
+    difference of about the distance of those, of half to twice as much, is then no less than what chance makes of as
+    many pairs: 2 · 4^−n (`verdict.chance`). Of several variants three pairs hardly claim it, and `Verdict.agreeing`
+    says how many do. Of one variant alone there is nothing to go by, and from three seeds on no need; of two seeds
+    alone neither helps (`python -m tests.lab.coverage` counts both).
 
     Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
     the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against (1 −
