@@ -17,7 +17,7 @@ from attnlab.lab.describe import Ledger
 from attnlab.lab.own import own
 from attnlab.lab.study import Experiment
 
-MANY = 6  # experiments that are worth a process, which takes seconds to start
+MANY = 3  # experiments that are worth a process, which takes seconds to start
 COMMAND = [sys.executable, "-m", "attnlab.lab.counting"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -94,8 +95,7 @@ def stack(square: Float[Array, "M h h"], low: Float[Array, "m h h"]) -> Float[Ar
 
 def _pairs(x):
     """Every first and every second of the parts that follow each other."""
-    x = x.reshape(-1, 2, *x.shape[1:])
-    return x[:, 0], x[:, 1]
+    return tuple(jax.lax.slice_in_dim(x, first, None, 2) for first in (0, 1))
 
 
 def _fill(x):

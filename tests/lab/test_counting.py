@@ -69,6 +69,6 @@ def test_of_few_experiments_and_on_one_core_there_is_none(monkeypatch):
     monkeypatch.setattr(counting.subprocess, "Popen", refused)
     with helped(Ledger(), 1) as tell:
         tell([change(EXPERIMENT, **{"model.mechanism": Softmax()})])
-    monkeypatch.setattr(counting.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(counting, "cores", lambda: [0])
     with helped(Ledger(), 9) as tell:
         tell(SMALL)
