@@ -49,7 +49,7 @@ TELLING = {
     "induction": (Induction(tested=(64,)), READER, 64),
     "recall": (Recall(vocabulary=16, pairs=4, queries=4, length=128), READER, 128),
 }
-# Where training differs: a sequence of induction asks for one token alone, so it takes more of them, until it is learned.
+# Where training differs: a sequence of induction asks for one token alone, so it takes more of them, until all is told.
 OWN = {"induction": {"train.steps": 1500, "train.batch_size": 64, "train.target": 0.99}}
 
 
