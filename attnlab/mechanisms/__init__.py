@@ -4,9 +4,10 @@
 ablation. One's own joins by `attnlab.MECHANISMS["mine"] = Mine()`.
 """
 
-from attnlab.mechanisms.base import Cost, Mechanism, State
+from attnlab.mechanisms.base import Mechanism, State
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.causal import causal
+from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.delta import Delta
 from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.mechanisms.gated_delta import GatedDelta

@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cache import Cache, caches
 from attnlab.mechanisms.clock import Block, Clock, first, pairs, place
+from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.given import (
     arrays,
     check_bias,
@@ -37,25 +38,6 @@ from attnlab.ops.chunks import cut
 from attnlab.ops.mask import Causal, EdgeList, Full, Mask
 from attnlab.ops.precision import blend, wide
 from attnlab.ops.tree import pytree
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a call costs: floating-point operations, bytes of inputs and outputs, bytes of decoding state."""
-
-    flops: int
-    bytes: int
-    state_bytes: int
-
-
-def moved(T: int, S: int, K: int, V: int) -> int:
-    """Bytes of q, k and v read and of y written once, float32."""
-    return 4 * (T * K + S * (K + V) + T * V)
-
-
-def cached(S: int, K: int, V: int) -> int:
-    """Bytes of all keys and values, float32."""
-    return 4 * S * (K + V)
 
 
 @pytree

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from attnlab.mechanisms.base import Cost, Mechanism, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, moved
 from attnlab.mechanisms.given import shape_of
 from attnlab.ops import decay
 from attnlab.ops.counts import check_counts

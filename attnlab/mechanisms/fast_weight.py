@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, moved
 from attnlab.mechanisms.chunked import Chunked
+from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops import delta
 from attnlab.ops.feature import Dpfp, Feature
 from attnlab.ops.precision import divide, wide

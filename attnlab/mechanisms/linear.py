@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from attnlab.mechanisms.base import Cost, Mechanism, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops import edges, linear
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned

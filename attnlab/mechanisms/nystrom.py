@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops import nystrom
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide

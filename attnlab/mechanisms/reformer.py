@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import unit

@@ -10,8 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.mechanisms.around import Around
-from attnlab.mechanisms.base import Cost, Mechanism, State
+from attnlab.mechanisms.base import Mechanism, State
 from attnlab.mechanisms.clock import Block
+from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.given import split
 from attnlab.ops.counts import check_counts

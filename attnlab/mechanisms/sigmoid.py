@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops.precision import wide
 from attnlab.ops.score import scaled_dot
 

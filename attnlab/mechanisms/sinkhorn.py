@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.mechanisms.base import Cost, Mechanism, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops.counts import check_counts
 from attnlab.ops.order import arrange, ranks
 from attnlab.ops.precision import divide, product, wide

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Full, Mask

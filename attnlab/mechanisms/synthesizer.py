@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import product, wide
 from attnlab.ops.softmax import masked_softmax

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Cost, Mechanism, cached, moved
+from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Window
