@@ -67,7 +67,7 @@ def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
         symbols = problem.tokens({**batch, "tokens": tokens, "source": tokens})["source"]
         count = len(symbols)
-        seen = maps(config, model, problem.shape, jnp.asarray(tokens[0, :count]), jnp.ones(count, bool))["decoder"]
+        seen = maps(config, model, problem.shape, jnp.asarray(tokens[0, :count]))["decoder"]
         if seen is None:
             return None
         layers = np.round(np.asarray(seen, np.float64), 4)

@@ -298,7 +298,7 @@ class Mechanism:
         self.check(block)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y, memory = self.absorb(state.memory, q, k, v, block, bias=bias, **extra)
-        return y if keep is None else select(keep, y), State(clock, memory)
+        return select(keep, y), State(clock, memory)
 
     def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
         """`extend` of a whole sequence from its beginning, without the state: the fastest causal form.
@@ -315,7 +315,7 @@ class Mechanism:
         block = first(q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.sequence(q, k, v, block, bias=bias, **extra)
-        return y if keep is None else select(keep, y)
+        return select(keep, y)
 
     def given(self, q, k, v, i, keep, segment, bias, extra: dict) -> tuple:
         """T new tokens as arrays, (q, k, v, keep, segment, extra), checked as `extend` promises; i is checked alone."""
@@ -328,8 +328,6 @@ class Mechanism:
 
     def _kept(self, keep, q, k, v, extra):
         """The selection of padding, written once, before any product: 0·NaN in a backward pass is NaN."""
-        if keep is None:
-            return q, k, v, extra
         chosen = {name: select(keep, value) if name in self.tokens else value for name, value in extra.items()}
         return select(keep, q), select(keep, k), select(keep, v), chosen
 

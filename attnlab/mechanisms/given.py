@@ -68,8 +68,10 @@ def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> Non
                 raise ValueError(f"{mechanism}: {name} {extra[name].shape} must be {wanted} beside {shapes}")
 
 
-def select(keep: Bool[Places, " S"], x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
-    """The rows x where kept, zero elsewhere."""
+def select(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
+    """The rows x where kept, zero elsewhere; None: all are kept."""
+    if keep is None:
+        return x
     return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
 
 

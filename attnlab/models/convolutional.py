@@ -84,7 +84,11 @@ class CausalConvolution(nnx.Module):
         return jnp.zeros(((self.kernel - 1) * self.dilation, width), dtype)
 
     def extend(
-        self, x: Float[Array, "T D"], past: Float[Array, "P D"], keep: Bool[Array, " T"], key: PRNGKeyArray | None
+        self,
+        x: Float[Array, "T D"],
+        past: Float[Array, "P D"],
+        keep: Bool[Array, " T"] | None,
+        key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, "T D"], Float[Array, "P D"]]:
         """New tokens, given those before; padding is to others as if nothing stood there."""
         line = jnp.concatenate([past, select(keep, self.norm(x))])
@@ -107,12 +111,12 @@ class ConvolutionalLanguageNetwork(Scorer):
         self.output = Dense(child(key, "output"), config.width, vocabulary)
 
     def __call__(
-        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
+        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next token, in float32 at least; `keep` False is padding."""
+        """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
         return self.look(tokens, keep, key)[0]
 
-    def seen(self, tokens, keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def seen(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of; there is no attention to be seen."""
         return self._extend(self.start(len(tokens)), tokens, keep, key)[0], {}
 
@@ -122,7 +126,7 @@ class ConvolutionalLanguageNetwork(Scorer):
 
     def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
         """Scores of the token after `token`, and the state with it."""
-        x, state = self._extend(state, token[None], jnp.ones(1, bool), None)
+        x, state = self._extend(state, token[None], None, None)
         return self.score(x)[0], state
 
     @property

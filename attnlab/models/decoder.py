@@ -60,7 +60,7 @@ class Decoder(Scorer):
     def forced(
         self,
         tokens: Int[Array, " T"],
-        keep: Bool[Array, " T"],
+        keep: Bool[Array, " T"] | None,
         memory: Memory | None,
         keys: Any,
     ) -> tuple[Float[Array, "T D"], dict]:

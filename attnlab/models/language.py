@@ -36,12 +36,12 @@ class LanguageNetwork(Decoder):
     """
 
     def __call__(
-        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
+        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next token, in float32 at least; `keep` False is padding."""
+        """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
         return self.look(tokens, keep, key)[0]
 
-    def seen(self, tokens, keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def seen(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of, and what watched attentions saw: {"decoder": [L H T T] or None}."""
         return self.forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
 

@@ -66,12 +66,12 @@ class RecurrentLanguageNetwork(Scorer):
         self.output = Dense(child(key, "output"), width, vocabulary)
 
     def __call__(
-        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None
+        self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next token, in float32 at least; `keep` False is padding."""
+        """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
         return self.look(tokens, keep, key)[0]
 
-    def seen(self, tokens, keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def seen(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of; there is no attention to be seen."""
         keys = (None, None, None) if key is None else jax.random.split(key, 3)
         x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])
@@ -84,7 +84,7 @@ class RecurrentLanguageNetwork(Scorer):
 
     def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
         """Scores of the token after `token`, and the state with it."""
-        gates = self.layers.gates(self.embed(token[None], self.dtype), jnp.ones(1, bool))[0][0]
+        gates = self.layers.gates(self.embed(token[None], self.dtype), None)[0][0]
         y, state = self.layers.step(gates, state)
         return self.score(y[None])[0], state
 

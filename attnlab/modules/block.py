@@ -115,7 +115,7 @@ class DecoderLayer(nnx.Module):
         memory: Memory | None = None,
         key: PRNGKeyArray | None = None,
     ):
-        """A whole sequence, teacher-forced; `keep` False is padding. Answers (x, looks)."""
+        """A whole sequence, teacher-forced; `keep` False is padding, None: there is none. Answers (x, looks)."""
         whole = lambda x: self.attention.whole(x, keep, position)
         if (cross := self._reading(memory)) is None or memory is None:
             return self._layer(x, whole, None, key)

@@ -62,15 +62,14 @@ class Direction(nnx.Module):
         """The next state."""
         return self.cell.step(gates, state, **self._learned(gates.dtype))
 
-    def run(self, gates: Float[Array, "T G"], keep: Bool[Array, " T"], state: Any, reverse: bool = False) -> Any:
+    def run(self, gates: Float[Array, "T G"], keep: Bool[Array, " T"] | None, state: Any, reverse: bool = False) -> Any:
         """All states' outputs [T H] and the last state; padding leaves the state alone and answers zero."""
         learned = self._learned(gates.dtype)
 
         def advance(state, here):
             gates, kept = here
-            state = jax.tree.map(
-                lambda new, old: jnp.where(kept, new, old), self.cell.step(gates, state, **learned), state
-            )
+            new = self.cell.step(gates, state, **learned)
+            state = new if keep is None else jax.tree.map(lambda new, old: jnp.where(kept, new, old), new, state)
             return state, state[0].astype(gates.dtype)
 
         state, y = jax.lax.scan(advance, state, (gates, keep), reverse=reverse)
@@ -115,12 +114,12 @@ class Recurrent(nnx.Module):
         )
 
     def __call__(
-        self, x: Float[Array, "T D"], keep: Bool[Array, " T"], key: PRNGKeyArray | None = None, start: Any = None
+        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None, key: PRNGKeyArray | None = None, start: Any = None
     ) -> tuple[Float[Array, "T H"], Any]:
-        """The outputs of the last layer, and the last state; from `start`, or zeros."""
+        """The outputs of the last layer, and the last state; from `start`, or zeros. `keep` None: no padding."""
         return self.run(self.gates(x, keep), keep, key, self.start(x.dtype) if start is None else start)
 
-    def gates(self, x: Float[Array, "T D"], keep: Bool[Array, " T"]) -> tuple[Float[Array, "T G"], ...]:
+    def gates(self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None) -> tuple[Float[Array, "T G"], ...]:
         """The input's share of the first layer's gates, for each direction."""
         # Selected before the product: 0·NaN in a backward pass is NaN.
         return tuple(direction.gates(select(keep, x)) for direction in self.layers[0])
@@ -129,7 +128,9 @@ class Recurrent(nnx.Module):
         """What the input's columns from `at` on add to that."""
         return tuple(direction.share(x, at) for direction in self.layers[0])
 
-    def run(self, gates: Any, keep: Bool[Array, " T"], key: PRNGKeyArray | None, start: Any) -> tuple[Array, Any]:
+    def run(
+        self, gates: Any, keep: Bool[Array, " T"] | None, key: PRNGKeyArray | None, start: Any
+    ) -> tuple[Array, Any]:
         """As the call, given what `gates` and `share` answer."""
         keys = [None] * len(self.layers) if key is None else jax.random.split(key, len(self.layers))
         y, last = jnp.zeros(()), []

@@ -11,7 +11,7 @@ from attnlab.tasks.foretelling import foretold
 class Prediction(Interpreter):
     """Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}: where asked, the answer is to be foretold.
 
-    A model is called with tokens [T] and keep [T], and answers scores [T vocabulary].
+    A model is called with tokens [T] and keep=None, for there is no padding, and answers scores [T vocabulary].
     """
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
@@ -31,6 +31,6 @@ class Prediction(Interpreter):
         keys = None if key is None else jax.random.split(key, len(tokens))
 
         def each(call):
-            return jax.vmap(lambda tokens, key: call(tokens, jnp.ones(tokens.shape, bool), key=key))(tokens, keys)
+            return jax.vmap(lambda tokens, key: call(tokens, None, key=key))(tokens, keys)
 
         return foretold(model, each, answers, asked)

@@ -24,7 +24,7 @@ class Questions(Prediction, Problem):
         import jax
         import jax.numpy as jnp
 
-        said = jax.vmap(lambda tokens: jnp.argmax(model(tokens, jnp.ones(tokens.shape, bool), key=None), axis=-1))
+        said = jax.vmap(lambda tokens: jnp.argmax(model(tokens, None, key=None), axis=-1))
         return {"tokens": said(jnp.asarray(batch["tokens"]))}
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
