@@ -23,7 +23,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_no_padding_is_all_kept(name):
     model = MODELS[name].create(jax.random.key(0), Tokens(7, 9))
-    tokens = np.arange(9, dtype=np.int32) % 7
+    tokens = jnp.arange(9, dtype=jnp.int32) % 7
 
     @jax.jit
     def answers(model, keep):
