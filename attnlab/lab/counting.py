@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from attnlab import registry
 from attnlab.lab import configuration
 from attnlab.lab.cores import cores
 from attnlab.lab.describe import Ledger
@@ -65,6 +66,9 @@ def main() -> None:
     """Count what is told on standard input, and answer a number a line."""
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # it computes nothing: no accelerator's memory is taken
     ledger = Ledger()
+    # What experiments name is imported while they are still being matched.
+    for name in registry.PLACES:
+        registry.table(name)
     for written in json.load(sys.stdin):
         print(ledger.flops(configuration.read(written)), flush=True)
 
