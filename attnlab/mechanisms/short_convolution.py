@@ -113,11 +113,10 @@ class ShortConvolution(Around):
 
     def _convolved(self, memory: Behind, q, k, block: Block, kernels: dict) -> tuple:
         """Queries and keys of a block, convolved; the last of both after it, and their runs."""
-        # Side by side: what they are convolved with is looked up once.
-        rows, x = jnp.concatenate([memory.q, memory.k], axis=1), jnp.concatenate([q, k], axis=1)
-        kernel = jnp.concatenate([kernels[name] for name in KERNELS], axis=1)
-        x, rows, runs = self._past(rows, memory.run, x, block, kernel)
-        return *jnp.split(x, 2, axis=1), *jnp.split(rows, 2, axis=1), runs
+        # Apart: several heads of queries share the keys of one, and what is remembered of them.
+        q, last_q, run = self._past(memory.q, memory.run, q, block, kernels["conv_q"])
+        k, last_k, run = self._past(memory.k, memory.run, k, block, kernels["conv_k"])
+        return q, k, last_q, last_k, run
 
     def _past(self, rows, runs, x, block: Block, kernel):
         """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
