@@ -12,7 +12,7 @@ in all, both alike at every distance; GRU 42.1% (41.8-42.4), LSTM 42.0 (41.5-42.
 (39.8-42.0), which had not learned; convolutions 71 to 87% at 2 and 3 tokens, 33 to 36 at 4 to 7, and 12 to 14 beyond.
 At distances to 63 one seed of the GRU learned nothing in 4,000 steps at .002 and .005, and came to 59.7% at .01: 66,
 64, 60, 60 and 59% from 2, 4, 8, 16 and 32 tokens on. Naming the commonest value told is right in 41%, naming any in 13:
-what convolutions do not see they do not recall. Seconds a token, in training and in decoding: `benchmarks/recurrent.py`.
+what convolutions do not see they do not recall. Seconds a token, in training and decoding: `benchmarks/recurrent.py`.
 
 Four pairs of a key and a value, then four questions at any places among 56, the others blank. All have the parameters
 of the attention within 2%, two layers of width 64 there. Recall is known to come and go with the rate (Arora et al.
