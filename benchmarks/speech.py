@@ -9,11 +9,12 @@ The encoder of experiments/speech_window.py, one recording a step, its loss and 
 of their 95% intervals.
 
 Expected: full attention's step approaches an exponent of two; that of windows stays near one. Measured (AMD EPYC, two
-cores, in quiet), as exponents of time with their 95% intervals: a window of 17 T^1.16 (.77 to 1.56), of 65 1.22 (1.05
-to 1.38), of 257 1.06 (.95 to 1.17), of 1,025 1.25 (.92 to 1.59), all frames 2.04 (1.90 to 2.18); in another hour those
-of 17 and 65 .94 (.71 to 1.18) and .77 (.40 to 1.15). Of memory all windows 1.07, all frames 1.92. At 2,048 frames
-windows of 17, 65, 257 and 1,025 take 127, 120, 193 and 430 ms, all frames 607; 56 MB each, and 304. At 4,096 they take
-278, 283, 385 and 959 ms and 117 MB, all frames 2.55 s and 1,148 MB.
+cores, in quiet), as exponents of time by the larger half of the lengths, as they were fitted then, with their 95%
+intervals: a window of 17 T^1.16 (.77 to 1.56), of 65 1.22 (1.05 to 1.38), of 257 1.06 (.95 to 1.17), of 1,025 1.25
+(.92 to 1.59), all frames 2.04 (1.90 to 2.18); in another hour those of 17 and 65 .94 (.71 to 1.18) and .77 (.40 to
+1.15). Of memory all windows 1.07, all frames 1.92. At 2,048 frames windows of 17, 65, 257 and 1,025 take 127, 120, 193
+and 430 ms, all frames 607; 56 MB each, and 304. At 4,096 they take 278, 283, 385 and 959 ms and 117 MB, all frames
+2.55 s and 1,148 MB.
 """
 
 from dataclasses import replace

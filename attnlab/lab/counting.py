@@ -34,7 +34,7 @@ def helped(ledger: Ledger, most: int) -> Iterator[Any]:
         return
     with subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8"
-    ) as process:  # fmt: skip
+    ) as process:
         listening: list[threading.Thread] = []
 
         def tell(experiments):
