@@ -8,13 +8,12 @@ The encoder of experiments/speech_window.py, one recording a step, its loss and 
 10 ms: 512 of them are five seconds, 4,096 are forty. Exponents are fitted over all lengths, and judged by the upper end
 of their 95% intervals.
 
-Expected: full attention's step approaches an exponent of two; that of windows stays near one. Measured (AMD EPYC, two
-cores, in quiet), as exponents of time by the larger half of the lengths, as they were fitted then, with their 95%
-intervals: a window of 17 T^1.16 (.77 to 1.56), of 65 1.22 (1.05 to 1.38), of 257 1.06 (.95 to 1.17), of 1,025 1.25
-(.92 to 1.59), all frames 2.04 (1.90 to 2.18); in another hour those of 17 and 65 .94 (.71 to 1.18) and .77 (.40 to
-1.15). Of memory all windows 1.07, all frames 1.92. At 2,048 frames windows of 17, 65, 257 and 1,025 take 127, 120, 193
-and 430 ms, all frames 607; 56 MB each, and 304. At 4,096 they take 278, 283, 385 and 959 ms and 117 MB, all frames
-2.55 s and 1,148 MB.
+Expected: the steps of windows grow about linearly, those of full attention faster. Measured (AMD EPYC, two cores, in
+quiet), as exponents of time with their 95% intervals: windows of 17 T^1.03 (.88 to 1.17), of 65 1.03 (.92 to 1.14), of
+257 1.05 (.96 to 1.14), of 1,025, which is all of the two shorter lengths, 1.50 (1.39 to 1.61), all frames 1.79 (1.67 to
+1.91). Of memory all windows 1.00 (.93 to 1.07), all frames 1.65. At 2,048 frames windows of 17, 65, 257 and 1,025 take
+117, 115, 185 and 408 ms, all frames 630; 56 MB each, and 304. At 4,096 they take 228, 227, 350 and 927 ms and 117 MB,
+all frames 2.4 s and 1,148 MB.
 """
 
 from dataclasses import replace
