@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -287,6 +288,7 @@ def test_list_one_kind(here, capsys):
 
 
 def test_show(here, capsys, fake):
+    fake("attnlab.lab.counting", helper=nullcontext, helped=lambda ledger, process: nullcontext())
     fake(
         "attnlab.lab.describe",
         describe=lambda study, found: [{"variant": name, "training": 2e12} for name in found.experiments],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from queue import LifoQueue
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -36,6 +38,8 @@ def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]
     from attnlab.lab.matching import matched
 
     found = matched(study, Ledger()) if found is None else found
+    for experiment in found.experiments.values():
+        found.ledger.expect(experiment)
     rows = []
     for name, experiment in found.experiments.items():
         row, train = found.ledger.costs(experiment), experiment.train
@@ -55,12 +59,14 @@ class Ledger:
     """What experiments cost, each counted once: tracing takes most of a second.
 
     `problems` holds what tasks loaded; what is asked of another task is loaded into it. `clock(experiment, problem)`
-    measures the seconds of a training step; None: they are not known.
+    measures the seconds of a training step; None: they are not known. In `expected` wait the experiments whose FLOPs
+    will be asked for, the last on top, each with where it is written down.
     """
 
     problems: dict[Any, Problem] = field(default_factory=dict)
     known: dict[tuple, Any] = field(default_factory=dict)
     clock: Callable[[Experiment, Problem], float] | None = None
+    expected: LifoQueue = field(default_factory=LifoQueue)
 
     def problem(self, experiment: Experiment) -> Problem:
         """What its task loads. Raises ValueError for numbers that jax is not set to compute in."""
@@ -81,8 +87,7 @@ class Ledger:
 
     def flops(self, experiment: Experiment) -> int:
         """FLOPs of a training step of one lane."""
-        count = lambda: step_flops(experiment, self.problem(experiment), self.model(experiment))
-        return self._once(self.at(experiment), count)
+        return self._once(self.at(experiment), lambda: self._step_flops(experiment))
 
     def at(self, experiment: Experiment) -> tuple:
         """Where `known` holds its FLOPs."""
@@ -90,6 +95,10 @@ class Ledger:
         # Where the first steps are of another kind, their share of all counts.
         steps = train.steps if self.problem(experiment).preparing else 0
         return "flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps
+
+    def expect(self, experiment: Experiment) -> None:
+        """Say that its FLOPs will be asked for."""
+        self.expected.put((self.at(experiment), experiment))
 
     def state(self, experiment: Experiment) -> int | None:
         """Bytes of its decoding state, with room for the longest example; None for a model that does not decode."""
@@ -115,36 +124,39 @@ class Ledger:
             "memory": len(train.lanes) * (cost.size(state) + cost.size(model)),
         }
 
+    def _step_flops(self, experiment: Experiment) -> int:
+        # The mean over the steps that prepare and those that do not, and over the buckets of each in their proportion.
+        problem, model, train = self.problem(experiment), self.model(experiment), experiment.train
+        gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(model, batch, jax.random.key(0))
+        counts: dict[frozenset, int] = {}
+
+        def mean(first: int, last: float) -> float:
+            found = self._batches(experiment, first, last)
+            for shapes in found.keys() - counts.keys():
+                counts[shapes] = cost.flops(gradient, model, dict(shapes))
+            return sum(times * counts[shapes] for shapes, times in found.items()) / found.total()
+
+        preparing = min(problem.preparing, train.steps)
+        whole = (train.steps - preparing) * mean(preparing, math.inf)
+        whole += preparing * mean(0, preparing) if preparing else 0
+        return round(train.accumulate * whole / train.steps)
+
+    def _batches(self, experiment: Experiment, first: int, last: float) -> Counter:
+        # How often batches have which shapes. They are drawn once for all models.
+        problem, size = self.problem(experiment), experiment.train.batch_size
+
+        def shapes(step: int) -> frozenset:
+            batch = problem.batch(0, step, size)
+            return frozenset((name, jax.ShapeDtypeStruct(x.shape, x.dtype)) for name, x in batch.items())
+
+        steps = [n for n in range(first, first + BUCKETS * DISPATCH, DISPATCH) if n < last]
+        return self._once(("batches", experiment.task, size, first, last), lambda: Counter(map(shapes, steps)))
+
     def _once(self, at: tuple, count: Callable[[], Any]) -> Any:
         if at not in self.known:
             with _uncollected():
                 self.known[at] = count()
         return self.known[at]
-
-
-def step_flops(experiment: Experiment, problem: Problem, model: Any) -> int:
-    """FLOPs of one training step of one lane, forward and backward, the mean over all.
-
-    That is over the buckets in their proportion, and over the steps that prepare and those that do not.
-    """
-    train = experiment.train
-    counts: dict[tuple, int] = {}
-    gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(model, batch, jax.random.key(0))
-
-    def mean(first: int, last: float) -> float:
-        steps = [n for n in range(first, first + BUCKETS * DISPATCH, DISPATCH) if n < last]
-        found = []
-        for step in steps:
-            batch = problem.batch(0, step, train.batch_size)
-            shapes = tuple((name, x.shape) for name, x in batch.items())
-            if shapes not in counts:
-                counts[shapes] = cost.flops(gradient, model, batch)
-            found.append(counts[shapes])
-        return sum(found) / len(found)
-
-    preparing = min(problem.preparing, train.steps)
-    whole = (train.steps - preparing) * mean(preparing, math.inf) + (preparing * mean(0, preparing) if preparing else 0)
-    return round(train.accumulate * whole / train.steps)
 
 
 def decoding_state(model: Any, problem: Problem) -> int | None:

@@ -64,6 +64,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
         lines += [f"matched to the base: {match.told(match.target)}{match.length}"]
         for name, before in variants.items():
             variants[name] = match.solve(name, before, frozenset(own[name]))
+            ledger.expect(variants[name])
             told[name] += match.changed(before, variants[name])
     if study.budget == "seconds" and ledger.clock is None:
         lines += ["trained for the seconds of the base: how many steps those are is measured when it runs"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,15 +32,22 @@ def show(study: Study, roofline: bool = False) -> Words:
     Nothing is trained. Raises ValueError for a match or a budget that cannot be met, DataError for data that cannot be
     had.
     """
+    from attnlab.lab.counting import MANY, helper
+
+    check_study(study)
+    with helper() if len(study.variants()) >= MANY else nullcontext() as process:
+        return shown(study, roofline, process)
+
+
+def shown(study: Study, roofline: bool, process: Any) -> Words:
+    """What `show` answers, where a `helper` of `counting` may be at work already."""
     from attnlab.lab.counting import helped
     from attnlab.lab.describe import Ledger, describe
     from attnlab.lab.matching import matched
 
-    check_study(study)
     ledger = Ledger()
-    with helped(ledger, len(study.variants())) as tell:
+    with helped(ledger, process):
         found = matched(study, ledger)
-        tell(found.experiments.values())
         rows = describe(study, found)
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)

@@ -35,11 +35,13 @@ def show(options: argparse.Namespace) -> int:
     """A study's fields and costs; nothing is trained."""
     from rich.console import Console
 
-    from attnlab.lab.showing import show
+    from attnlab.lab.counting import helper
+    from attnlab.lab.showing import shown
 
-    with Console(stderr=True).status("counting what each variant costs"):
-        shown = show(_study(options), options.roofline)
-    print(shown)
+    # Most studies are of many variants: the helper imports while the study is read.
+    with Console(stderr=True).status("counting what each variant costs"), helper() as process:
+        words = shown(_study(options), options.roofline, process)
+    print(words)
     return 0
 
 

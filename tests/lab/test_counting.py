@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from attnlab.lab import counting
-from attnlab.lab.counting import helped
+from attnlab.lab.counting import helped, helper
 from attnlab.lab.describe import Ledger
-from attnlab.lab.study import change
-from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.lab.showing import show
+from attnlab.lab.study import Study, change
+from attnlab.lab.variation import over
+from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
 from tests.small import EXPERIMENT
@@ -18,15 +20,12 @@ from tests.small import EXPERIMENT
 SMALL = [change(EXPERIMENT, task=Associations(keys=4, examined=20), model=Retriever(width=w)) for w in (8, 16)]
 
 
-@pytest.fixture(autouse=True)
-def worthwhile(monkeypatch):
-    monkeypatch.setattr(counting, "MANY", 2)
-
-
 def filled(ledger, experiments, at_least, seconds=120):
     """Whether so many came to be known within the time."""
-    with helped(ledger, len(experiments)) as tell:
-        tell(experiments)
+    # All are there before it asks for the first.
+    for each in experiments:
+        ledger.expect(each)
+    with helper() as process, helped(ledger, process):
         end = time.monotonic() + seconds
         while len(ledger.known) < at_least and time.monotonic() < end:
             time.sleep(0.05)
@@ -62,13 +61,25 @@ def test_where_it_fails_or_is_slow_nothing_is_known(code, monkeypatch):
     assert ledger.known == {}
 
 
-def test_of_few_experiments_and_on_one_core_there_is_none(monkeypatch):
-    def refused(*arguments, **settings):
-        raise AssertionError("a process was started")
-
-    monkeypatch.setattr(counting.subprocess, "Popen", refused)
-    with helped(Ledger(), 1) as tell:
-        tell([change(EXPERIMENT, **{"model.mechanism": Softmax()})])
+def test_on_one_core_there_is_none(monkeypatch):
     monkeypatch.setattr(counting, "cores", lambda: [0])
-    with helped(Ledger(), 9) as tell:
-        tell(SMALL)
+    with helper() as process, helped(Ledger(), process):
+        assert process is None
+
+
+def test_what_a_study_costs_is_the_same_with_it_and_without(monkeypatch):
+    study = Study(SMALL[0], over("model.width", small=8, middle=12, large=16))
+    started, alone = [], counting.subprocess.Popen
+    monkeypatch.setattr(counting.subprocess, "Popen", lambda *a, **k: started.append(a) or alone(*a, **k))
+    monkeypatch.setattr(counting, "MANY", 4)
+    without = show(study)
+    assert started == []
+    monkeypatch.setattr(counting, "MANY", 3)
+    assert show(study) == without
+    assert len(started) == 1
+
+
+def test_to_start_it_takes_nothing_heavy():
+    """It is of use because it imports while the study is read."""
+    code = "import sys, attnlab.lab.counting as c; c.helper; sys.exit('jax' in sys.modules)"
+    assert counting.subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -216,20 +216,20 @@ def test_flops_agree_after_few_counts(dearer, power, width):
 class State(Formula):
     """A decoding state by a formula, of which some does not grow with the width."""
 
-    def at(self, width):
+    def wide(self, width):
         """Of linear attention."""
         return int(100 * self.dearer * width**self.power + 5e4)
 
     def state(self, experiment):
         """Of the base as much at any width."""
-        return self.at(experiment.model.width) if isinstance(experiment.model.mechanism, Linear) else int(3e5)
+        return self.wide(experiment.model.width) if isinstance(experiment.model.mechanism, Linear) else int(3e5)
 
 
 @settings(max_examples=25, deadline=None)
 @given(dearer=st.floats(1, 5), power=st.floats(1.2, 3), heads=st.sampled_from([2, 8]))
 def test_a_refusal_names_the_nearest_there_is(dearer, power, heads):
     ledger = State(dearer=dearer, power=power)
-    costs = [ledger.at(width) for width in range(heads, 1000, heads)]
+    costs = [ledger.wide(width) for width in range(heads, 1000, heads)]
     nearest = min(costs, key=lambda cost: abs(math.log(cost / 3e5)))
     vary = over("model.mechanism", linear=Linear())
     study = Study(change(BASE, **{"model.heads": heads}), vary, match="state")
