@@ -40,7 +40,8 @@ a{color:var(--v0)}
 .said p{font-size:1.125rem;margin:.6rem 0}
 .answer .strips{margin:1.4rem 0 1.5rem}
 
-.strip{display:grid;grid-template-columns:minmax(4rem,9rem) 1fr;align-items:center;column-gap:1rem}
+.strips{display:grid;grid-template-columns:fit-content(15rem) 1fr;column-gap:1rem}
+.strip{display:grid;grid-template-columns:subgrid;grid-column:1/-1;align-items:center}
 .strip-name{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-size:.9rem}
 .strip-plot{display:block;width:100%;height:2.6rem;overflow:visible}
 .groups .strip-plot{height:1.6rem}
@@ -159,7 +160,8 @@ _NARROW = """
   main{padding:1.6rem 1rem 3rem}
   section{margin-top:2.4rem}
   .heads{grid-template-columns:1fr 1fr}
-  .strip{grid-template-columns:minmax(3.2rem,6.8rem) 1fr;column-gap:.6rem}
+  .strips{grid-template-columns:fit-content(6.8rem) 1fr;column-gap:.6rem}
+  .strip-name{white-space:normal;overflow-wrap:anywhere;line-height:1.15}
   .results thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
   .results,.results tbody,.results tr,.results th,.results td{display:block}
   .results tr{padding:.7rem 0;border-bottom:1px solid var(--rule)}
