@@ -36,10 +36,10 @@ def show(study: Study, roofline: bool = False) -> Words:
 
     check_study(study)
     with helper() if len(study.variants()) >= MANY else nullcontext() as process:
-        return shown(study, roofline, process)
+        return counted(study, roofline, process)
 
 
-def shown(study: Study, roofline: bool, process: Any) -> Words:
+def counted(study: Study, roofline: bool, process: Any) -> Words:
     """What `show` answers, where a `helper` of `counting` may be at work already."""
     from attnlab.lab.counting import helped
     from attnlab.lab.describe import Ledger, describe

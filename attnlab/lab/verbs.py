@@ -36,11 +36,11 @@ def show(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from attnlab.lab.counting import helper
-    from attnlab.lab.showing import shown
+    from attnlab.lab.showing import counted
 
     # Most studies are of many variants: the helper imports while the study is read.
     with Console(stderr=True).status("counting what each variant costs"), helper() as process:
-        words = shown(_study(options), options.roofline, process)
+        words = counted(_study(options), options.roofline, process)
     print(words)
     return 0
 

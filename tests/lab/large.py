@@ -5,7 +5,7 @@
 Each is a process of its own, from its start to its end, imports included. The page is of made-up runs, with curves of
 1,500 steps and maps of three examples. What is shown are 20 of the 23 mechanisms that are compared on recall. Of that,
 a second and a half is imports, a second and a half the networks that are matched, and the rest is what jax takes to
-trace each loss and its gradient, .3 to .9 s a variant, in two processes. Nothing that was tried made that quicker but
+trace each loss and its gradient, .3 to 1.1 s a variant, in two processes. Nothing that was tried made that quicker but
 fewer operations: layers that are unrolled, jax's other way to linearise, parts that are traced once for all variants,
 and no selection as a function of its own.
 """
