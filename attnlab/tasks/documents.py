@@ -17,6 +17,7 @@ from attnlab.tasks.base import Batch, Classes, Task, Tokens
 from attnlab.tasks.stream import Stream
 
 PUBLISHED = {"trec": sentences.trec, "sst2": sentences.sst2}
+SCARCE = {"trec": "ABBR"}  # nine questions of the test
 TEXTS = ("drawn", *PUBLISHED, "own")
 BETWEEN = "|||"  # what stands between two documents that a person gives
 SAME = ("different", "same")
@@ -37,8 +38,9 @@ class Documents(Task):
     A document joins sentences of its class, in random order, up to `shortest` … `longest` bytes, and is cut there; so
     short sentences make long texts (the Long Range Arena reads film reviews of 1,000 to 4,000 bytes, Tay et al. 2021).
     `text` says which sentences: "drawn", of made-up words that are more or less frequent in each of `kinds` classes;
-    "trec" and "sst2", fetched; or "own", lines of one's own in `train`, `valid` and `test`, UTF-8, with classes as
-    `sentences` has them. No sentence is in two parts, and training draws documents anew for every batch.
+    "trec" (but the class of abbreviations, of which there are too few) and "sst2", fetched; or "own", lines of one's
+    own in `train`, `valid` and `test`, UTF-8, with classes as `sentences` has them. No sentence is in two parts, and
+    training draws documents anew for every batch.
     """
 
     text: str = "drawn"
@@ -188,4 +190,7 @@ def _parts(task: Documents) -> tuple[Parts, list[str]]:
         sentences.compared(corpora)
         notes = [note for corpus in corpora.values() for note in corpus.notes()]
         return {part: corpus.examples for part, corpus in corpora.items()}, notes
-    return PUBLISHED[task.text](), []
+    parts, scarce = PUBLISHED[task.text](), SCARCE.get(task.text)
+    kept = {part: [each for each in examples if each.targets[0] != scarce] for part, examples in parts.items()}
+    lost = sum(len(parts[part]) - len(kept[part]) for part in parts)
+    return kept, [f"{lost:,} sentences of the class {scarce} are left out: they make no documents"] if lost else []

@@ -159,6 +159,14 @@ def test_published_sentences_are_read(published):
     assert problem.batch(0, 0, 2)["keep"].sum() >= 600
 
 
+def test_questions_are_of_the_classes_that_make_documents(published):
+    published("text_classification")
+    problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=5, test_examples=20).load()
+    assert sorted(problem._pools["test"]) == ["DESC", "ENTY", "HUM", "LOC", "NUM"]
+    # 86 to train and to validate with, and nine of the test.
+    assert "95 sentences of the class ABBR are left out: they make no documents" in problem.notes
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
