@@ -103,6 +103,36 @@ def test_nothing_linear_in_the_pixels_tells_the_answer():
     assert abs(right - 0.5) < 4 * 0.0224
 
 
+def between(images):
+    """The dots' distance, and for each pixel of it the ink near the straight line that joins them, dots apart [N 6]."""
+    found = []
+    for image, (one, other) in zip(images, dots(images), strict=True):
+        ink = np.argwhere(image)
+        ink = ink[(np.abs(ink - one).max(axis=1) > 1) & (np.abs(ink - other).max(axis=1) > 1)] - one
+        far = np.linalg.norm(other - one)
+        along, across = ink @ (other - one) / far, ink @ ((other - one)[::-1] * [-1, 1]) / far
+        near = [((along > 0) & (along < far) & (np.abs(across) <= width)).sum() / far for width in (0.5, 1, 2, 3)]
+        found.append([1, far, *near])
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("size", "dashes", "distractors", "least", "most"),
+    [(12, 2, 0, 0.95, 1), (16, 3, 1, 0.9, 0.97), (32, 6, 3, 0.6, 0.85)],
+)
+def test_short_curves_are_told_by_what_lies_between_the_dots_and_long_ones_less(size, dashes, distractors, least, most):
+    """By least squares on five numbers and their products: what need not be followed is no proof of reach."""
+    examples = []
+    for seed in (1, 2):
+        images, labels = pathfinder.draw(generator(seed), 1000, size, dashes, distractors)
+        x = between(images)
+        one, other = np.triu_indices(x.shape[1])
+        examples.append((x[:, one] * x[:, other], 2.0 * labels - 1))
+    (x, y), (unseen, answers) = examples
+    right = np.mean(np.sign(unseen @ np.linalg.lstsq(x, y, rcond=None)[0]) == answers)
+    assert least < right < most
+
+
 def test_a_function_of_the_seed():
     one, same, other = (pathfinder.draw(generator(seed), 4, 24, 4, 1)[0] for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
