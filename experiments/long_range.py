@@ -34,6 +34,7 @@ memory at 1,024 to 4,096 bytes: `benchmarks/long.py`.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from attnlab.lab.study import Experiment, Study
@@ -45,7 +46,7 @@ from attnlab.models import Language
 from attnlab.models.classifier import Classifier
 from attnlab.models.matcher import Matcher
 from attnlab.models.vit import ViT
-from attnlab.modules.position import Sinusoidal
+from attnlab.modules.position import Learned, Sinusoidal
 from attnlab.tasks.documents import DocumentPairs, Documents
 from attnlab.tasks.images import Figures
 from attnlab.tasks.induction import Induction
@@ -56,21 +57,27 @@ from attnlab.training.config import Train
 
 SIZES: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}
 PIXELS = ViT(**SIZES, patch=1, position=Sinusoidal(), activation="relu")
+CURVES = replace(PIXELS, position=Learned(length=144))
 READER = Language(width=64, heads=1, layers=2, feedforward=128)  # one head, as the other experiments of recall have
 # Each task with its model, and how many tokens that reads.
 SORTING = {
     "lists": (ListOps(), Classifier(**SIZES), 128),
     "text": (Documents(text="sst2", shortest=128, longest=256), Classifier(**SIZES), 256),
-    "pairs": (DocumentPairs(text="sst2", shortest=64, longest=128), Matcher(**SIZES), 128),
+    "pairs": (DocumentPairs(text="trec", shortest=64, longest=128), Matcher(**SIZES), 128),
     "pixels": (Figures(size=16), PIXELS, 256),
-    "curves": (Pathfinder(size=16, dashes=3, distractors=1), PIXELS, 256),
+    "curves": (Pathfinder(size=12, dashes=2, distractors=0), CURVES, 144),
 }
 TELLING = {
     "induction": (Induction(tested=(64,)), READER, 64),
     "recall": (Recall(vocabulary=16, pairs=4, queries=4, length=128), READER, 128),
 }
 # Where training differs: a sequence of induction asks for one token alone, so it takes more of them, until all is told.
-OWN = {"induction": {"train.steps": 1500, "train.batch_size": 64, "train.target": 0.99}}
+OWN = {
+    "text": {"train.batch_size": 32, "train.learning_rate": 2e-3},
+    "pairs": {"train.batch_size": 32, "train.learning_rate": 2e-3},
+    "curves": {"train.steps": 3000, "train.batch_size": 32, "train.learning_rate": 2e-3},
+    "induction": {"train.steps": 1500, "train.batch_size": 64, "train.target": 0.99},
+}
 BOTH: dict[str, Mechanism] = {
     "softmax": MECHANISMS["softmax"],
     "linear": MECHANISMS["linear"],

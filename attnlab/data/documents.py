@@ -12,7 +12,6 @@ from attnlab.data.files import DataError
 
 BYTES = 257  # ids: 0 is padding, then the bytes
 WORDS, LETTERS = 64, ("bdfgklmnprstvz", "aeiou")
-TILT = 0.3  # how much likelier, in nats, one half of the words is in one class, and the other half in another
 SENTENCES, SHORT, LONG = 400, 4, 12  # drawn of every class and part; how many words they have
 
 Pool = dict[str, list[bytes]]  # sentences by class
@@ -37,15 +36,15 @@ def pools(parts: Parts) -> dict[str, Pool]:
     return found
 
 
-def drawn(seed: int, classes: int) -> Parts:
+def drawn(seed: int, classes: int, tilt: float) -> Parts:
     """Sentences of made-up words, told apart by how often each word is used: {"train", "valid", "test"}.
 
-    Of `WORDS` words each class prefers a half of its own, by `TILT` either way: a sentence tells next to nothing, and a
-    document of n words from another class's, by one who knows the words, with probability near Φ(TILT √(n/2)).
+    Of `WORDS` words each class prefers a half of its own, by `tilt` nats either way: who knows them tells a document of
+    n words of one class from another's with probability near Φ(tilt √(n/2)), as long as the tilt is small.
     """
     random = generator(seed, 0)
     words = _words(random)
-    prefer = random.permuted(np.tile(np.repeat([-TILT, TILT], WORDS // 2), (classes, 1)), axis=1)
+    prefer = random.permuted(np.tile(np.repeat([-tilt, tilt], WORDS // 2), (classes, 1)), axis=1)
     shares = np.exp(prefer) / np.exp(prefer).sum(axis=1, keepdims=True)
     parts: Parts = {}
     for n, part in enumerate(("train", "valid", "test"), start=1):

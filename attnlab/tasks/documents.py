@@ -37,14 +37,16 @@ class Documents(Task):
 
     A document joins sentences of its class, in random order, up to `shortest` … `longest` bytes, and is cut there; so
     short sentences make long texts (the Long Range Arena reads film reviews of 1,000 to 4,000 bytes, Tay et al. 2021).
-    `text` says which sentences: "drawn", of made-up words that are more or less frequent in each of `kinds` classes;
-    "trec" (but the class of abbreviations, of which there are too few) and "sst2", fetched; or "own", lines of one's
-    own in `train`, `valid` and `test`, UTF-8, with classes as `sentences` has them. No sentence is in two parts, and
-    training draws documents anew for every batch.
+    `text` says which sentences: "drawn", of made-up words, of which each of `kinds` classes has one half more often and
+    the other less, by `tilt` nats (.3: a sentence tells next to nothing); "trec" (but the class of abbreviations, of
+    which there are too few) and "sst2", fetched; or "own", lines of one's own in `train`, `valid` and `test`, UTF-8,
+    with classes as `sentences` has them. No sentence is in two parts, and training draws documents anew for every
+    batch.
     """
 
     text: str = "drawn"
     kinds: int = 2
+    tilt: float = 0.3
     train: str = ""
     valid: str = ""
     test: str = ""
@@ -57,6 +59,8 @@ class Documents(Task):
     def __post_init__(self):
         names.check("task.text", self.text, TEXTS)
         checks.counts(self, ["kinds"], least=2, most=64)
+        if not 0 < self.tilt <= 8:
+            raise ValueError(f"task.tilt={self.tilt!r} must be above 0 and at most 8")
         checks.counts(self, ["shortest", "longest"], most=65_536)
         checks.examples(self, PARTS[1:])
         checks.seed(self)
@@ -183,7 +187,7 @@ class Compared(Written):
 def _parts(task: Documents) -> tuple[Parts, list[str]]:
     """The sentences that a task names, and what is to be known of how they were read."""
     if task.text == "drawn":
-        return documents.drawn(task.seed, task.kinds), []
+        return documents.drawn(task.seed, task.kinds, task.tilt), []
     if task.text == "own":
         checks.files(task)
         corpora = {part: sentences.corpus(getattr(task, part)) for part in PARTS}

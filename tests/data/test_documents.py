@@ -4,6 +4,7 @@ import pytest
 from attnlab.data import documents, sentences
 from attnlab.data.example import Example
 from attnlab.data.files import DataError
+from attnlab.tasks.documents import DocumentPairs
 
 
 def generator(seed=0):
@@ -68,7 +69,7 @@ def likelihoods(parts, documents):
 
 
 def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
-    parts = documents.drawn(0, 2)
+    parts = documents.drawn(0, 2, 0.3)
     assert {part: len(examples) for part, examples in parts.items()} == dict.fromkeys(("train", "valid", "test"), 800)
     pool = documents.pools(parts)["test"]
     right = {}
@@ -85,7 +86,7 @@ def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
 
 
 def test_drawn_sentences_are_a_function_of_the_seed_and_parts_differ():
-    one, same, other = documents.drawn(3, 2), documents.drawn(3, 2), documents.drawn(4, 2)
+    one, same, other = (documents.drawn(seed, 2, 0.3) for seed in (3, 3, 4))
     assert one == same
     assert one["train"] != other["train"]
     assert not {example.source for example in one["train"]} & {example.source for example in one["test"]}
@@ -106,3 +107,16 @@ def test_a_film_review_of_the_harness_is_told_by_its_words_whatever_their_order(
     right = np.mean(found == [n for n, _ in made])
     print(f"naive Bayes: {right:.3f}")
     assert 0.85 < right < 0.95
+
+
+def test_whether_two_documents_of_questions_are_of_one_class_is_told_by_their_words(published):
+    """Another such floor: both are sorted by naive Bayes, and compared."""
+    published("text_classification")
+    problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=1, test_examples=1).load()
+    batch = problem.draw(generator(), 1000, "test")
+    texts = ["".join(map(chr, ids[ids > 0] - 1)) for ids in batch["source"].reshape(2000, 128)]
+    parts = {"train": [each for each in sentences.trec()["train"] if each.targets[0] != "ABBR"]}
+    found = np.argmax(likelihoods(parts, texts), axis=1).reshape(1000, 2)
+    right = np.mean((found[:, 0] == found[:, 1]) == batch["label"])
+    print(f"naive Bayes of pairs: {right:.3f}")
+    assert 0.7 < right < 0.95

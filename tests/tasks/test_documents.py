@@ -175,6 +175,8 @@ def test_questions_are_of_the_classes_that_make_documents(published):
         ({"shortest": 0}, r"task\.shortest=0"),
         ({"shortest": 1001}, r"task\.shortest=1001 must be at most task\.longest=1000"),
         ({"kinds": 1}, r"task\.kinds=1"),
+        ({"tilt": 0}, r"task\.tilt=0 must be above 0 and at most 8"),
+        ({"tilt": float("nan")}, r"task\.tilt=nan must be above 0"),
         ({"test_examples": 0}, r"task\.test_examples=0"),
         ({"seed": -1}, r"task\.seed=-1"),
     ],
