@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import jax
@@ -137,7 +139,8 @@ class ShortConvolution(Around):
             shifted = jnp.where((runs[at] == block.run[None])[..., None], rows[at], 0)
             after, told = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
         # One by one: on a CPU, XLA's sum over an axis in front of others takes ten times as long.
-        return silu(sum(kernel[n : n + 1] * shifted[n] for n in range(self.size))).astype(kind), after, told
+        mixed = reduce(add, (kernel[n : n + 1] * shifted[n] for n in range(self.size)))
+        return silu(mixed).astype(kind), after, told
 
 
 @dataclass(frozen=True)
