@@ -2,7 +2,7 @@
 
 Claim: at least twice as fast, on dates and on multi-query recall, with no compile cache on either side.
 
-Command: python benchmarks/lanes.py --lengths 500     (13 min)
+Command: python benchmarks/lanes.py --lengths 500     (10 to 25 min)
 
 Every run is a process of its own, `attnlab run FILE train.seeds=…`, from its start to its report: imports, data,
 compilation, training, evaluation. The one has seeds 0 to 7 as lanes, the others one seed each. Steps are those of the

@@ -51,11 +51,13 @@ TELLING = {
     "induction": (Induction(tested=(64,)), READER, 64),
     "recall": (Recall(vocabulary=16, pairs=4, queries=4, length=128), READER, 128),
 }
-# Where training differs: a sequence of induction asks for one token alone, so it takes more of them, until all is told.
+# Where training differs: some is learned late, and a sequence of induction asks for one token alone, so it takes more,
+# until all is told.
+LATE: dict[str, Any] = {"train.batch_size": 32, "train.learning_rate": 2e-3}
 OWN = {
-    "text": {"train.batch_size": 32, "train.learning_rate": 2e-3},
-    "pairs": {"train.batch_size": 32, "train.learning_rate": 2e-3},
-    "curves": {"train.steps": 3000, "train.batch_size": 32, "train.learning_rate": 2e-3},
+    "text": LATE,
+    "pairs": LATE,
+    "curves": LATE | {"train.steps": 3000},
     "induction": {"train.steps": 1500, "train.batch_size": 64, "train.target": 0.99},
 }
 
