@@ -125,7 +125,7 @@ class Mechanism:
         if self.pairwise:
             return blend(self.weights(q, k, pairs(mask, i, j), i=i, j=j, bias=bias, **extra), v)
         if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
-            return self.sequence(q, k, v, place(Clock.start(), q.shape[0], None, None, None)[0], bias=bias, **extra)
+            return self.sequence(q, k, v, first(q.shape[0], None, None, None), bias=bias, **extra)
         raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
 
     def sequence(self, q, k, v, block: Block, *, bias=None, **extra) -> Float[Array, "T V"]:

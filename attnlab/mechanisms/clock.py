@@ -84,7 +84,8 @@ class Block:
     def cut(self, size: int) -> Block:
         """Blocks of `size` tokens one after the other, along a leading axis; the last is filled up with padding."""
         run = cut(self.run, size, mode="edge")
-        before = jnp.concatenate([self.before[None], run[:-1, -1]])
+        xp = np if isinstance(run, np.ndarray) else jnp
+        before = xp.concatenate([self.before[None], run[:-1, -1]])
         return Block(cut(self.keep, size), cut(self.i, size), run, before, self.plain)
 
 
@@ -94,10 +95,11 @@ def pairs(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array,
 
 
 def first(T: int, i, keep, segment) -> Block:
-    """The block that a sequence from its beginning forms. Positions that follow from the shapes are numpy's."""
-    if i is None and keep is None and segment is None:
-        i = np.arange(T, dtype=np.int32)
-    return place(Clock.start(), T, i, keep, segment)[0]
+    """The block that a sequence from its beginning forms. What follows from the shapes is numpy's."""
+    if keep is not None or segment is not None:
+        return place(Clock.start(), T, i, keep, segment)[0]
+    i = np.arange(T, dtype=np.int32) if i is None else i.astype(np.int32)
+    return Block(np.ones(T, bool), i, np.zeros(T, np.int32), np.zeros((), np.int32), plain=True)
 
 
 def place(

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnlab.mechanisms.around import Around
 from attnlab.mechanisms.base import Mechanism, State
@@ -19,6 +20,7 @@ from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.given import split
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import silu
+from attnlab.ops.linear import weighed
 from attnlab.ops.precision import wide
 from attnlab.ops.tree import pytree
 
@@ -28,7 +30,7 @@ KERNELS = ("conv_q", "conv_k")
 @pytree
 @dataclass(frozen=True)
 class Behind:
-    """What the mechanism remembers; and the last kept queries and keys [size − 1 K], with their runs (of none: −1)."""
+    """What the mechanism remembers; and the last kept queries and keys [size − 1 K], with their runs (of none: 0)."""
 
     inner: Any
     q: Any
@@ -92,7 +94,8 @@ class ShortConvolution(Around):
 
     def memory(self, length, K, V, dtype):
         """The mechanism's, and no tokens yet."""
-        none, runs = jnp.zeros((self.size - 1, K), wide(dtype)), jnp.full(self.size - 1, -1, jnp.int32)
+        # Of the run that a state begins with: zeros change nothing there.
+        none, runs = jnp.zeros((self.size - 1, K), wide(dtype)), np.zeros(self.size - 1, np.int32)
         return Behind(self.mechanism.memory(length, K, V, dtype), none, none, runs)
 
     def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
@@ -124,9 +127,9 @@ class ShortConvolution(Around):
         """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
         back, T, kind = self.size - 1, x.shape[0], x.dtype
         x, kernel = x.astype(rows.dtype), kernel.astype(rows.dtype)
-        runs = jnp.concatenate([runs, block.run])
+        seen, runs = runs == block.before, jnp.concatenate([runs, block.run])
         if block.plain:
-            rows = jnp.concatenate([jnp.where((runs[:back] == block.before)[:, None], rows, 0), x])
+            rows = jnp.concatenate([weighed(rows, seen[:, None]), x])
             shifted = [rows[back - n : back - n + T] for n in range(self.size)]
             after, told = rows[T:], runs[T:]
         else:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from attnlab.ops.linear import Reach
@@ -20,15 +21,27 @@ def fit(size: int, T: int) -> int:
     return max(1, min(size, T))
 
 
-def cut(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Array, "N C ..."]:
-    """Chunks of `size` rows, the last filled up: with zeros, or by `mode` of `jnp.pad`."""
-    padded = jnp.pad(x, [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1), mode=mode)
-    return padded.reshape(-1, size, *x.shape[1:])
+def filled(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Places, "S ..."]:
+    """With rows behind it up to a multiple of `size`: of zeros, or by `mode` of `jnp.pad`. numpy's stays numpy's."""
+    width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
+    if width[0][1] == 0:
+        return x
+    return np.pad(x, width, mode) if isinstance(x, np.ndarray) else jnp.pad(x, width, mode)
+
+
+def cut(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Places, "N C ..."]:
+    """Chunks of `size` rows, the last `filled`."""
+    return filled(x, size, mode).reshape(-1, size, *x.shape[1:])
 
 
 def reaches(block: Any, size: int) -> Reach:
-    """What reaches what in every chunk of a block of the clock: a `Reach` with a leading axis N."""
-    return jax.vmap(lambda chunk: Reach(chunk.pairs, chunk.sees, chunk.stays, chunk.carries))(block.cut(size))
+    """What reaches what in every chunk of a block of the clock: a `Reach` with a leading axis, N or, where all chunks
+    are alike, 1.
+    """
+    reach, cuts = lambda chunk: Reach(chunk.pairs, chunk.sees, chunk.stays, chunk.carries), block.cut(size)
+    if not block.plain:
+        return jax.vmap(reach)(cuts)
+    return jax.tree.map(lambda x: x[None], reach(jax.tree.map(lambda x: x[0], cuts)))
 
 
 def sweep(

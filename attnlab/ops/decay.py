@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from attnlab.ops import chunks
 from attnlab.ops.fading import Sums, double, weights, whole
-from attnlab.ops.linear import Reach
+from attnlab.ops.linear import Reach, weighed
 
 
 def causal(
@@ -29,7 +29,7 @@ def causal(
     log_gates ≤ 0, one a token (G = 1) or one a channel (G = K). `block` is the tokens' place in time, a block of the
     clock: padding, where k is zero, does not fade either, and no run of tokens reaches another.
     """
-    fade = jnp.where(block.keep[:, None], log_gates, 0)
+    fade = weighed(log_gates, block.keep[:, None])
     return chunks.sweep(_absorb, state, (q, k, v, fade), block, size)
 
 
@@ -49,17 +49,17 @@ def _absorb(state, columns, reach: Reach):
 
 def reads(q: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
     """What a query makes of the state before its chunk: q_t by the gates up to t."""
-    return jnp.where(reach.sees[:, :, None], q * jnp.exp(sums.since), 0)
+    return weighed(q * jnp.exp(sums.since), reach.sees[:, :, None])
 
 
 def writes(k: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
     """What a key makes of the state after its chunk: k_t by the gates after t."""
-    return jnp.where(reach.stays[:, :, None], k * jnp.exp(sums.until), 0)
+    return weighed(k * jnp.exp(sums.until), reach.stays[:, :, None])
 
 
 def keeps(sums: Sums, reach: Reach) -> Float[Array, "N G 1"]:
     """What a chunk leaves of the state: the product of its gates."""
-    return jnp.where(reach.carries[:, None, None], jnp.exp(jnp.swapaxes(sums.since[:, -1:], 1, 2)), 0)
+    return weighed(jnp.exp(jnp.swapaxes(sums.since[:, -1:], 1, 2)), reach.carries[:, None, None])
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from attnlab.ops import chunks, decay
 from attnlab.ops.decay import keeps, reads, writes
 from attnlab.ops.fading import double, weights, whole
-from attnlab.ops.linear import Reach
+from attnlab.ops.linear import Reach, weighed
 from attnlab.ops.triangle import inverse
 
 
@@ -32,7 +32,7 @@ def causal(
 
     As `decay.causal`, with `beta` from 0 (nothing erased, nothing written) to 1. Stable for keys of norm at most 1.
     """
-    fade, beta = (jnp.where(block.keep[:, None], x, 0) for x in (log_gates, beta[:, None]))
+    fade, beta = (weighed(x, block.keep[:, None]) for x in (log_gates, beta[:, None]))
     return chunks.sweep(_absorb, state, (q, k, v, fade, beta), block, size)
 
 

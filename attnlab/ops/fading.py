@@ -31,7 +31,7 @@ def double(log_gates: Float[Array, "N C G"]) -> list[Sums]:
     filled = _fill(log_gates).reshape(-1, 1, G)
     sums = [Sums(filled, jnp.zeros_like(filled))]
     while sums[-1].since.shape[0] > N:
-        (a, b), (c, d) = (_pairs(x) for x in sums[-1])
+        (a, b), (c, d) = ((_first(x), _second(x)) for x in sums[-1])
         since = jnp.concatenate([a, b + a[:, -1:]], axis=1)
         until = jnp.concatenate([c + b[:, -1:], d], axis=1)
         sums.append(Sums(since, until))
@@ -47,7 +47,7 @@ def weights(
     rows: tuple[Float[Array, "N C K"], ...],
     k: Float[Array, "N C K"],
     sums: list[Sums],
-    pairs: Bool[Places, "N C C"],
+    pairs: Bool[Places, "#N C C"],
 ) -> tuple[Float[Array, "N C C"], ...]:
     """Σ_κ q_tκ k_sκ a_{s+1,κ} … a_tκ for the pairs of a chunk that meet, s ≤ t, for each q of `rows`."""
     C = k.shape[1]
@@ -63,7 +63,7 @@ def by_tokens(sums: list[Sums]) -> Float[Array, "N size size"]:
     """The log gates after token s up to t, for s ≤ t; zero for s > t."""
     square = jnp.zeros_like(sums[0].since)
     for since, until in sums[:-1]:
-        square = stack(square, _pairs(since)[1] + jnp.swapaxes(_pairs(until)[0], 1, 2))
+        square = stack(square, _second(since) + jnp.swapaxes(_first(until), 1, 2))
     return square
 
 
@@ -79,29 +79,35 @@ def by_channels(
     rows, k = tuple(_fill(row) for row in rows), _fill(k)
     squares = tuple(jnp.sum(row * k, axis=2).reshape(-1, 1, 1) for row in rows)
     for since, until in sums[:-1]:
-        halves = lambda x, half=since.shape[1]: _pairs(x.reshape(-1, half, K))
-        late, early = jnp.exp(_pairs(since)[1]), halves(k)[0] * jnp.exp(_pairs(until)[0])
-        below = _products(tuple(halves(row)[1] * late for row in rows), early)
+        halves = lambda x, half=since.shape[1]: x.reshape(-1, half, K)
+        late, early = jnp.exp(_second(since)), _first(halves(k)) * jnp.exp(_first(until))
+        below = _products(tuple(_second(halves(row)) * late for row in rows), early)
         squares = tuple(stack(square, low) for square, low in zip(squares, below, strict=True))
     return squares
 
 
 def stack(square: Float[Array, "M h h"], low: Float[Array, "m h h"]) -> Float[Array, "m w w"]:
     """[[A, 0], [C, B]] from squares A and B that follow each other, and C: lower triangular where A and B are."""
-    a, b = _pairs(square)
+    a, b = _first(square), _second(square)
     upper, lower = jnp.concatenate([a, jnp.zeros_like(a)], axis=2), jnp.concatenate([low, b], axis=2)
     return jnp.concatenate([upper, lower], axis=1)
 
 
-def _pairs(x):
-    """Every first and every second of the parts that follow each other."""
-    return tuple(jax.lax.slice_in_dim(x, first, None, 2) for first in (0, 1))
+def _first(x):
+    """Of parts that follow each other in pairs, every first."""
+    return jax.lax.slice_in_dim(x, 0, None, 2)
+
+
+def _second(x):
+    """Of parts that follow each other in pairs, every second."""
+    return jax.lax.slice_in_dim(x, 1, None, 2)
 
 
 def _fill(x):
     """Chunks with zeros at their end, up to a power of two."""
     C = x.shape[1]
-    return jnp.pad(x, ((0, 0), (0, (1 << (C - 1).bit_length()) - C), (0, 0)))
+    more = (1 << (C - 1).bit_length()) - C
+    return jnp.pad(x, ((0, 0), (0, more), (0, 0))) if more else x
 
 
 def _products(rows, k):

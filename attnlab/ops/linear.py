@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
 from attnlab.ops.mask import Places
@@ -83,7 +84,12 @@ def relative(scale: Float[Array, " T"], peak: Float[Array, ""], reach: Reach) ->
 
 def _faded(allowed, logarithm):
     # Masked before the exponential: what is not allowed may be larger than what is, and overflow.
-    return jnp.exp(jnp.where(allowed, logarithm, -jnp.inf))
+    return jnp.exp(logarithm if _all(allowed) else jnp.where(allowed, logarithm, -jnp.inf))
+
+
+def _all(weights: Shaped[Places, "..."]) -> bool:
+    """Whether it is known while tracing that nothing is left out."""
+    return isinstance(weights, np.ndarray) and weights.dtype == bool and bool(weights.all())
 
 
 def chunk(
@@ -109,4 +115,6 @@ def chunk(
 
 def weighed(x: Float[Array, "..."], weights: Shaped[Places, "..."]) -> Float[Array, "..."]:
     """What is weighed by weights that broadcast; by yes or no, zero where no."""
+    if _all(weights):
+        return x
     return jnp.where(weights, x, 0) if weights.dtype == bool else x * weights

@@ -31,9 +31,9 @@ study = replace(whole, vary=replace(whole.vary, variants=kept), against={{}}, pu
 
 
 def seconds(*arguments: str) -> float:
-    """What a verb of the command line takes."""
+    """What a process of Python takes."""
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "attnlab", *arguments], check=True, capture_output=True)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     return time.perf_counter() - began
 
 
@@ -42,12 +42,14 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         study = Path(folder) / "twenty.py"
         study.write_text(TWENTY, encoding="utf-8")
-        took = seconds("show", str(study), f"train.seeds={SEEDS}")
+        took = seconds("-m", "attnlab", "show", str(study), f"train.seeds={SEEDS}")
         print(f"show of {VARIANTS} variants × {SEEDS} seeds: {took:.1f} s", flush=True)
+        print(f"import of jax and flax, to tell a slow hour: {seconds('-c', 'import flax.nnx'):.1f} s", flush=True)
         home = Path(folder) / "study"
         variants = {f"v{n}": {"mean": 0.9 + n / 300, "offset": 1 + n / 20} for n in range(VARIANTS)}
         write_study(home, variants, seeds=tuple(range(SEEDS)))
-        print(f"report of {VARIANTS} variants × {SEEDS} seeds: {seconds('report', str(home)):.1f} s")
+        took = seconds("-m", "attnlab", "report", str(home))
+        print(f"report of {VARIANTS} variants × {SEEDS} seeds: {took:.1f} s")
 
 
 if __name__ == "__main__":

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
 from attnlab.ops.blockwise.lift import lifted
 from attnlab.ops.blockwise.route import Loops, Rule, route
 from attnlab.ops.blockwise.sweep import Plan, backward, forward
+from attnlab.ops.chunks import filled
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import wide
 from attnlab.ops.score import Scores
@@ -66,14 +65,6 @@ def even(length: int, block: int) -> int:
     count = -(-length // block)
     size = -(-length // count)
     return min(block, -(-size // 8) * 8) if count > 1 else size
-
-
-def filled(x, size: int, mode: Any = "constant"):
-    """The rows x [T ...] with rows behind them, up to a multiple of `size`."""
-    width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
-    if width[0][1] == 0:
-        return x
-    return np.pad(x, width, mode) if isinstance(x, np.ndarray) else jnp.pad(x, width, mode)
 
 
 def _call(q, k, v, plan: Plan):
