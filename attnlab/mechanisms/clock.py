@@ -42,10 +42,10 @@ class Block:
     while tracing, so that masks of theirs cost nothing.
     """
 
-    keep: Bool[Array, " T"]
+    keep: Bool[Places, " T"]
     i: Int[Places, " T"]
-    run: Int[Array, " T"]
-    before: Int[Array, ""]
+    run: Int[Places, " T"]
+    before: Int[Places, ""]
     plain: bool = static(default=False)
 
     @property
