@@ -2,19 +2,18 @@
 
 Claim: at least twice as fast, on dates and on multi-query recall, with no compile cache on either side.
 
-Command: python benchmarks/lanes.py --lengths 500     (10 to 25 min)
+Command: python benchmarks/lanes.py --lengths 500     (10 to 30 min)
 
 Every run is a process of its own, `attnlab run FILE train.seeds=…`, from its start to its report: imports, data,
 compilation, training, evaluation. The one has seeds 0 to 7 as lanes, the others one seed each. Steps are those of the
 experiment, unless `--lengths` gives others: the fewer they are, the more of the time is compilation, of which eight
 runs have eight times as much.
 
-Expected: the last lines say which part of the claim this machine keeps. On two cores of an AMD EPYC: dates 133 seconds
-against 418, 3.15 times as long, and in a slow hour 215 against 702, 3.27; recall, in such an hour, 138 against 294,
-2.13. (Before a short convolution added its taps one by one recall was 1.80 in that hour, 202 against 363; 1.63 to 2.23
-in others.) What is saved is what a run does before its first step, and what one lane leaves idle of two cores. Beyond
-that, a step has as much to do as its lanes: of recall one lane took 25 ms and eight 161 to 184, of dates 51 and 287. So
-the longer the training, the less is saved.
+Expected: the last lines say which part of the claim this machine keeps. On two cores of an AMD EPYC, in a slow hour:
+dates 276 seconds against 874, 3.16 times as long, recall 140 against 302, 2.16: the claim is kept. Dates took 133
+against 418 in quiet, 3.15, and 215 against 702 in another slow hour, 3.27. What is saved is what a run does before its
+first step, and what one lane leaves idle of two cores. Beyond that, a step has as much to do as its lanes: of recall
+one lane took 25 ms and eight 161 to 184, of dates 51 and 287. So the longer the training, the less is saved.
 """
 
 from __future__ import annotations
