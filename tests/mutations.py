@@ -155,6 +155,13 @@ BUGS = [
         contract("linear"),
     ),
     Bug(
+        "what is known in part taken for all",
+        "ops/linear.py",
+        "bool(weights.all())",
+        "bool(weights.any())",
+        ops("linear"),
+    ),
+    Bug(
         "denominator of turned features",
         "mechanisms/linear.py",
         "counted = pairs if q.counted is None else met(q.counted, k.counted)",
@@ -255,7 +262,7 @@ BUGS = [
     Bug(
         "padding fades the state",
         "ops/decay.py",
-        "fade = jnp.where(block.keep[:, None], log_gates, 0)",
+        "fade = weighed(log_gates, block.keep[:, None])",
         "fade = log_gates",
         contract("retention", "absence"),
     ),
