@@ -14,8 +14,8 @@ Minutes on two cores: lists 10, pixels 24, text 77 with `--workers 2`, beside ot
 training, for 36 TFLOP; induction 100, likewise, for 11 TFLOP; the others not yet measured.
 Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-42.9), BigBird 39.8 (38.7-40.9), Performer 39.4 (37.6-41.2),
 windows 38.8 (38.2-39.3), linear 38.0 (37.6-38.5), none told from softmax; on text, likewise, softmax 62.4 (58.7-66.1),
-windows 62.3 (59.7-64.9), Performer 62.3 (60.0-64.5), linear 61.9 (59.9-63.9), BigBird 61.7 (60.5-63.0), all at about
-that on validation from step 250 on; on pixels windows 88.2 (84.7-91.8), better than softmax, BigBird 77.0 (69.8-84.2),
+windows 62.3 (59.7-64.9), Performer 62.3 (60.0-64.5), linear 61.9 (59.9-63.9), BigBird 61.7 (60.5-63.0), all at 62 to 66
+on validation from step 500 on; on pixels windows 88.2 (84.7-91.8), better than softmax, BigBird 77.0 (69.8-84.2),
 Performer 68.7 (58.0-79.4), softmax 66.6 (62.0-71.2), linear 35.3 (31.0-39.5), worse; on recall softmax, delta and
 gated-delta 100 in every seed, SSD 99.99, BigBird 99.0 (98.4-99.6), Performer 88.9 (67, 99.7 and 99.98 by seed), linear
 87.8 (79 to 96 by seed), none told from softmax, windows 25.7 (25.0-26.5), worse: most pairs are out of their sight; on
