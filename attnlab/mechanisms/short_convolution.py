@@ -127,17 +127,16 @@ class ShortConvolution(Around):
         """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
         back, T, kind = self.size - 1, x.shape[0], x.dtype
         x, kernel = x.astype(rows.dtype), kernel.astype(rows.dtype)
-        seen, runs = runs == block.before, jnp.concatenate([runs, block.run])
         if block.plain:
-            rows = jnp.concatenate([weighed(rows, seen[:, None]), x])
+            rows = jnp.concatenate([weighed(rows, (runs == block.before)[:, None]), x])
             shifted = [rows[back - n : back - n + T] for n in range(self.size)]
-            after, told = rows[T:], runs[T:]
+            after, told = rows[T:], jnp.concatenate([runs, block.run])[T:]
         else:
             # Kept tokens stand side by side, behind the last ones.
             count = jnp.cumsum(block.keep, dtype=jnp.int32)
             slot = jnp.where(block.keep, back + count - 1, back + T)
             rows = jnp.concatenate([rows, jnp.zeros_like(x)]).at[slot].set(x, mode="drop")
-            runs = runs.at[slot].set(block.run, mode="drop")
+            runs = jnp.concatenate([runs, block.run]).at[slot].set(block.run, mode="drop")
             at = jnp.maximum(back + count[None] - 1 - jnp.arange(self.size, dtype=jnp.int32)[:, None], 0)
             shifted = jnp.where((runs[at] == block.run[None])[..., None], rows[at], 0)
             after, told = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
