@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from attnlab.ops.times import said
 
 
 def parameters(tree: Any) -> int:
@@ -27,7 +30,8 @@ class Operation:
     """One operation of a traced call: what jax calls it, the sizes it works on, and what it costs each time.
 
     `sizes` of a product are (batch, m, k, n), of anything else the shape it writes. `bytes` are those that it reads
-    and writes by itself; a compiler that fuses it with its neighbours moves fewer. `rounds` says how often it runs.
+    and writes by itself; a compiler that fuses it with its neighbours moves fewer. `rounds` says how often it runs, on
+    average over what runs it.
     """
 
     name: str
@@ -35,7 +39,7 @@ class Operation:
     dtype: str
     flops: int
     bytes: int
-    rounds: int = 1
+    rounds: int | Fraction = 1
 
 
 def flops(function: Callable, *arguments: Any) -> int:
@@ -43,14 +47,14 @@ def flops(function: Callable, *arguments: Any) -> int:
 
     A product of [m k] and [k n] counts 2·m·k·n, any other operation on floats one for each number it writes, a
     reduction and a scattered sum one for each that it reads. A loop of unknown length counts as one round, and of
-    branches the dearest.
+    branches the dearest, but where `attnlab.ops.times` says how often they run.
     """
     return total(operations(function, *arguments))
 
 
 def total(found: Iterable[Operation]) -> int:
     """The floating-point operations of them all."""
-    return sum(each.rounds * each.flops for each in found)
+    return round(sum(each.rounds * each.flops for each in found))
 
 
 def operations(function: Callable, *arguments: Any) -> list[Operation]:
@@ -67,15 +71,25 @@ def _equation(equation: Any) -> list[Operation]:
     # What scatters and reduces says in a jaxpr how two numbers become one.
     called = [] if name.startswith(("scatter", "reduce")) else settings.values()
     inner = [_walk(jaxpr) for value in called for jaxpr in _jaxprs(value)]
-    if name == "cond":
-        inner = [max(inner, key=total)]
     if inner:
-        rounds = settings["length"] if name == "scan" else 1
-        return [replace(each, rounds=rounds * each.rounds) for found in inner for each in found]
+        often = _rounds(equation, inner)
+        return [replace(x, rounds=n * x.rounds) for n, found in zip(often, inner, strict=True) if n for x in found]
     sizes, work = _work(equation)
     moved = 0 if name in FREE else sum(_bytes(x) for x in (*equation.invars, *equation.outvars))
     dtype = str(getattr(equation.outvars[0].aval, "dtype", "")) if equation.outvars else ""
     return [Operation(name, sizes, dtype, work, moved)]
+
+
+def _rounds(equation: Any, inner: list[list[Operation]]) -> list[int | Fraction]:
+    """How often each of what an operation calls runs."""
+    name = equation.primitive.name
+    if name == "scan":
+        return [equation.params["length"]] * len(inner)
+    known = said(str(equation.source_info.name_stack))
+    if name == "cond":
+        dearest = max(range(len(inner)), key=lambda n: total(inner[n]))
+        return known or [int(n == dearest) for n in range(len(inner))]
+    return known * len(inner) if known and name == "while" else [1] * len(inner)
 
 
 def _work(equation: Any) -> tuple[tuple[int, ...], int]:

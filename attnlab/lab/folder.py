@@ -106,11 +106,14 @@ def environment() -> dict[str, Any]:
     """What a reader needs to repeat a run, and nothing about who ran it or where.
 
     Versions; `platform` and `device` as jax names them ("cpu", "gpu"); the cores this process may use; the
-    system and its instruction set. Imports jax.
+    system and its instruction set; and where it is no CPU, `matmul_precision`, in which jax takes float32 products.
+    Imports jax.
     """
     import jax
 
     device = jax.devices()[0]
+    # By default an accelerator rounds their factors: to 10 bits on a GPU with tensor cores, to 7 on a TPU.
+    rounded = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
     return {
         "attnlab": attnlab.__version__,
         **{package: version(package) for package in PACKAGES},
@@ -119,4 +122,5 @@ def environment() -> dict[str, Any]:
         "device": device.device_kind,
         "cores": len(cores()),
         "machine": f"{platform.system()} {platform.machine()}",
+        **({} if device.platform == "cpu" else {"matmul_precision": rounded}),
     }

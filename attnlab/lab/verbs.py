@@ -62,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     with named(options.out):
         if options.out.exists() and not options.out.is_dir():
             raise ValueError(f"--out {options.out} is a file; name a folder")
-    use(options.device)
+    use(options.device, options.workers)
     study = _study(options)
     from attnlab.lab.progress import choose
     from attnlab.lab.runs import run

@@ -13,7 +13,8 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     """Train what is told, variant after variant (`in_turn`). Answers what `explain` says of the first that failed."""
     import jax
 
-    jax.config.update("jax_platforms", told["platforms"])
+    for name, value in told["jax"].items():
+        jax.config.update(name, value)
     from attnlab.lab import configuration
     from attnlab.lab.conduct import in_turn
     from attnlab.lab.file import load_study

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import jax
 
 from attnlab.lab.cores import cores
+from attnlab.lab.device import apart
 from attnlab.lab.file import EXPERIMENT
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.own import own
@@ -23,6 +24,7 @@ from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
 STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
+JAX = ("jax_platforms", "jax_enable_x64", "jax_default_matmul_precision")  # and of how jax is set here
 
 
 class WorkerError(Exception):
@@ -48,6 +50,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
     told = dumps(_told(plans, workers, home, command))
+    apart()
     running = [_Worker(told, cores, lines) for cores in _shares(workers)]
     with _signals(running):
         ended = 0
@@ -84,9 +87,9 @@ def sources(plans: Sequence[Plan]) -> list[str]:
 
 
 def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
-    first, platforms = plans[0], jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
+    first = plans[0]
     return {
-        "platforms": platforms,
+        "jax": {name: getattr(jax.config, name) for name in JAX},
         "study": {name: getattr(first.study, name) for name in STUDY},
         "home": str(home), "command": command, "workers": workers, "quick": first.quick,
         "sources": sources(plans),

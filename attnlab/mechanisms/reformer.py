@@ -71,7 +71,7 @@ class Reformer(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Every round's hash, and the pairs of the blocks that meet."""
-        near = S if self.block is None else min(S, 2 * self.block + 2 * S // self.buckets)
+        near = S if self.block is None else _near(S, self.buckets, self.block)
         rounds = 1 if self.block is None else self.rounds
         return Cost(
             flops=rounds * T * near * (2 * K + 2 * V + 8) + (T + S) * K * self.rounds * self.buckets,
@@ -91,11 +91,18 @@ class Reformer(Mechanism):
         q, k = _ready(q, k)
         hashes = self._hash(q), self._hash(k)
         scores = Scores(scaled_dot, {}, RoundsBias(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
-        rounds = [_round(q, k, v, rule, scores, hashes[0][:, n], hashes[1][:, n], block) for n in range(self.rounds)]
+        near = _near(k.shape[0], self.buckets, block)
+        one = lambda n: _round(q, k, v, rule, scores, hashes[0][:, n], hashes[1][:, n], block, near)
+        rounds = [one(n) for n in range(self.rounds)]
         return blockwise.together(rounds).astype(v.dtype)
 
 
-def _round(q, k, v, rule, scores, of_q, of_k, block: int):
+def _near(S: int, buckets: int, block: int) -> int:
+    """Keys that a query's block meets in a round, of buckets that are about as full."""
+    return min(S, 2 * block + 2 * S // buckets)
+
+
+def _round(q, k, v, rule, scores, of_q, of_k, block: int, near: int):
     """One round: sorted by bucket, through the blocks that meet, and back in order."""
     order, keys = (jnp.argsort(x, stable=True).astype(jnp.int32) for x in (of_q, of_k))
     places = np.arange(q.shape[0], dtype=np.int32), np.arange(k.shape[0], dtype=np.int32)
@@ -103,7 +110,7 @@ def _round(q, k, v, rule, scores, of_q, of_k, block: int):
         blockwise.Rule(rule.mask, jnp.asarray(rule.i)[order], jnp.asarray(rule.j)[keys]),
         blockwise.Rule(Segments(of_q[order], of_k[keys]), *places),
     ]
-    ways = meetings(of_q[order], of_k[keys], block)
+    ways = meetings(of_q[order], of_k[keys], block, near)
     y, norm = blockwise.attend(q[order], k[keys], v[keys], scores, rules, i=order, j=keys, block=block, ways=ways)
     back = jnp.argsort(order)
     return y[back], norm[back]
@@ -122,15 +129,18 @@ def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> Int[Array, "T S"
     return count
 
 
-def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int) -> blockwise.Loops:
-    """For sorted buckets of queries and keys, the blocks of keys whose buckets meet those of each block of queries."""
+def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.Loops:
+    """For sorted buckets of queries and keys, the blocks of keys whose buckets meet those of each block of queries.
+
+    About so many keys are `near`.
+    """
     rows, columns = (blockwise.even(x.shape[0], block) for x in (one, other))
     first = one[::rows]
     last = one[jnp.minimum(jnp.arange(first.shape[0], dtype=jnp.int32) * rows + rows, one.shape[0]) - 1]
     start, stop = jnp.searchsorted(other, first, side="left"), jnp.searchsorted(other, last, side="right")
     blocks = start[:, None] // columns + jnp.arange(-(-other.shape[0] // columns), dtype=jnp.int32)[None, :]
     count = jnp.where(stop > start, -(-stop // columns) - start // columns, 0)
-    part = blockwise.Visits(blocks.astype(jnp.int32), count.astype(jnp.int32))
+    part = blockwise.Visits(blocks.astype(jnp.int32), count.astype(jnp.int32), -(-near // columns))
     return blockwise.Loops(blockwise.Visits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), part, columns)
 
 

@@ -1,7 +1,11 @@
 import jax
 import jax.numpy as jnp
+import pytest
 
 from attnlab.analysis import cost
+from attnlab.lab.benching.calls import by_heads, inputs
+from attnlab.mechanisms import MECHANISMS
+from attnlab.ops.times import times
 
 
 def test_products_loops_and_elements_are_counted():
@@ -37,3 +41,42 @@ def test_sizes_and_parameters():
     tree = {"a": jnp.ones((2, 3)), "b": jnp.ones(4, jnp.bfloat16), "key": jax.random.key(0)}
     assert cost.parameters({"a": tree["a"], "b": tree["b"]}) == 10
     assert cost.size(tree) == 24 + 8
+
+
+def test_what_runs_as_often_as_it_says_is_counted_so():
+    x, n = jnp.ones(12), jnp.int32(3)
+    loop = lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 2, x)
+    assert cost.flops(loop, x, n) == 12  # of unknown length
+
+    def said(x, n):
+        inner = lambda _, x: loop(x + 1, n)  # what a loop says is not said of the loops in it
+        with times([5], 2):
+            return jax.lax.fori_loop(0, n, inner, x)
+
+    assert cost.flops(said, x, n) == 5 * (12 + 12) // 2
+    assert cost.flops(jax.jit(jax.vmap(said, (0, None))), jnp.ones((4, 12)), n) == 4 * 5 * (12 + 12) // 2
+
+    branches = [lambda x: x * 2, lambda x: (x + 1) * 2, lambda x: x]
+    assert cost.flops(lambda x, n: jax.lax.switch(n, branches, x), x, n) == 24
+
+    def taken(x, n):
+        with times([1, 2, 1], 4):
+            return jax.lax.switch(n, branches, x)
+
+    assert cost.flops(taken, x, n) == (12 + 2 * 24) // 4
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_what_is_counted_grows_as_a_mechanism_declares(name):
+    """Long or short: by panels laid out one by one, by loops over blocks whose number a trace does not show, or whole.
+
+    Blocks are met whole where one of their pairs may, so that up to some 2.7 times the pairs that may are computed.
+    """
+    for T in (512, 8192):
+        mechanism = MECHANISMS[name].sized(T)
+        for mask, block in (("full", None), ("causal", getattr(mechanism, "block", None))):
+            try:
+                counted = cost.flops(by_heads(mechanism, mask), *inputs(mechanism, T, 1, 64))
+            except NotImplementedError:
+                continue
+            assert 0.5 <= counted / mechanism.cost(T, T, 64, 64, block).flops <= 2.7

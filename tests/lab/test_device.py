@@ -1,3 +1,5 @@
+import os
+
 import jax
 import pytest
 
@@ -31,3 +33,17 @@ def test_what_is_not_there_says_what_to_install(device):
         use(device)
     assert "\n" not in str(refusal.value)
     assert jax.config.jax_platforms == before
+
+
+@pytest.mark.parametrize(("processes", "expected"), [(1, None), (2, "false")])
+def test_several_processes_leave_one_another_memory(processes, expected, monkeypatch):
+    monkeypatch.setitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE", "")  # so that it is put back
+    monkeypatch.delitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE")
+    use(None, processes)
+    assert os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE") == expected
+
+
+def test_who_said_what_is_to_be_taken_is_heard(monkeypatch):
+    monkeypatch.setitem(os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE", "true")
+    use(None, 2)
+    assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "true"

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
@@ -264,3 +266,10 @@ def test_the_environment_tells_versions_and_nothing_of_the_person():
     said = " ".join(str(value) for value in found.values())
     assert not [word for word in private if len(word) > 2 and word in said]
     assert os.sep not in said
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(None, "default"), ("float32", "float32")])
+def test_the_environment_of_an_accelerator_tells_how_products_are_rounded(asked, expected, monkeypatch):
+    monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(platform="gpu", device_kind="some")])
+    with jax.default_matmul_precision(asked):
+        assert environment()["matmul_precision"] == expected

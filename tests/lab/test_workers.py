@@ -6,12 +6,14 @@ import re
 import signal
 import threading
 import time
+from io import StringIO
 
+import jax
 import numpy as np
 import pytest
 
 import attnlab
-from attnlab.lab import run
+from attnlab.lab import run, workers
 from attnlab.lab.file import load_study
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.progress import Silent
@@ -64,6 +66,38 @@ def test_workers_leave_what_one_process_leaves(tmp_path):
     again = Notes()
     run(STUDY, tmp_path / "two", workers=2, progress=again)
     assert again.said == [f"{name}: already finished, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
+
+
+def test_workers_compute_with_the_numbers_that_jax_is_set_to_here(tmp_path, monkeypatch):
+    """Where this process was told so by a call, and not by its surroundings."""
+    monkeypatch.setattr(workers.subprocess, "Popen", told := Told())
+    with jax.enable_x64(True), jax.default_matmul_precision("float32"), pytest.raises(WorkerError):
+        run(STUDY, tmp_path, workers=2)
+    assert told.jax["jax_enable_x64"] is True
+    assert told.jax["jax_default_matmul_precision"] == "float32"
+
+
+class Told:
+    """Stands for a process that hears what it is to do, and fails."""
+
+    def __call__(self, *arguments, **options):
+        self.stdin, self.stderr, self.returncode = self, StringIO(), 1
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def write(self, text):
+        self.jax = json.loads(text)["jax"]
+
+    def wait(self):
+        return 1
+
+    def poll(self):
+        return 1
 
 
 OWN = """

@@ -73,7 +73,7 @@ def test_a_query_that_shares_no_bucket_answers_zero():
 
 def test_only_blocks_whose_buckets_meet_are_visited():
     one, other = jnp.array([0, 0, 1, 2, 5, 5, 7]), jnp.array([0, 1, 1, 1, 2, 3, 3, 6, 6])
-    ways = meetings(one, other, 2)
+    ways = meetings(one, other, 2, 4)
     visits = [ways.part.blocks[a, : ways.part.counts[a]].tolist() for a in range(len(ways.part.counts))]
     assert len(visits) == 4
     size = ways.size

@@ -141,7 +141,7 @@ def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
 
 def record(plan: Cells, found: Sequence[Measured], machine: Machine) -> dict[str, Any]:
     """Everything as JSON: the machine, the plan, every measurement, and how each grows."""
-    installed = {name: peer.version for name, peer in peers.PEERS.items()} if plan.peers else {}
+    installed = {name: peer.version for name, peer in peers.PEERS.items() if peer.here} if plan.peers else {}
     settings = {name: value for name, value in vars(plan).items() if name != "mechanisms"}
     return {
         "machine": environment() | {"processor": processor()} | asdict(machine) | {"ridge": machine.ridge},

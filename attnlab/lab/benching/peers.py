@@ -26,12 +26,22 @@ class Peer:
     """Another library's attention: the package that holds it, the masks it takes, and whose equation it computes.
 
     `prepare(arrays, mask, which)` makes a program of it; arrays are q, k, v and the answers' gradient, each [H T K].
+    `platforms`, as jax names them, are those that it computes on; empty, all that jax does.
     """
 
     package: str
     masks: tuple[str, ...]
     same: Callable[[Mechanism], bool]
     prepare: Callable[[tuple[np.ndarray, ...], str, str], Program]
+    platforms: tuple[str, ...] = ()
+
+    @property
+    def here(self) -> bool:
+        """Whether it is installed, and computes where jax does."""
+        platform = jax.default_backend()
+        if self.version is None or platform not in (self.platforms or (platform,)):
+            return False
+        return self.package != "torch" or platform == "cpu" or import_module("torch").cuda.is_available()
 
     @property
     def version(self) -> str | None:
@@ -43,8 +53,8 @@ class Peer:
 
 
 def beside(mechanism: Mechanism, mask: str) -> dict[str, Peer]:
-    """The peers that are installed and compute what `mechanism` computes under that mask."""
-    return {name: peer for name, peer in PEERS.items() if mask in peer.masks and peer.same(mechanism) and peer.version}
+    """The peers that are here and compute what `mechanism` computes under that mask."""
+    return {name: peer for name, peer in PEERS.items() if mask in peer.masks and peer.same(mechanism) and peer.here}
 
 
 def _softmax(mechanism: Mechanism) -> bool:
@@ -101,23 +111,25 @@ def _causal_product(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Pr
 
 def _in_torch(attention: Callable, arrays: tuple[np.ndarray, ...], which: str) -> Program:
     torch: Any = import_module("torch")
-    *given, target = (torch.from_numpy(x[None].copy()) for x in arrays)
+    on_gpu = jax.default_backend() == "gpu"
+    *given, target = (torch.from_numpy(x[None].copy()).to("cuda" if on_gpu else "cpu") for x in arrays)
     given = [x.requires_grad_(which != FORWARD) for x in given]
 
     def run():
-        if which == FORWARD:
-            with torch.no_grad():
-                return attention(*given)
-        y = attention(*given)
-        torch.autograd.grad(y, given, target)
+        with torch.set_grad_enabled(which != FORWARD):
+            y = attention(*given)
+        if which != FORWARD:
+            torch.autograd.grad(y, given, target)
+        if on_gpu:
+            torch.cuda.synchronize()
         return y
 
-    return Program(run, lambda: run().detach().numpy()[0])
+    return Program(run, lambda: run().detach().cpu().numpy()[0])
 
 
 PEERS: dict[str, Peer] = {
-    "torch": Peer("torch", ("full", "causal"), _softmax, _torch),
+    "torch": Peer("torch", ("full", "causal"), _softmax, _torch, ("cpu", "gpu")),
     "jax.nn": Peer("jax", ("full", "causal"), _softmax, _jax),
-    "fast-transformers": Peer("pytorch-fast-transformers", ("causal",), _linear, _fast_transformers),
-    "causal product": Peer("pytorch-fast-transformers", ("causal",), _product, _causal_product),
+    "fast-transformers": Peer("pytorch-fast-transformers", ("causal",), _linear, _fast_transformers, ("cpu",)),
+    "causal product": Peer("pytorch-fast-transformers", ("causal",), _product, _causal_product, ("cpu",)),
 }

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.times import times
 from attnlab.ops.tree import pytree, static
 
 # Keys of a panel at most: it is held whole, times a block of queries.
@@ -72,16 +73,29 @@ class Runs:
             return meet
 
         branches = [branch(kind) for kind in self.kinds]
-        return branches[0](carry) if len(branches) == 1 else jax.lax.switch(jnp.asarray(self.which)[a], branches, carry)
+        if len(branches) == 1:
+            return branches[0](carry)
+        with times([int(np.sum(self.which == n)) for n in range(len(branches))], len(self.which)):
+            return jax.lax.switch(jnp.asarray(self.which)[a], branches, carry)
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Visits:
-    """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced."""
+    """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced.
+
+    Where counts are, `usual` says about how many of them there are to be.
+    """
 
     blocks: Int[Places, "A N"]
     counts: Int[Places, " A"]
+    usual: int = static(default=1)
+
+    @property
+    def mean(self) -> tuple[list[int], int]:
+        """How many a block of queries meets on average, as a fraction, of which `attnlab.ops.times` is told."""
+        known = isinstance(self.counts, np.ndarray)
+        return ([int(self.counts.sum())], len(self.counts)) if known else ([self.usual], 1)
 
 
 @pytree
@@ -110,7 +124,8 @@ class Loops:
                 def meet(n, carry, blocks=blocks, asked=asked):
                     return step(carry, blocks[n] * self.size, self.size, asked)
 
-                carry = jax.lax.fori_loop(0, count, meet, carry)
+                with times(*visits.mean):
+                    carry = jax.lax.fori_loop(0, count, meet, carry)
         return carry
 
 

@@ -1,3 +1,6 @@
+from types import SimpleNamespace
+
+import jax
 import numpy as np
 import pytest
 
@@ -23,6 +26,22 @@ def test_what_is_not_installed_stands_beside_nothing(monkeypatch):
     assert list(peers.beside(Softmax(), "full")) == ["here"]
     assert peers.beside(Linear(), "full") == {}
     assert stand_ins["not here"].version is None
+
+
+@pytest.mark.parametrize(("platform", "cuda", "expected"), [
+    ("cpu", False, {"torch", "jax.nn"}),
+    ("gpu", True, {"torch", "jax.nn"}),
+    ("gpu", False, {"jax.nn"}),
+    ("tpu", True, {"jax.nn"}),
+])  # fmt: skip
+def test_what_computes_elsewhere_stands_beside_nothing(platform, cuda, expected, monkeypatch):
+    monkeypatch.setattr(peers, "version", lambda package: "1.0")
+    monkeypatch.setattr(
+        peers, "import_module", lambda name: SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: cuda))
+    )
+    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    assert set(peers.beside(Softmax(), "full")) == expected
+    assert set(peers.beside(Linear(), "causal")) == ({"fast-transformers"} if platform == "cpu" else set())
 
 
 @pytest.mark.parametrize("mask", ["full", "causal"])

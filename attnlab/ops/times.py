@@ -1,0 +1,32 @@
+"""How often a loop runs, and a branch is taken, said where a trace does not show it but who wrote it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from fractions import Fraction
+
+import jax
+
+SAID = "times"  # and the counts of branches, or of rounds, and by how many they are to be divided: times-1-30-1-of-32
+
+
+def times(counts: Sequence[int], of: int) -> AbstractContextManager:
+    """What is traced within is named by it: a loop of counts[0] / of rounds, or branches taken counts / of times each.
+
+    On average over whatever runs it. `attnlab.analysis.cost` counts by it.
+    """
+    return jax.named_scope("-".join([SAID, *map(str, counts), "of", str(of)]))
+
+
+def said(name: str) -> list[Fraction] | None:
+    """The averages in the name of a traced operation, of the innermost that says any; None where none does.
+
+    >>> said("vmap(while)/times-1-3-of-4"), said("while")
+    ([Fraction(1, 4), Fraction(3, 4)], None)
+    """
+    found = [part for part in name.replace("(", "/").replace(")", "/").split("/") if part.startswith(SAID + "-")]
+    if not found:
+        return None
+    counts, of = found[-1].removeprefix(SAID + "-").split("-of-")
+    return [Fraction(int(count), int(of)) for count in counts.split("-")]
