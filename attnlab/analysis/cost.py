@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -80,7 +80,7 @@ def _equation(equation: Any) -> list[Operation]:
     return [Operation(name, sizes, dtype, work, moved)]
 
 
-def _rounds(equation: Any, inner: list[list[Operation]]) -> list[int | Fraction]:
+def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fraction]:
     """How often each of what an operation calls runs."""
     name = equation.primitive.name
     if name == "scan":

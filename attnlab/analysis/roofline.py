@@ -79,8 +79,8 @@ def kinds(operations: Iterable[Operation]) -> list[Kind]:
         if not (each.flops or each.bytes):
             continue
         old = found.get(name := named(each), Kind(name, 0, 0, 0))
-        flops, moved = each.rounds * each.flops, each.rounds * each.bytes
-        found[name] = Kind(name, old.count + each.rounds, old.flops + flops, old.bytes + moved)
+        flops, moved = round(each.rounds * each.flops), round(each.rounds * each.bytes)
+        found[name] = Kind(name, old.count + round(each.rounds), old.flops + flops, old.bytes + moved)
     return sorted(found.values(), key=lambda kind: (-kind.flops, -kind.bytes))
 
 
