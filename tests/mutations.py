@@ -364,6 +364,20 @@ BUGS = [
         "return mechanism.attend(q, k, eye[::-1], mask, **extra)",
         contract("softmax", "forms"),
     ),
+    Bug(
+        "a loop over blocks counted as one round",
+        "ops/blockwise/route.py",
+        "with times(*visits.mean):",
+        "with times([1], 1):",
+        ["tests/analysis/test_cost.py"],
+    ),
+    Bug(
+        "every block counted as the dearest",
+        "analysis/cost.py",
+        "return known or [int(n == dearest)",
+        "return [int(n == dearest)",
+        ["tests/analysis/test_cost.py"],
+    ),
 ]
 
 
