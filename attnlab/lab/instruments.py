@@ -54,8 +54,14 @@ def bench(options: argparse.Namespace) -> int:
     from attnlab.lab.progress import choose
 
     plan = Cells(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
-    if options.peers and (missing := sorted({peer.package for peer in PEERS.values() if peer.version is None})):
-        print(f"attnlab: not installed, and so not beside: {', '.join(missing)} (attnlab[peers])", file=sys.stderr)
+    if options.peers:
+        away = {peer.package: peer.version for peer in PEERS.values() if not peer.here}
+        missing = sorted(package for package, version in away.items() if version is None)
+        elsewhere = sorted(package for package, version in away.items() if version is not None)
+        if missing:
+            print(f"attnlab: not installed, and so not beside: {', '.join(missing)} (attnlab[peers])", file=sys.stderr)
+        if elsewhere:
+            print(f"attnlab: does not compute here, and so not beside: {', '.join(elsewhere)}", file=sys.stderr)
     progress = choose()
     try:
         here = machine()

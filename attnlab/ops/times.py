@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import jax
 
-SAID = "times"  # and the counts of branches, or of rounds, and by how many they are to be divided: times-1-30-1-of-32
+SAID = "times"  # as in times-1-30-1-of-32
 
 
 def times(counts: Sequence[int], of: int) -> AbstractContextManager:
-    """What is traced within is named by it: a loop of counts[0] / of rounds, or branches taken counts / of times each.
+    """Name what is traced within by how often it runs: a loop counts[0] / of rounds, a switch each branch counts / of.
 
-    On average over whatever runs it. `attnlab.analysis.cost` counts by it.
+    These are averages over all that run it; `attnlab.analysis.cost` counts by them.
     """
     return jax.named_scope("-".join([SAID, *map(str, counts), "of", str(of)]))
 

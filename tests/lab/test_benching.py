@@ -1,6 +1,7 @@
 """The verb."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,16 @@ def test_on_the_command_line(small, capfd, tmp_path):
         *((8, "forward+backward"), (16, "forward+backward")),
     ]
     assert (tmp_path / "b.png").stat().st_size > 10_000
+
+
+def test_peers_that_are_not_here_are_named_with_the_reason(small, capfd, monkeypatch):
+    elsewhere = replace(peer(), platforms=("tpu",))
+    monkeypatch.setattr(peers, "PEERS", {"a": peer("no-such-package"), "b": elsewhere, "c": peer("jax")})
+    assert main(["bench", "softmax", *SIZES, "--causal", "--peers"]) == 0
+    told = capfd.readouterr()
+    assert "attnlab: not installed, and so not beside: no-such-package (attnlab[peers])" in told.err
+    assert "attnlab: does not compute here, and so not beside: numpy" in told.err
+    assert "times longer than ours" in told.out
 
 
 def test_all_mechanisms_under_both_masks_and_the_record_alone_on_standard_output(small, capfd):
