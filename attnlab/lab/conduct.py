@@ -18,7 +18,7 @@ from attnlab.lab.jsonfile import named, sweep
 from attnlab.lab.loading import saved
 from attnlab.lab.lock import LockedError, locked
 from attnlab.lab.look import looks
-from attnlab.lab.own import codes
+from attnlab.lab.own import codes, places
 from attnlab.lab.plan import Plan, ahead
 from attnlab.lab.refusal import explain
 from attnlab.lab.result import result
@@ -116,7 +116,7 @@ def describe(plan: Plan, command: str) -> None:
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
             "notes": list(plan.problem.notes),
             "match": plan.study.match, "budget": plan.study.budget, "asked": asked(plan.experiment.task),
-            "experiment": plan.written, "code": codes(plan.written),
+            "experiment": plan.written, "code": codes(plan.written), "own": places(plan.written),
         })  # fmt: skip
     # Sealed as that run's.
     for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():

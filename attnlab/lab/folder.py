@@ -87,6 +87,10 @@ class RunFolder:
         return name.encode() + run
 
 
+# What ends so in a study's folder is a file of the study's own.
+KINDS = (".json", ".html", ".csv", ".png")
+
+
 def folder_name(name: str) -> str:
     """`name`, if a folder may be called so on every system; else ValueError.
 

@@ -15,7 +15,7 @@ from attnlab.data.files import DataError
 from attnlab.lab import configuration
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.jsonfile import dumps
-from attnlab.lab.own import edited
+from attnlab.lab.own import edited, missing
 from attnlab.lab.study import Experiment
 from attnlab.lab.terminal import plain
 from attnlab.tasks.base import Interpreter, Problem
@@ -101,7 +101,9 @@ def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
     try:
         return configuration.read(written["experiment"])
     except (ValueError, NotImplementedError) as error:
-        raise FolderError(f"{folder.file('experiment')}: {error}") from error
+        found = missing(written)
+        trained_with = f"; it was trained with {' and '.join(found)}" if found else ""
+        raise FolderError(f"{folder.file('experiment')}: {error}{trained_with}") from error
 
 
 def saved(folder: RunFolder, experiment: Experiment, data: str, **how: Any) -> Checkpoints:

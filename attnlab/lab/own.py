@@ -44,6 +44,24 @@ def codes(written: Any) -> dict[str, str]:
     return {f"{place}.{name}": _digest(kind) for (place, name), kind in own(written).items()}
 
 
+def places(written: Any) -> dict[str, str]:
+    """Where each is defined, by REGISTRY.name, for a person who looks for it: "Mine, of own.py".
+
+    A module that can be imported has its name; of any other it is that of its file, without a folder.
+    """
+    return {
+        f"{place}.{name}": f"{kind.__qualname__}, of {_place(kind)}" for (place, name), kind in own(written).items()
+    }
+
+
+def missing(kept: dict[str, Any]) -> list[str]:
+    """Of what a run's `experiment.json` says was one's own, where that was defined which is in no registry now."""
+    before = kept.get("own")
+    found = before.items() if isinstance(before, dict) else ()
+    apart = [(*name.partition(".")[::2], str(place)) for name, place in found]
+    return [told for place, name, told in apart if place in registry.PLACES and name not in registry.table(place)]
+
+
 def edited(kept: dict[str, Any], written: Any) -> list[str]:
     """The names whose code is another than a run's `experiment.json` has it, of what is written of its experiment.
 
@@ -61,6 +79,14 @@ def _tags(written: Any) -> Iterator[tuple[str, str]]:
         written = list(written.values())
     for inner in written if isinstance(written, list) else ():
         yield from _tags(inner)
+
+
+def _place(kind: type | Callable) -> str:
+    module = sys.modules.get(kind.__module__)
+    if getattr(module, "__spec__", None) is not None:
+        return kind.__module__
+    file = getattr(module, "__file__", None)
+    return Path(file).name if file else "a notebook"
 
 
 def _digest(kind: type | Callable) -> str:

@@ -6,15 +6,15 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.lab.folder import folder_name
+from attnlab.lab.folder import KINDS, folder_name
 
 
 @dataclass(frozen=True)
 class Variation:
     """Named variants, each a set of fields with the value it gives them. The names become folders.
 
-    Raises ValueError for no variants, for one that is no dict, for a name that cannot be a folder's, and for two names
-    that some systems would give one folder.
+    Raises ValueError for no variants, for one that is no dict, for a name that cannot be a folder's or ends as a file's
+    of the study does, and for two names that some systems would give one folder.
     """
 
     variants: dict[str, dict[str, Any]]
@@ -26,6 +26,8 @@ class Variation:
         for name, changes in self.variants.items():
             if not isinstance(changes, dict):
                 raise ValueError(f"vary: {name!r} must be a dict of fields with their values, not {changes!r}")
+            if name.casefold().endswith(KINDS):
+                raise ValueError(f"vary: {name!r} ends as a file does that a study keeps beside its variants")
             # Some systems keep one folder for both cases of a letter, and one for both spellings of an accent.
             other = folders.setdefault(unicodedata.normalize("NFC", folder_name(name)).casefold(), name)
             if other != name:

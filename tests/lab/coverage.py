@@ -1,6 +1,6 @@
 """How often the statistics are right, counted over simulated studies.
 
-    python -m tests.lab.coverage              2,000 studies a row; ten minutes of a core
+    python -m tests.lab.coverage              2,000 studies a row; up to forty minutes of a core
     python -m tests.lab.coverage 20000        more of them
 
 Every row calls what `attnlab.lab.statistics` offers, once a study. The unit is the standard deviation of a seed.

@@ -8,6 +8,7 @@ import pytest
 
 import attnlab
 from attnlab.lab import configuration, own
+from attnlab.lab.file import load_code
 from attnlab.lab.study import change
 from attnlab.mechanisms import Softmax
 from tests.small import EXPERIMENT
@@ -89,6 +90,31 @@ def test_what_it_does_is(digest, before, after, on_disk):
 
 def test_what_attnlab_defines_is_not_ones_own():
     assert own.own(configuration.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
+
+
+def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch, tmp_path):
+    written = [{"registry": "SCORES", "name": name} for name in ("of-a-module", "of-a-file", "of-a-notebook")]
+    (tmp_path / "file.py").write_text("def score(q, k): return q @ k")
+    notebook = ModuleType("some-notebook")
+    exec("def score(q, k): return q @ k", notebook.__dict__)
+    monkeypatch.setitem(sys.modules, "some-notebook", notebook)
+    held = of_this_module, load_code(tmp_path / "file.py").score, notebook.score
+    for tag, score in zip(written, held, strict=True):
+        monkeypatch.setitem(attnlab.SCORES, tag["name"], score)
+    found = own.places(written)
+    assert found == {
+        "SCORES.of-a-module": f"of_this_module, of {__name__}",
+        "SCORES.of-a-file": "score, of file.py",
+        "SCORES.of-a-notebook": "score, of a notebook",
+    }
+    assert own.missing({"own": found}) == []
+    monkeypatch.delitem(attnlab.SCORES, "of-a-file")
+    assert own.missing({"own": found | {"NOWHERE.x": "x, of y"}}) == ["score, of file.py"]
+    assert own.missing({}) == own.missing({"own": "broken"}) == [], "of older folders, and of broken ones"
+
+
+def of_this_module(q, k):
+    return q @ k
 
 
 def test_a_function_of_ones_own_counts(monkeypatch):

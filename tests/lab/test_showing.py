@@ -1,14 +1,18 @@
 import re
 from dataclasses import replace
 
+import jax
 import pytest
 
 from attnlab.lab.overrides import apply
 from attnlab.lab.runs import run
 from attnlab.lab.showing import columns, costs, flat, settings, show, summed
 from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.variation import over
+from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models import Transformer
 from attnlab.tasks import Recall
+from tests.small import EXPERIMENT
 
 
 def test_every_field_by_the_path_that_overrides_it(toy):
@@ -90,6 +94,21 @@ def test_what_a_study_trains_for():
     assert costs(rows) == ["variant  lanes  steps  FLOPs, all lanes", "a            6  1,500          32 TFLOP"]
     assert summed(rows) == []
     assert summed([*rows, *rows]) == ["all 2: 64 TFLOP"]
+
+
+def test_nothing_is_compiled():
+    """Parameters, FLOPs and a match come from shapes and traces alone."""
+    jax.clear_caches()
+    heard = []
+    listen = lambda event, seconds, **facts: heard.append(event)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        vary = over("model.mechanism", softmax=Softmax(), hedgehog=MECHANISMS["hedgehog"])
+        assert "matched to the base" in str(show(Study(EXPERIMENT, vary, match="flops")))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert "/jax/core/compile/jaxpr_trace_duration" in heard
+    assert "/jax/core/compile/backend_compile_duration" not in heard
 
 
 def test_columns():

@@ -217,6 +217,8 @@ def test_verdict_turns_with_its_sides(both, margin):
         lambda: compare([1, 2], [1, 2], -0.1),
         lambda: compare([1, 2], [1, 2], math.nan),
         lambda: compare([1, 2], [1, 2], math.inf),
+        lambda: compare([1, 2], [1, 2], "a"),
+        lambda: compare([1, 2], [1, 2], True),
         lambda: compare([1, 2], [1, 2], 0.1, step=0),
         lambda: compare([1, 2], [1, 2], 0.1, step=math.inf),
     ],

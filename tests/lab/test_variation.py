@@ -59,3 +59,11 @@ def test_names_that_would_be_one_folder_are_refused():
         over("model.norm", relu="layer", ReLU="rms")
     with pytest.raises(ValueError, match="would be one folder"):
         over("model.norm", **{"é": "layer", "e\u0301": "rms"})
+
+
+@pytest.mark.parametrize(
+    "name", ["report.html", "table.csv", "Answer.PNG", "learning.png", "study.json", "seconds.json"]
+)
+def test_names_of_a_study_s_own_files_are_refused(name):
+    with pytest.raises(ValueError, match="ends as a file does that a study keeps beside its variants"):
+        over("model.width", **{"first": 8, name: 16})

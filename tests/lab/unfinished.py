@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab.lab import configuration
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.own import codes
+from attnlab.lab.own import codes, places
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.trainer import Trainer
 from tests.lab.parrot import PROBLEM
@@ -23,7 +23,7 @@ def run(folder: Path, experiment, seed=0, died=(), scale=0.5, problem=PROBLEM) -
     folder.mkdir(parents=True)
     facts = {"study": "small", "question": "", "variant": folder.name, "quick": False}
     written = configuration.write(experiment)
-    facts |= {"fingerprint": problem.fingerprint, "experiment": written, "code": codes(written)}
+    facts |= {"fingerprint": problem.fingerprint, "experiment": written, "code": codes(written), "own": places(written)}
     made.write("experiment", facts)
     made.write("vocabulary", problem.vocabulary)
     like = shapes(experiment, problem)

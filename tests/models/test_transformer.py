@@ -177,6 +177,17 @@ def test_each_attention_may_have_its_own_mechanism():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", ["gated-linear", "kda", "ssd", "rebased", "hedgehog", "short-convolution"])
+def test_what_is_shared_starts_alike_beside_what_one_of_them_learns_besides(name):
+    """Gates, maps and filters take no draw from what all variants have."""
+    plain, other = created(Transformer(**SMALL)), created(Transformer(**SMALL, **with_one(MECHANISMS[name])))
+    by_path = lambda model: {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(model)}
+    all_have, has = by_path(plain), by_path(other)
+    assert has.keys() > all_have.keys()
+    for path, values in all_have.items():
+        np.testing.assert_array_equal(has[path], values, err_msg=path)
+
+
 def test_half_precision_computes_and_scores_in_single():
     half = scores(made(dtype="bfloat16"), SOURCE, TARGET, *KEEPS)
     assert half.dtype == jnp.float32

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -240,5 +241,6 @@ def share(level: float, comparisons: int) -> float:
 
 def check_margin(margin: float | None) -> None:
     """Raise ValueError for a margin that is not a finite number above 0."""
-    if margin is not None and not 0 < margin < math.inf:
+    number = isinstance(margin, Real) and not isinstance(margin, bool)
+    if margin is not None and not (number and 0 < float(margin) < math.inf):
         raise ValueError(f"{margin=} must be a finite number above 0: the difference that does not matter")
