@@ -1,6 +1,9 @@
 """The notebooks: built from their sources, and run from top to bottom."""
 
 import runpy
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import nbformat
@@ -25,6 +28,23 @@ def test_a_notebook_is_what_its_source_makes(name):
     file = (ROOT / "notebooks" / f"{name}.ipynb").read_text()
     assert file == build["text"](built(name)), "python notebooks/build.py writes it again"
     assert not any(cell.get("outputs") for cell in nbformat.reads(file, 4).cells)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_attnlab_is_not_the_first_cell_installs_it_beside_the_jax_that_is_there(name, monkeypatch):
+    asked = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **how: asked.append((command, how)))
+    first = next(cell.source for cell in built(name).cells if cell.cell_type == "code")
+    exec(first, {})
+    assert asked == [], "nothing, where it is"
+    monkeypatch.setitem(sys.modules, "attnlab", None)
+    exec(first, {})
+    ((command, how),) = asked
+    assert command == [
+        *(sys.executable, "-m", "pip", "install", "-q", "attnlab"),
+        *(f"{package}=={version(package)}" for package in ("jax", "jaxlib")),
+    ]
+    assert how == {"check": True}
 
 
 @pytest.mark.parametrize("name", NAMES)
