@@ -6,7 +6,7 @@ Range Arena, Tay et al. 2021, table 2): linear 5.6 times, local 5.3, Performer 5
 Reformer 0.8.
 
 Command: python benchmarks/long.py --mechanisms linear window              (three minutes)
-         python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; some twenty minutes)
+         python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; 17 minutes)
 
 The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
 document a step; training steps as `attnlab run` makes them, four in one dispatch, in float32. Documents fill their
@@ -20,13 +20,12 @@ Expected: the last lines say which part of the claim this machine keeps. By the 
 quiet) a step at 2,048 and 4,096 bytes takes dense softmax 495 and 1,850 ms, linear 56 and 125, windows 99 and 165: at
 4,096 linear makes 14.6 and windows 11.3 times as many, in .044 and .041 of 1,312 MiB, and from 1,024 to 8,192 they grow
 as T^.80 (.75-.84) and T^.88 (.83-.93). In other hours it was 12.4 and 11.7 times, 20 and 11. All of it is kept.
-The whole was last measured when it timed single calls of loss and gradients: as many times at 4,096 bytes,
-cosFormer and DPFP 16, Nyström 14, linear and Hedgehog 13, Sinkhorn and Performer 11, Longformer 10, BigBird 6.8,
-windows 6.3, strided 5.8, blockwise softmax and ReBased 3.3, Taylor 2.9, sigmoid 1.3, Synthesizer .88, local-p .73,
-Reformer .51; Linformer 19, with 262,144 parameters more; memory of the others but sigmoid, Synthesizer and local-p .03
-to .2 of softmax's. Windows grew as T^1.46 then, for a call takes its temporaries from the system and gives them back,
-page by page: at 4,096 bytes 13,000 pages, 12 ms of 87. Where the allocator keeps them (MALLOC_MMAP_THRESHOLD_) a call
-takes 75 ms, and grows as T^1.05.
+The whole, beside short tests on one core, took 17 minutes; as many times at 4,096 bytes: linear, cosFormer and DPFP 17,
+Hedgehog 14, Nyström 13, Sinkhorn and Performer 11, windows 9, Longformer 8.3, strided 5.6, BigBird and ReBased 4.5,
+Taylor 4.0, blockwise softmax 2.8, sigmoid 1.4, Synthesizer .93, local-p .67, Reformer .43; Linformer 19, with 262,144
+parameters more; memory of the others but sigmoid, Synthesizer and local-p .04 to .2 of softmax's. Linear grew as T^.58
+(.50-.66) then, windows as T^.72 (.67-.77). Reformer is slower than softmax at every length: with 8 buckets, of which a
+block of queries meets two or so in each of four rounds, it scores as many pairs as there are.
 """
 
 from __future__ import annotations
