@@ -374,7 +374,7 @@ BUGS = [
     Bug(
         "every block counted as the dearest",
         "analysis/cost.py",
-        "return known or [int(n == dearest)",
+        "return fits or [int(n == dearest)",
         "return [int(n == dearest)",
         ["tests/analysis/test_cost.py"],
     ),

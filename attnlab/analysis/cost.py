@@ -88,8 +88,9 @@ def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fract
     known = said(str(equation.source_info.name_stack))
     if name == "cond":
         dearest = max(range(len(inner)), key=lambda n: total(inner[n]))
-        return known or [int(n == dearest) for n in range(len(inner))]
-    return known * len(inner) if known and name == "while" else [1] * len(inner)
+        fits = known if known and len(known) == len(inner) else None
+        return fits or [int(n == dearest) for n in range(len(inner))]
+    return known[:1] * len(inner) if known and name == "while" else [1] * len(inner)
 
 
 def _work(equation: Any) -> tuple[tuple[int, ...], int]:

@@ -103,11 +103,12 @@ def times_faster(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
 def machine(n: int | None = None, megabytes: int | None = None, repeat: int = 5) -> Machine:
     """This machine at its best: a float32 product of n×n matrices, and one pass over an array of that many megabytes.
 
-    By default 2,048 and 256 on a CPU, 8,192 and 4,096 elsewhere, where smaller ones end before they are under way;
+    By default 2,048 and 256 on a CPU, 8,192 and 1,024 elsewhere, where smaller ones end before full speed is reached;
     products as jax is set to take them (`jax_default_matmul_precision`). The best of `repeat` runs of each counts.
     """
-    usual = (2048, 256) if jax.default_backend() == "cpu" else (8192, 4096)
-    n, megabytes = (given or size for given, size in zip((n, megabytes), usual, strict=True))
+    on_cpu = jax.default_backend() == "cpu"
+    n = (2048 if on_cpu else 8192) if n is None else n
+    megabytes = (256 if on_cpu else 1024) if megabytes is None else megabytes
     square, long = jnp.ones((n, n), jnp.float32), jnp.ones(megabytes * 2**18, jnp.float32)
     programs = {"product": compiled(jnp.matmul, square, square), "pass": compiled(lambda x: x + 1, long)}
     seconds = {name: min(values) for name, values in timed(programs, repeat).items()}

@@ -74,14 +74,20 @@ def kinds(operations: Iterable[Operation]) -> list[Kind]:
     Products and convolutions stand by their sizes; sums, elementwise operations and plain moves each as one.
     Operations that cost nothing are left out.
     """
-    found: dict[str, Kind] = {}
+    alike: dict[str, list[Operation]] = {}
     for each in operations:
-        if not (each.flops or each.bytes):
-            continue
-        old = found.get(name := named(each), Kind(name, 0, 0, 0))
-        flops, moved = round(each.rounds * each.flops), round(each.rounds * each.bytes)
-        found[name] = Kind(name, old.count + round(each.rounds), old.flops + flops, old.bytes + moved)
-    return sorted(found.values(), key=lambda kind: (-kind.flops, -kind.bytes))
+        if each.flops or each.bytes:
+            alike.setdefault(named(each), []).append(each)
+    found = [
+        Kind(
+            name,
+            round(sum(each.rounds for each in some)),
+            round(sum(each.rounds * each.flops for each in some)),
+            round(sum(each.rounds * each.bytes for each in some)),
+        )
+        for name, some in alike.items()
+    ]
+    return sorted(found, key=lambda kind: (-kind.flops, -kind.bytes))
 
 
 def named(operation: Operation) -> str:

@@ -88,7 +88,7 @@ class RunFolder:
 
 
 # What ends so in a study's folder is a file of the study's own.
-KINDS = (".json", ".html", ".csv", ".png")
+STUDY_FILES = (".json", ".html", ".csv", ".png")
 
 
 def folder_name(name: str) -> str:

@@ -57,9 +57,9 @@ def places(written: Any) -> dict[str, str]:
 def missing(kept: dict[str, Any]) -> list[str]:
     """Of what a run's `experiment.json` says was one's own, where that was defined which is in no registry now."""
     before = kept.get("own")
-    found = before.items() if isinstance(before, dict) else ()
-    apart = [(*name.partition(".")[::2], str(place)) for name, place in found]
-    return [told for place, name, told in apart if place in registry.PLACES and name not in registry.table(place)]
+    told = before.items() if isinstance(before, dict) else ()
+    found = [(*name.partition(".")[::2], str(where)) for name, where in told]
+    return [where for place, name, where in found if place in registry.PLACES and name not in registry.table(place)]
 
 
 def edited(kept: dict[str, Any], written: Any) -> list[str]:
@@ -83,10 +83,10 @@ def _tags(written: Any) -> Iterator[tuple[str, str]]:
 
 def _place(kind: type | Callable) -> str:
     module = sys.modules.get(kind.__module__)
-    if getattr(module, "__spec__", None) is not None:
-        return kind.__module__
+    if (spec := getattr(module, "__spec__", None)) is not None:
+        return spec.name
     file = getattr(module, "__file__", None)
-    return Path(file).name if file else "a notebook"
+    return Path(file).name if file else "a notebook or session"
 
 
 def _digest(kind: type | Callable) -> str:

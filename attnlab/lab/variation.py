@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.lab.folder import KINDS, folder_name
+from attnlab.lab.folder import STUDY_FILES, folder_name
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Variation:
         for name, changes in self.variants.items():
             if not isinstance(changes, dict):
                 raise ValueError(f"vary: {name!r} must be a dict of fields with their values, not {changes!r}")
-            if name.casefold().endswith(KINDS):
+            if name.casefold().endswith(STUDY_FILES):
                 raise ValueError(f"vary: {name!r} ends as a file does that a study keeps beside its variants")
             # Some systems keep one folder for both cases of a letter, and one for both spellings of an accent.
             other = folders.setdefault(unicodedata.normalize("NFC", folder_name(name)).casefold(), name)

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import jax
 
 from attnlab.lab.cores import cores
-from attnlab.lab.device import apart
+from attnlab.lab.device import SHARED
 from attnlab.lab.file import EXPERIMENT
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.own import own
@@ -24,7 +24,11 @@ from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
 STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
-JAX = ("jax_platforms", "jax_enable_x64", "jax_default_matmul_precision")  # and of how jax is set here
+# And of how jax is set here, by a call perhaps: where it computes, with which numbers, and what it draws.
+JAX = (
+    "jax_platforms", "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion",
+    "jax_default_prng_impl", "jax_threefry_partitionable", "jax_debug_nans", "jax_compilation_cache_dir",
+)  # fmt: skip
 
 
 class WorkerError(Exception):
@@ -50,7 +54,6 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
     told = dumps(_told(plans, workers, home, command))
-    apart()
     running = [_Worker(told, cores, lines) for cores in _shares(workers)]
     with _signals(running):
         ended = 0
@@ -89,7 +92,7 @@ def sources(plans: Sequence[Plan]) -> list[str]:
 def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
     first = plans[0]
     return {
-        "jax": {name: getattr(jax.config, name) for name in JAX},
+        "jax": {name: getattr(value := getattr(jax.config, name), "value", value) for name in JAX},
         "study": {name: getattr(first.study, name) for name in STUDY},
         "home": str(home), "command": command, "workers": workers, "quick": first.quick,
         "sources": sources(plans),
@@ -111,6 +114,7 @@ class _Worker:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
             # Signals come from us, once: a terminal's would reach it too, and a second one means at once.
             start_new_session=True,
+            env={**SHARED, **os.environ},
         )  # fmt: skip
         threading.Thread(target=self._listen, args=(told, lines), daemon=True).start()
 

@@ -98,8 +98,8 @@ class Reformer(Mechanism):
 
 
 def _near(S: int, buckets: int, block: int) -> int:
-    """Keys that a query's block meets in a round, of buckets that are about as full."""
-    return min(S, 2 * block + 2 * S // buckets)
+    """Keys that a block of queries meets in a round, of buckets about as full: one, and what stands in its blocks."""
+    return min(S, 2 * block + S // buckets)
 
 
 def _round(q, k, v, rule, scores, of_q, of_k, block: int, near: int):
@@ -132,7 +132,7 @@ def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> Int[Array, "T S"
 def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.Loops:
     """For sorted buckets of queries and keys, the blocks of keys whose buckets meet those of each block of queries.
 
-    About so many keys are `near`.
+    `near`: how many keys that is, roughly.
     """
     rows, columns = (blockwise.even(x.shape[0], block) for x in (one, other))
     first = one[::rows]

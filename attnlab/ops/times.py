@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
 
 import jax
 
-SAID = "times"  # as in times-1-30-1-of-32
+SAID = re.compile(r"times-(\d+(?:-\d+)*)-of-(\d+)")  # as in times-1-30-1-of-32
 
 
 def times(counts: Sequence[int], of: int) -> AbstractContextManager:
     """Name what is traced within by how often it runs: a loop counts[0] / of rounds, a switch each branch counts / of.
 
-    These are averages over all that run it; `attnlab.analysis.cost` counts by them.
+    To be put directly around one `fori_loop`, `while_loop`, `switch` or `cond` (whose false branch is the first), with
+    no `jit` between. The numbers are averages over all that run it; `attnlab.analysis.cost` counts by them.
     """
-    return jax.named_scope("-".join([SAID, *map(str, counts), "of", str(of)]))
+    return jax.named_scope("-".join(["times", *map(str, counts), "of", str(of)]))
 
 
 def said(name: str) -> list[Fraction] | None:
@@ -24,9 +26,10 @@ def said(name: str) -> list[Fraction] | None:
 
     >>> said("vmap(while)/times-1-3-of-4"), said("while")
     ([Fraction(1, 4), Fraction(3, 4)], None)
+    >>> said("times-table")
     """
-    found = [part for part in name.replace("(", "/").replace(")", "/").split("/") if part.startswith(SAID + "-")]
+    found = [match for part in re.split(r"[/()]", name) if (match := SAID.fullmatch(part))]
     if not found:
         return None
-    counts, of = found[-1].removeprefix(SAID + "-").split("-of-")
+    counts, of = found[-1].groups()
     return [Fraction(int(count), int(of)) for count in counts.split("-")]

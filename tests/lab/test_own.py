@@ -105,7 +105,7 @@ def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch,
     assert found == {
         "SCORES.of-a-module": f"of_this_module, of {__name__}",
         "SCORES.of-a-file": "score, of file.py",
-        "SCORES.of-a-notebook": "score, of a notebook",
+        "SCORES.of-a-notebook": "score, of a notebook or session",
     }
     assert own.missing({"own": found}) == []
     monkeypatch.delitem(attnlab.SCORES, "of-a-file")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms.reformer import Reformer, meetings
+from attnlab.mechanisms.reformer import Reformer, _near, meetings
 from attnlab.ops.mask import Causal, Full, Window
 from tests.mechanisms.contract import attend, causal, inputs, near
 
@@ -83,6 +83,16 @@ def test_only_blocks_whose_buckets_meet_are_visited():
             rows, columns = one[a * 2 : a * 2 + 2], other[b * size : b * size + size]
             meets = bool(((columns >= rows.min()) & (columns <= rows.max())).any())
             assert (b in blocks) == meets
+
+
+@pytest.mark.parametrize("T", [512, 1024, 4096])
+def test_about_as_many_blocks_are_met_as_is_told_of_them(T):
+    mechanism = Reformer()
+    q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
+    of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
+    ways = [meetings(of_q[:, n], of_k[:, n], mechanism.block, _near(T, 8, 64)) for n in range(mechanism.rounds)]
+    met = np.mean([np.mean(way.part.counts) for way in ways])
+    assert 0.7 <= ways[0].part.usual / met <= 1.4
 
 
 @pytest.mark.parametrize(

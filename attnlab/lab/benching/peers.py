@@ -26,22 +26,19 @@ class Peer:
     """Another library's attention: the package that holds it, the masks it takes, and whose equation it computes.
 
     `prepare(arrays, mask, which)` makes a program of it; arrays are q, k, v and the answers' gradient, each [H T K].
-    `platforms`, as jax names them, are those that it computes on; empty, all that jax does.
+    `computes` says whether it does on a platform, as jax names them.
     """
 
     package: str
     masks: tuple[str, ...]
     same: Callable[[Mechanism], bool]
     prepare: Callable[[tuple[np.ndarray, ...], str, str], Program]
-    platforms: tuple[str, ...] = ()
+    computes: Callable[[str], bool] = lambda platform: True
 
     @property
     def here(self) -> bool:
         """Whether it is installed, and computes where jax does."""
-        platform = jax.default_backend()
-        if self.version is None or platform not in (self.platforms or (platform,)):
-            return False
-        return self.package != "torch" or platform == "cpu" or import_module("torch").cuda.is_available()
+        return self.version is not None and self.computes(jax.default_backend())
 
     @property
     def version(self) -> str | None:
@@ -67,6 +64,14 @@ def _linear(mechanism: Mechanism) -> bool:
 
 def _product(mechanism: Mechanism) -> bool:
     return type(mechanism) is Linear and not mechanism.normalise and mechanism.feature == FEATURES["identity"]
+
+
+def _on_cpu(platform: str) -> bool:
+    return platform == "cpu"
+
+
+def _on_cpu_or_cuda(platform: str) -> bool:
+    return platform == "cpu" or (platform == "gpu" and import_module("torch").cuda.is_available())
 
 
 def _jax(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
@@ -128,8 +133,8 @@ def _in_torch(attention: Callable, arrays: tuple[np.ndarray, ...], which: str) -
 
 
 PEERS: dict[str, Peer] = {
-    "torch": Peer("torch", ("full", "causal"), _softmax, _torch, ("cpu", "gpu")),
+    "torch": Peer("torch", ("full", "causal"), _softmax, _torch, _on_cpu_or_cuda),
     "jax.nn": Peer("jax", ("full", "causal"), _softmax, _jax),
-    "fast-transformers": Peer("pytorch-fast-transformers", ("causal",), _linear, _fast_transformers, ("cpu",)),
-    "causal product": Peer("pytorch-fast-transformers", ("causal",), _product, _causal_product, ("cpu",)),
+    "fast-transformers": Peer("pytorch-fast-transformers", ("causal",), _linear, _fast_transformers, _on_cpu),
+    "causal product": Peer("pytorch-fast-transformers", ("causal",), _product, _causal_product, _on_cpu),
 }

@@ -84,7 +84,7 @@ class Runs:
 class Visits:
     """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced.
 
-    Where counts are, `usual` says about how many of them there are to be.
+    Where counts are, `usual` says roughly how many to expect.
     """
 
     blocks: Int[Places, "A N"]
