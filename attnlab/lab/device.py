@@ -7,20 +7,15 @@ from attnlab import registry
 # What installs jax for each.
 EXTRAS = {"cpu": "jax", "gpu": "jax[cuda13]", "tpu": "jax[tpu]"}
 
-# With what a process takes of an accelerator's memory what it needs; jax's first would take three quarters at once, and
-# one that has begun without keeps them.
-SHARED = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-
 
 def use(device: str | None, processes: int = 1) -> None:
     """Compute on the CPU, the GPU or the TPU; None leaves it to jax. Must come before the first array.
 
-    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it (`SHARED`).
+    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it (`apiece`).
     Raises ValueError for what is not known, and for what is not there, naming what to install.
     """
     if processes > 1:
-        for name, value in SHARED.items():
-            os.environ.setdefault(name, value)
+        apiece()
     if device is None:
         return
     extra = registry.pick(EXTRAS, device, "--device")
@@ -36,3 +31,11 @@ def use(device: str | None, processes: int = 1) -> None:
         raise ValueError(
             f'--device {device}: jax finds none here; where there is one: pip install "{extra}"'
         ) from error
+
+
+def apiece() -> None:
+    """Have this process, and those it starts, take of an accelerator's memory what they need.
+
+    Of itself jax's first array takes three quarters at once; a process that has made one keeps them.
+    """
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

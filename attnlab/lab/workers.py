@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import jax
 
 from attnlab.lab.cores import cores
-from attnlab.lab.device import SHARED
+from attnlab.lab.device import apiece
 from attnlab.lab.file import EXPERIMENT
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.own import own
@@ -54,6 +54,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
     told = dumps(_told(plans, workers, home, command))
+    apiece()
     running = [_Worker(told, cores, lines) for cores in _shares(workers)]
     with _signals(running):
         ended = 0
@@ -114,7 +115,6 @@ class _Worker:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
             # Signals come from us, once: a terminal's would reach it too, and a second one means at once.
             start_new_session=True,
-            env={**SHARED, **os.environ},
         )  # fmt: skip
         threading.Thread(target=self._listen, args=(told, lines), daemon=True).start()
 

@@ -66,7 +66,7 @@ STUBS: dict[str, Any] = {
     "attnlab.lab.benching.table.tables": lambda *what: ["a table"],
     "attnlab.lab.benching.plot.draw": lambda *what: None,
     "attnlab.data.sources._find": lambda source: (source.set, source.file, "verified", "/nowhere"),
-    "attnlab.lab.device.use": lambda device: None,
+    "attnlab.lab.device.use": lambda device, processes=1: None,
 }
 
 
