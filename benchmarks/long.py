@@ -20,12 +20,13 @@ Expected: the last lines say which part of the claim this machine keeps. By the 
 quiet) a step at 2,048 and 4,096 bytes takes dense softmax 495 and 1,850 ms, linear 56 and 125, windows 99 and 165: at
 4,096 linear makes 14.6 and windows 11.3 times as many, in .044 and .041 of 1,312 MiB, and from 1,024 to 8,192 they grow
 as T^.80 (.75-.84) and T^.88 (.83-.93). In other hours it was 12.4 and 11.7 times, 20 and 11. All of it is kept.
-The whole, beside short tests on one core, took 17 minutes; as many times at 4,096 bytes: linear, cosFormer and DPFP 17,
-Hedgehog 14, Nyström 13, Sinkhorn and Performer 11, windows 9, Longformer 8.3, strided 5.6, BigBird and ReBased 4.5,
-Taylor 4.0, blockwise softmax 2.8, sigmoid 1.4, Synthesizer .93, local-p .67, Reformer .43; Linformer 19, with 262,144
-parameters more; memory of the others but sigmoid, Synthesizer and local-p .04 to .2 of softmax's. Linear grew as T^.58
-(.50-.66) then, windows as T^.72 (.67-.77). Reformer is slower than softmax at every length: its four rounds of 8
-buckets score nearly all pairs at 1,024 and .6 of them at 4,096, a block at a time, which takes some four times as long.
+The whole, beside short tests on one core, took 17 minutes; of softmax's time at 4,096 bytes a step took: linear,
+cosFormer and DPFP .06, Hedgehog .07, Nyström .08, Sinkhorn and Performer .09, windows .11, Longformer .12, strided .18,
+BigBird and ReBased .22, Taylor .25, blockwise softmax .36, sigmoid .71, Synthesizer 1.07, local-p 1.49, Reformer 2.35;
+Linformer .05, with 262,144 parameters more; memory of the others but sigmoid, Synthesizer and local-p .04 to .2 of
+softmax's. Linear grew as T^.58 (.50-.66) then, windows as T^.72 (.67-.77). Reformer is slower than softmax at every
+length: its four rounds of 8 buckets score nearly all pairs at 1,024 and .6 of them at 4,096, a block at a time, which
+takes some four times as long.
 """
 
 from __future__ import annotations
