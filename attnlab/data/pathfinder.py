@@ -101,10 +101,10 @@ def _placed(
 
 def _clear(points: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Whether a curve is clear of those before it and, from a dash to the next but one, of itself; [N]."""
-    clear = ~_near(points, before).any(axis=(1, 2))
+    clear = np.logical_not(_near(points, before).any(axis=(1, 2)))
     dash = np.arange(points.shape[1]) // POINTS
-    apart = np.abs(dash[:, None] - dash) >= 2
-    clear[clear] = ~(_near(points[clear], points[clear]) & apart).any(axis=(1, 2))
+    own = _near(points[clear], points[clear]) & (np.abs(dash[:, None] - dash) >= 2)
+    clear[clear] = ~own.any(axis=(1, 2))
     return clear
 
 
