@@ -1,6 +1,6 @@
 """Attention within buckets of locality-sensitive hashing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -19,6 +19,8 @@ from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.tree import pytree
 
+FEW = 8  # buckets of one that is not told how long its sequences are, and of short ones
+
 
 @dataclass(frozen=True)
 class Reformer(Mechanism):
@@ -28,22 +30,29 @@ class Reformer(Mechanism):
     have unit length, and queries and keys the same R. A query that shares a bucket with no key it may see answers
     zero: the paper lets it attend to itself, where query and key are one. `block` None compares all pairs, O(T·S); a
     number sorts each round by buckets and visits the blocks whose buckets meet, O(rounds·T·S/buckets); rounds are put
-    together by their sums, a pair met in N rounds counting 1/N in each (their eq. 6-8). Buckets depend on where a
-    turned vector points, and not on distances alone, so that rotary positions lose their meaning.
+    together by their sums, a pair met in N rounds counting 1/N in each (their eq. 6-8). `buckets` None: 8, and of what
+    `sized` makes for longer sequences as many as they have blocks, so that a bucket is about as long as a block (the
+    paper's are half as long) and all takes O(rounds·T·block). Buckets depend on where a turned vector points, and not
+    on distances alone, so that rotary positions lose their meaning.
     """
 
-    buckets: int = 8
+    buckets: int | None = None
     rounds: int = 4
     seed: int = 0
     block: int | None = 64
     biases = True
 
     def __post_init__(self):
-        if self.buckets < 2 or self.buckets % 2:
+        if self.buckets is not None and (self.buckets < 2 or self.buckets % 2):
             raise ValueError(f"buckets={self.buckets} must be even, at least 2")
         check_counts(rounds=self.rounds, block=self.block)
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed={self.seed} must be in 0 … 2³²−1")
+
+    def sized(self, length):
+        """With as many buckets as `length` tokens make blocks, where none are named."""
+        many = 2 * round(length / self.block / 2) if self.block else FEW
+        return replace(self, buckets=many) if self.buckets is None and many > FEW else self
 
     def oversees(self, length):
         """No: it sees its buckets alone."""
@@ -71,27 +80,31 @@ class Reformer(Mechanism):
 
     def cost(self, T, S, K, V, block=None):
         """Every round's hash, and the pairs of the blocks that meet."""
-        near = S if self.block is None else _near(S, self.buckets, self.block)
+        near = S if self.block is None else _near(S, self._buckets, self.block)
         rounds = 1 if self.block is None else self.rounds
         return Cost(
-            flops=rounds * T * near * (2 * K + 2 * V + 8) + (T + S) * K * self.rounds * self.buckets,
+            flops=rounds * T * near * (2 * K + 2 * V + 8) + (T + S) * K * self.rounds * self._buckets,
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )
 
+    @property
+    def _buckets(self) -> int:
+        return self.buckets or FEW
+
     def _hash(self, x):
         """The bucket of every row in every round, [T rounds]."""
-        shape = (x.shape[1], self.rounds * self.buckets // 2)
+        shape = (x.shape[1], self.rounds * self._buckets // 2)
         # Drawn in single precision and cast, so that every precision has the same buckets.
         turned = x @ jax.random.normal(jax.random.key(self.seed), shape, jnp.float32).astype(x.dtype)
-        turned = turned.reshape(x.shape[0], self.rounds, self.buckets // 2)
+        turned = turned.reshape(x.shape[0], self.rounds, self._buckets // 2)
         return jnp.argmax(jnp.concatenate([turned, -turned], axis=2), axis=2).astype(jnp.int32)
 
     def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
         q, k = _ready(q, k)
         hashes = self._hash(q), self._hash(k)
         scores = Scores(scaled_dot, {}, RoundsBias(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
-        near = _near(k.shape[0], self.buckets, block)
+        near = _near(k.shape[0], self._buckets, block)
         one = lambda n: _round(q, k, v, rule, scores, hashes[0][:, n], hashes[1][:, n], block, near)
         rounds = [one(n) for n in range(self.rounds)]
         return blockwise.together(rounds).astype(v.dtype)

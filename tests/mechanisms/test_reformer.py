@@ -87,12 +87,25 @@ def test_only_blocks_whose_buckets_meet_are_visited():
 
 @pytest.mark.parametrize("T", [512, 1024, 4096])
 def test_about_as_many_blocks_are_met_as_is_told_of_them(T):
-    mechanism = Reformer()
+    mechanism = Reformer().sized(T)
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
-    ways = [meetings(of_q[:, n], of_k[:, n], mechanism.block, _near(T, 8, 64)) for n in range(mechanism.rounds)]
+    near = _near(T, max(8, T // 64), 64)
+    ways = [meetings(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
     met = np.mean([np.mean(way.part.counts) for way in ways])
     assert 0.7 <= ways[0].part.usual / met <= 1.4
+
+
+def test_longer_sequences_have_more_buckets_where_none_are_named():
+    """About as long as a block each; what a person names stays."""
+    sized = {T: Reformer().sized(T).buckets for T in (9, 512, 1000, 4096)}
+    assert sized == {9: None, 512: None, 1000: 16, 4096: 64}
+    assert Reformer(block=16).sized(512).buckets == 32
+    for named in (Reformer(buckets=4), Reformer(block=None)):
+        assert named.sized(4096) == named
+    # Not told how long its sequences are, it has as many as for short ones, at every length.
+    x = np.random.default_rng(0).standard_normal((4096, 8))
+    assert set(np.unique(Reformer()._hash(jnp.asarray(x)))) == set(range(8))
 
 
 @pytest.mark.parametrize(
