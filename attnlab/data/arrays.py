@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.archives import GZIP, ZIP, members
-from attnlab.data.files import DataError, given, unpacked
+from attnlab.data.files import Damaged, DataError, given, unpacked
 
 NUMPY = b"\x93NUMPY"
 # Truth values, numbers and text of one width. No objects, for they are read by running code; no records.
@@ -67,7 +67,16 @@ def idx(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
     large end first, and the elements. Raises DataError as `npy`.
     """
     content, path = given(file, path)
-    content = unpacked(content, path) if content.startswith(GZIP) else content
+    try:
+        content = unpacked(content, path) if content.startswith(GZIP) else content
+    except Damaged as error:
+        if len(error.content) >= 4:
+            _idx(error.content, path)  # says how many bytes there should be
+        raise
+    return _idx(content, path)
+
+
+def _idx(content: bytes, path: str | Path) -> np.ndarray:
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX or not 0 < content[3] <= DIMENSIONS:
         raise DataError(f"{path} is no IDX file: it begins with {content[:4]!r}")
     start = 4 + 4 * content[3]

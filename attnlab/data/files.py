@@ -10,7 +10,6 @@ import urllib.request
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 TIMEOUT = 30.0  # seconds without a byte before a download is given up
 BLOCK = 1 << 16  # bytes read at a time
@@ -23,6 +22,14 @@ class DataError(Exception):
     """What is wrong with data: one line that names the file or the text. The command line leaves with 3."""
 
     exit_code = 3
+
+
+class Damaged(DataError):
+    """Of a packed file that breaks off: `content` is what could be unpacked of it."""
+
+    def __init__(self, line: str, content: bytes):
+        super().__init__(line)
+        self.content = content
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ def too_much(path: str | Path, packed: int) -> DataError:
     return DataError(f"{path} unpacks to more than {room(packed):,} bytes: unpack it yourself if that is what it holds")
 
 
-def _unpacked(file: BinaryIO, packed: int, path: str | Path, limit: int = -1) -> bytes:
+def _unpacked(file: io.BufferedIOBase, packed: int, path: str | Path, limit: int = -1) -> bytes:
     with gzip.open(file) as content:
         found = _drained(content, room(packed) + 1 if limit < 0 else limit, path)
     if limit < 0 and len(found) > room(packed):
@@ -130,14 +137,16 @@ def _unpacked(file: BinaryIO, packed: int, path: str | Path, limit: int = -1) ->
     return found
 
 
-def _drained(file: BinaryIO | gzip.GzipFile, limit: int, path: str | Path) -> bytes:
+def _drained(file: io.BufferedIOBase | gzip.GzipFile, limit: int, path: str | Path) -> bytes:
     done = bytearray()
     try:
-        while block := file.read(BLOCK if limit < 0 else min(BLOCK, limit - len(done))):
+        # One block as far as it goes: of one that breaks off what is there is kept.
+        while block := file.read1(BLOCK if limit < 0 else min(BLOCK, limit - len(done))):
             done += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); delete it and fetch it again"
+        raise Damaged(
+            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); it must be had again",
+            bytes(done),
         ) from error
     return bytes(done)
 

@@ -22,9 +22,9 @@ def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
     """A graph from npz: sparse matrices as `adj_*` and `attr_*` (data, indices, indptr, shape), `labels`, names.
 
     `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
-    −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and
-    place, for what is no such file: a node or a class out of range, rows that do not fit, numbers that are not finite,
-    no features at all.
+    −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and place,
+    for what is no such file: a node or a class out of range (without `class_names`, of labels that leave one out, the
+    first too great), rows that do not fit, numbers that are not finite, no features at all.
     """
     arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
@@ -94,7 +94,16 @@ def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np
         n, last = bad[0], max(count, 1) - 1
         raise DataError(f"{path}: labels[{n}], of node {n}, is {labels[n]}: 0 … {last} are classes, and −1 is none")
     if count < 2:
-        raise DataError(f"{path}: {count} classes: there is nothing to tell apart")
+        classes = "1 class" if count == 1 else f"{count} classes"
+        raise DataError(f"{path}: {classes}: there is nothing to tell apart")
+    if named is None and (gaps := np.setdiff1d(np.arange(count), labels)).size:
+        # Of so many different ones, without names, some are too great then.
+        last = count - gaps.size - 1
+        n = np.flatnonzero(labels > last)[0]
+        raise DataError(
+            f"{path}: node {n} is labelled {labels[n]}, and none {gaps[0]}: {last + 1} classes are labelled "
+            f"0 … {last}, and −1 is none; where there are class_names, a class may have no node"
+        )
     return labels.astype(np.int32), _names(arrays, "class_names", count, path)
 
 

@@ -68,15 +68,12 @@ def drawn(nodes: int, classes: int, seed: int) -> Graph:
 def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[str, np.ndarray]:
     """Nodes by part, drawn by the seed: `each` of every class to train with, of the others `valid` and `test`.
 
-    Raises DataError where there are not so many with a label; where labels without names leave one out, naming the
-    node whose label is out of range.
+    Raises DataError where there are not so many with a label.
     """
     random = generator(seed)
     order = random.permutation(len(graph.labels)).astype(np.int32)
     train = [order[graph.labels[order] == label][:each] for label in range(len(graph.classes))]
     for label, of in enumerate(train):
-        if not len(of) and (slip := _slip(graph, label)):
-            raise DataError(slip)
         if len(of) < each:
             first = f", the first of them node {of.min()}" if len(of) else ""
             raise DataError(
@@ -125,9 +122,10 @@ def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
     found = np.unique(found, axis=0).astype(np.int32) if len(found) else np.zeros((0, 2), np.int32)
     notes = []
     if looped := int(loops.sum()):
-        notes.append(f"{looped} edges lead from a node to itself: left out, for models add the node itself")
+        lead = "edge leads" if looped == 1 else "edges lead"
+        notes.append(f"{looped} {lead} from a node to itself: left out, for models add the node itself")
     if alone := N - len(np.unique(found)):
-        notes.append(f"{alone} nodes have no edge: they see themselves alone")
+        notes.append(f"{alone} node{' has' if alone == 1 else 's have'} no edge: seen by itself alone")
     return found, tuple(notes)
 
 
@@ -137,15 +135,3 @@ def shares(entries: np.ndarray, values: np.ndarray, N: int) -> np.ndarray:
     np.maximum.at(most, rows, np.abs(values))
     values = values / most[rows]
     return (values / np.bincount(rows, np.abs(values), N)[rows]).astype(np.float32)
-
-
-def _slip(graph: Graph, label: int) -> str:
-    """What to say where no node has that label: of so many different ones, without names, some are too great then."""
-    count = len(np.unique(graph.labels[graph.labels != UNKNOWN]))
-    beyond = np.flatnonzero(graph.labels >= count)
-    if graph.classes[label] != str(label) or not len(beyond):
-        return ""
-    return (
-        f"node {beyond[0]} is labelled {graph.labels[beyond[0]]}, and none {label}: "
-        f"{count} classes are labelled 0 … {count - 1}, and −1 is none"
-    )

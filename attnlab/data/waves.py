@@ -10,6 +10,8 @@ import numpy as np
 from attnlab.data.files import DataError, given
 
 PCM, EXTENSIBLE = 1, 0xFFFE
+OTHERS = {3: "floating-point numbers", 6: "A-law", 7: "μ-law"}  # formats that are not read, by number
+ENDLESS = 2**32 - 1  # the size of a chunk whose writer could not go back to write it
 DEPTHS = (8, 16, 24, 32)
 
 
@@ -49,6 +51,8 @@ def _chunks(content: bytes, path: str | Path) -> Iterator[tuple[bytes, bytes]]:
     while at + 8 <= len(content):
         name, size = struct.unpack_from("<4sI", content, at)
         body = content[at + 8 : at + 8 + size]
+        if size == ENDLESS:
+            raise DataError(f"{path}, chunk {name!r}: its size was never written, as in a stream: write it to a file")
         if len(body) < size:
             raise DataError(f"{path}, chunk {name!r}: {size} bytes expected, {len(body)} found")
         yield name, body
@@ -63,7 +67,8 @@ def _format(body: bytes, path: str | Path) -> tuple[int, int]:
     if kind == EXTENSIBLE and len(body) >= 26:
         (kind,) = struct.unpack_from("<H", body, 24)
     if kind != PCM:
-        raise DataError(f"{path} is sound of format {kind}: uncompressed whole numbers (format 1) are read")
+        held = f"{OTHERS[kind]} (format {kind})" if kind in OTHERS else f"format {kind}"
+        raise DataError(f"{path} is sound of {held}: uncompressed whole numbers (format 1) are read")
     if channels != 1:
         raise DataError(f"{path} has {channels} channels: one is read")
     if depth not in DEPTHS or width != depth // 8 or rate == 0:

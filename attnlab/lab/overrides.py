@@ -134,18 +134,26 @@ class _Draft:
         return [name for name in held if (found := registry.find(held[name])) and found[1] == given]
 
     def replace_all(self, path: str, given: str, held: Changes) -> _Draft:
-        """The field no longer varies: it has that value."""
+        """The field no longer varies: it has that value. Variants that were apart in nothing else become one."""
         value = _value(self.base, self.seen()[next(iter(held))], path, given)
         if not registry.find(value):
             values = ", ".join(dict.fromkeys(map(text, held.values())))
             raise ValueError(f"{path}={given!r}: the study varies this field over {values}; choose among them")
-        variants: dict[str, Changes] = {}
-        for own in (self.variants or {}).values():
-            rest = {other: own[other] for other in own if other != path}
-            variants["-".join([given, *map(text, rest.values())])] = rest | {path: value}
+        rests: dict[str, Changes] = {}
+        for name in held:
+            rest = {other: new for other, new in (self.variants or {})[name].items() if other != path}
+            if rest not in rests.values():
+                rests[name] = rest
+        called = {name: _renamed(name, held[name], given) if rest else given for name, rest in rests.items()}
+        if len({*called.values()}) < len(called):
+            called = {name: "-".join([given, *map(text, rest.values())]) for name, rest in rests.items()}
+        variants = {called[name]: rest | {path: value} for name, rest in rests.items()}
         draft = replace(self, variants=variants, followed=self.followed | ({path: value} if self.follows else {}))
         every, left = len(self.variants or {}), f"{len(variants)}: {named(list(variants))}"
-        return draft.noting(f"{path}={given} is the value of none of {every} variants; put into each, it leaves {left}")
+        each = "each" if len(held) == every else f"the {len(held)} that have the field"
+        return draft.noting(
+            f"{path}={given} is the value of none of {every} variants; put into {each}, it leaves {left}"
+        )
 
     def put_below(self, path: str, given: str) -> _Draft:
         """The value in every variant that has the field."""
@@ -189,6 +197,12 @@ def _look(base: Any, changes: Changes, path: str) -> Any:
             raise ValueError(registry.no_field(value, name, ".".join(names[: depth + 1])))
         value = getattr(value, name)
     return value
+
+
+def _renamed(name: str, value: Any, given: str) -> str:
+    """What a variant is called whose value becomes the one of that name."""
+    found = registry.find(value)
+    return name.replace(found[1], given) if found and found[1] in name else f"{given}-{name}"
 
 
 def _holds(value: Any, wanted: list[Any]) -> bool:

@@ -122,8 +122,9 @@ def check_attentions(config: Any) -> None:
         raise ValueError(f"model.position={config.position!r} must be a position, such as those of attnlab.POSITIONS")
     config.position.check(config.width, config.heads)
     for name, mechanism in config.attentions.items():
-        field = name if hasattr(config, name) else "mechanism"
-        if reason := _unfit(name, mechanism):
+        if reason := _unfit(name, mechanism, config):
+            # One of its own, or the one that serves all.
+            field = name if getattr(config, name, None) is not None else "mechanism"
             raise ValueError(f"model.{field}={mechanism} {reason}")
         # A memory is not on the line of positions that the queries stand on.
         if name != "cross" and (reason := config.position.refusal(mechanism)):
@@ -133,12 +134,14 @@ def check_attentions(config: Any) -> None:
             )
 
 
-def _unfit(name: str, mechanism: Mechanism) -> str | None:
+def _unfit(name: str, mechanism: Mechanism, config: Any) -> str | None:
     """Why a mechanism cannot serve as the attention of that name, and what would do."""
     if name == "decoder" and not mechanism.stateful:
         return "has no causal form: it cannot decode; softmax and linear can"
     if name != "decoder" and not mechanism.attends:
-        return "reads the past only: it cannot serve there; such as model.encoder=softmax model.cross=softmax can"
+        blind = [part for part, each in config.attentions.items() if part != "decoder" and not each.attends]
+        fields = dict.fromkeys(f"model.{part if hasattr(config, part) else 'mechanism'}=softmax" for part in blind)
+        return f"reads the past only: {name} attention must see all; such as {' '.join(fields)} can"
     if name == "cross" and not mechanism.rowwise:
         return "mixes the queries, so that later targets would show in earlier ones; use such as model.cross=softmax"
     return None

@@ -97,7 +97,7 @@ def check_follows(mechanism: Mechanism) -> None:
     """Raise ValueError where a mechanism cannot weigh the edges of a graph alone, or asks more of a node."""
     if not isinstance(mechanism, Mechanism) or not mechanism.follows or mechanism.tokens:
         raise ValueError(
-            f"model.mechanism={mechanism} cannot weigh the edges of a graph alone; softmax and linear can, such as"
+            f"model.mechanism={mechanism} cannot weigh the edges of a graph alone; such as softmax and linear can"
         )
 
 

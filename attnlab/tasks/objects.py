@@ -55,7 +55,8 @@ class Objects(Problem):
     def __init__(self, parts: Mapping[str, Scenes], classes: Sequence[str], flip: bool = False):
         for part, found in parts.items():
             if not any(len(scene.boxes) for scene in found.scenes):
-                raise DataError(f"the part {part!r} has no boxes")
+                dropped = [f"{count} {change}" for change, count in found.changes.items()]
+                raise DataError(f"the part {part!r} has no boxes{' left: ' if dropped else ''}{', '.join(dropped)}")
         self.classes, self._flip = tuple(classes), flip
         self._scenes = {part: found.scenes for part, found in parts.items()}
         most = max(len(scene.boxes) for found in self._scenes.values() for scene in found)

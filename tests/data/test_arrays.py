@@ -202,7 +202,11 @@ def test_what_no_element_can_be_is_refused():
         (b"\0\0\x0e\1\0\0\0\1abcd", "8 bytes expected, 4 found"),
         (b"\0\0\x08\3" + b"\xff" * 12 + b"a", "a shape that no array here has"),
         (b"\0\0\x08\1\xff\xff\xff\xffa", "4294967295 bytes expected, 1 found"),
-        (gzip.compress(b"\0\0\x08\1\0\0\0\3abc", mtime=0)[:-3], "cut short or damaged"),
+        # Packed, too, it is told how many bytes there should be, where the header can be read.
+        (gzip.compress(b"\0\0\x08\1\0\0\0\4abc", mtime=0)[:-3], "4 bytes expected, 3 found"),
+        (gzip.compress(b"\0\0\x08\2\0\0\0\1", mtime=0)[:-3], "header of 12 bytes expected, 8 found"),
+        (gzip.compress(b"\0\0\x08\1\0\0\0\3abc", mtime=0)[:-3], "cut short or damaged after 11 bytes"),
+        (gzip.compress(b"\0\0\x08", mtime=0)[:-3], "cut short or damaged after 3 bytes"),
     ],
 )
 def test_an_idx_file_that_is_wrong_is_refused(content, said):

@@ -36,8 +36,8 @@ def test_a_graph_is_read_with_what_is_odd_in_it_said():
     assert (graph.names, graph.classes) == (("0", "1", "2", "3"), ("0", "1"))
     loops, alone, weights = graph.notes
     assert weights.startswith("weights of edges are left out")
-    assert loops.startswith("1 edges lead from a node to itself")
-    assert alone.startswith("1 nodes have no edge")
+    assert loops.startswith("1 edge leads from a node to itself")
+    assert alone.startswith("1 node has no edge: seen by itself alone")
 
 
 def test_names_are_read():
@@ -70,8 +70,12 @@ BAD = [
         {"labels": np.array([0, 1, 2, 1]), "class_names": np.array(["x", "y"])},
         r"labels\[2\], of node 2, is 2: 0 … 1 are classes",
     ),
+    # −1 is no class. Those that are counted from 1, or have one far out, leave one out.
+    ({"labels": np.array([2, -1, 0, 2])}, "node 0 is labelled 2, and none 1: 2 classes are labelled 0 … 1, and −1"),
+    ({"labels": np.array([1, 2, 3, 1])}, "node 2 is labelled 3, and none 0: 3 .* where there are class_names, a class"),
+    ({"labels": np.array([0, 1, 50, 2])}, "node 2 is labelled 50, and none 3: 4 classes are labelled 0 … 3, and −1"),
     ({"labels": np.array([0, 1])}, "labels must be 4 whole numbers, and are 2 of int64"),
-    ({"labels": np.zeros(4, np.int8)}, "1 classes: there is nothing to tell apart"),
+    ({"labels": np.zeros(4, np.int8)}, "1 class: there is nothing to tell apart"),
     ({"labels": None}, "holds no array 'labels': adj_data, "),
     ({"labels": np.array([0, 1, 2, 2**16])}, "65,537 classes: at most 65,536 are read"),
     ({"class_names": np.array(["a", "b"], object)}, r"class_names.npy holds elements of kind '\|O'.*save them as text"),

@@ -53,29 +53,6 @@ def test_parts_that_cannot_be_say_so():
         graphs.divided(GRAPH, 1, 40, 20, 0)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            lambda labels: np.where(np.arange(60) == 7, 40, labels),
-            "node 7 is labelled 40, and none 3: 4 .* 0 … 3, and −1",
-        ),
-        # Counted from one.
-        (
-            lambda labels: labels + 1,
-            r"node \d+ is labelled 3, and none 0: 3 classes are labelled 0 … 2, and −1 is none",
-        ),
-        # −1 is no class.
-        (lambda labels: np.where(labels == 1, -1, labels), r"node \d+ is labelled 2, and none 1: 2 .* 0 … 1, and −1"),
-    ],
-)
-def test_a_slip_in_labels_names_the_node_its_label_and_the_range(change, said):
-    labels = change(GRAPH.labels)
-    slipped = replace(GRAPH, labels=labels, classes=tuple(map(str, range(labels.max() + 1))))
-    with pytest.raises(DataError, match=f"^{said}"):
-        graphs.divided(slipped, 4, 10, 20, 0)
-
-
 @pytest.mark.parametrize("names", ["xyz", "012"])
 def test_a_class_with_a_name_may_have_no_node(names):
     without = replace(GRAPH, labels=np.where(GRAPH.labels == 2, 0, GRAPH.labels), classes=tuple(names))

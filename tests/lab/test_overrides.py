@@ -134,6 +134,42 @@ def test_what_is_chosen_among_variants_is_told_where_others_are_left_out(toy):
     assert apply(toy.vary("model.mechanism", a=toy.Linear()), ["model.mechanism=linear"]).notes == ()
 
 
+def test_a_value_that_no_variant_has_goes_where_the_field_is():
+    """A model that a variant brings may have none; what else varies stays, under the name it had."""
+    study = apply(load_study(EXPERIMENTS / "cora.py"), ["model.mechanism=performer"])
+    assert {name: type(each.model).__name__ for name, each in study.variants().items()} == {"performer": "Gat"}
+    assert study.notes == (
+        "model.mechanism=performer is the value of none of 4 variants; put into the 3 that have the field, "
+        "it leaves 1: performer",
+    )
+    detr = apply(load_study(EXPERIMENTS / "detr.py"), ["model.mechanism=performer"])
+    assert {name: each.model.anchored for name, each in detr.variants().items()} == {
+        "performer": True,
+        "performer-vectors": False,
+    }
+
+
+def test_variants_that_were_apart_in_more_than_the_field_stay_apart(toy):
+    both = product(
+        over("model.mechanism", softmax=toy.Softmax(), linear=toy.Linear()), over("model.width", a=64, b=128)
+    )
+    put = apply(Study(toy.base, both), ["model.mechanism=softmax-blocks"])
+    assert {name: each.model.width for name, each in put.variants().items()} == {
+        "softmax-blocks-a": 64,
+        "softmax-blocks-b": 128,
+    }
+    # Where they would come to one name, they are called by what they have besides.
+    odd = {
+        "softmax": {"model.mechanism": toy.Softmax(), "model.width": 64},
+        "linear": {"model.mechanism": toy.Linear(), "model.width": 128},
+    }
+    put = apply(Study(toy.base, Variation(odd)), ["model.mechanism=softmax-blocks"])
+    assert {name: each.model.width for name, each in put.variants().items()} == {
+        "softmax-blocks-64": 64,
+        "softmax-blocks-128": 128,
+    }
+
+
 def test_each_override_tells_of_the_variants_that_the_one_before_left(toy):
     study = Study(
         toy.base,

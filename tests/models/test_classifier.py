@@ -133,7 +133,9 @@ def test_what_cannot_be_is_refused():
         odd.__post_init__()
     with pytest.raises(ValueError, match=r"model.tied=True: classes have no embedding for Classifier to score against"):
         Classifier(tied=True)
-    with pytest.raises(ValueError, match=r"reads the past only"):
+    with pytest.raises(
+        ValueError, match=r"model.mechanism=Delta.* reads the past only.* such as model.mechanism=softmax can$"
+    ):
         Classifier(mechanism=MECHANISMS["delta"])
     with pytest.raises(ValueError, match=r"model=Classifier reads sequences, and this task's data are images"):
         Classifier(**SMALL).create(jax.random.key(0), Classes(Image(4, 4, 1), 2))

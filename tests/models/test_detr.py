@@ -133,7 +133,11 @@ def test_dropout_needs_a_key_and_every_part_has_a_gradient():
         ({"stages": 7}, "model.stages=7 must be in 1 … 6"),
         ({"tied": True}, "model.tied=True: images have no embedding"),
         ({"width": 6, "heads": 2, "position": Position()}, "model.width=6 must be divisible by 4 for model.anchored"),
-        ({"cross": MECHANISMS["delta"]}, "reads the past only"),
+        ({"cross": MECHANISMS["delta"]}, "model.cross=Delta.* reads the past only.* such as model.cross=softmax can$"),
+        (
+            {"mechanism": MECHANISMS["delta"], "among": MECHANISMS["softmax"]},
+            "model.mechanism=Delta.* such as model.encoder=softmax model.cross=softmax can$",
+        ),
         ({"cross": MECHANISMS["nystrom"]}, "mixes the queries"),
     ],
 )

@@ -95,7 +95,7 @@ def test_weights_can_be_looked_at():
         (Gat, {"dropout": 1.0}, "model.dropout=1.0 must be at least 0 and below 1"),
         (Gcn, {"layers": 0}, "model.layers=0 must be at least 1"),
         (Gcn, {"l2": -1.0}, "model.l2=-1.0 must be a finite number"),
-        (Gat, {"mechanism": Sigmoid()}, "cannot weigh the edges of a graph alone"),
+        (Gat, {"mechanism": Sigmoid()}, "cannot weigh the edges of a graph alone; such as softmax and linear can$"),
     ],
 )
 def test_what_cannot_be_names_the_field(kind, fields, words):

@@ -248,8 +248,9 @@ class Mixing(Softmax):
         ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*adds no bias"),
         ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*adds no bias"),
         ({"position": Rotary(), "width": 6}, "must be even"),
-        ({"encoder": Past()}, "model.encoder=Past.* reads the past only.*model.encoder=softmax model.cross=softmax"),
-        ({"cross": Past()}, "model.cross=Past.* reads the past only.*model.encoder=softmax model.cross=softmax"),
+        ({"encoder": Past()}, "model.encoder=Past.* reads the past only.*such as model.encoder=softmax can"),
+        ({"cross": Past()}, "model.cross=Past.* reads the past only.*such as model.cross=softmax can"),
+        ({"mechanism": Past()}, "model.mechanism=Past.* past only.*model.encoder=softmax model.cross=softmax can"),
         ({"cross": Mixing()}, "model.cross=Mixing.*later targets.*model.cross=softmax"),
     ],
 )

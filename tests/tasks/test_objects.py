@@ -148,8 +148,12 @@ def test_a_few_images_have_a_box_among_them():
 def test_a_part_without_boxes_is_refused():
     bare = [scene._replace(boxes=scene.boxes[:0], labels=scene.labels[:0]) for scene in drawn(2, 0).scenes]
     empty = Scenes(bare, {FLAT: 3})
-    with pytest.raises(DataError, match=r"the part 'valid' has no boxes"):
-        Objects({"train": drawn(2, 0), "valid": empty, "test": drawn(2, 1)}, discs.CLASSES)
+    for none, words in (
+        (empty, "the part 'valid' has no boxes left: 3 without area dropped$"),
+        (Scenes(bare, {}), "boxes$"),
+    ):
+        with pytest.raises(DataError, match=words):
+            Objects({"train": drawn(2, 0), "valid": none, "test": drawn(2, 1)}, discs.CLASSES)
 
 
 def test_asking_and_telling(problem, tmp_path):
