@@ -70,7 +70,8 @@ def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Spar
     row = np.repeat(np.arange(rows), np.diff(starts))
     if (bad := np.flatnonzero((indices < 0) | (indices >= columns))).size:
         n = bad[0]
-        raise DataError(f"{path}: {name}_indices[{n}], of node {row[n]}, is {indices[n]}: there are {columns} columns")
+        what = "nodes" if name == "adj" else "features"
+        raise DataError(f"{path}: {name}_indices[{n}], of node {row[n]}, is {indices[n]}: there are {columns} {what}")
     entries = np.stack([row, indices], axis=1).astype(np.int32)
     if len(entries) and (twice := _repeated(entries)) is not None:
         raise DataError(f"{path}: {name}_indices names column {twice[1]} twice for node {twice[0]}")

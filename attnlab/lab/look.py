@@ -10,12 +10,14 @@ import numpy as np
 
 from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import PAD
-from attnlab.lab.forced import axis, front, inputs, places
+from attnlab.lab.forced import axis, features, front, inputs, places
 from attnlab.tasks.base import Batch, Pairs, Problem, Tokens
+from attnlab.tasks.objects import Detections
 
 FIRST = 8  # test examples, among which those of `looks` are; always the same
 WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
 LARGEST = 2**26  # numbers of all maps of one example
+SURE = 0.5  # the score from which on a query is said to have found something
 
 
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
@@ -24,8 +26,9 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     {"kind": "cross" | "encoder" | "decoder" | "image" | "graph",
     "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
     Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, of what makes images
-    those of the generator's places, of a graph those of a node and its neighbours, on three: their first `WIDEST`
-    positions. None where the model has no such attention, or its maps are too large.
+    those of the generator's places, of what finds things those of its queries, of a graph those of a node and its
+    neighbours, on three: their first `WIDEST` positions. None where the model has no such attention, or its maps are
+    too large.
     """
     if hasattr(problem.shape, "nodes"):
         return _around(model, problem)
@@ -39,6 +42,8 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         return {"kind": "encoder", "examples": examples} if examples else None
     if hasattr(problem.shape, "latent"):
         return _making(config, model, problem)
+    if isinstance(problem.shape, Detections) and hasattr(config, "stages"):
+        return _finding(config, model, problem)
     if isinstance(problem.shape, Tokens):
         return _along(config, model, problem)
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
@@ -84,6 +89,23 @@ def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(latent))["image"], np.float64)
         found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
     return {"kind": "image", "examples": found}
+
+
+def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
+    """Where queries look on the first three images of the test, each named by what it has found."""
+    batch, found = problem.examination("test", FIRST)[0], []
+    answer = jax.jit(problem.answer)(model, batch)
+    for row, image in enumerate(inputs(problem, batch)[0][:3]):
+        seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(image))["cross"], np.float64)
+        label, score = (np.asarray(answer[name][row]).tolist() for name in ("label", "score"))
+        asked = [
+            f"{n} {problem.classes[kind]}" if sure >= SURE else str(n)
+            for n, (kind, sure) in enumerate(zip(label, score, strict=True), start=1)
+        ]
+        layers = np.round(seen[:, :, :WIDEST, :WIDEST], 4).tolist()
+        words = features(config, image.shape)[:WIDEST]
+        found.append({"source": words, "target": asked[:WIDEST], "layers": layers})
+    return {"kind": "cross", "examples": found}
 
 
 def _around(model: Any, problem: Any) -> dict[str, Any] | None:

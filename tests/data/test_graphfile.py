@@ -49,8 +49,8 @@ def test_names_are_read():
 
 
 BAD = [
-    ({"adj_indices": np.array([1, 2, 4, 2])}, r"adj_indices\[2\], of node 2, is 4: there are 4 columns"),
-    ({"adj_indices": np.array([1, 2, -1, 2])}, r"adj_indices\[2\], of node 2, is -1: there are 4 columns"),
+    ({"adj_indices": np.array([1, 2, 4, 2])}, r"adj_indices\[2\], of node 2, is 4: there are 4 nodes"),
+    ({"adj_indices": np.array([1, 2, -1, 2])}, r"adj_indices\[2\], of node 2, is -1: there are 4 nodes"),
     ({"adj_indices": np.array([1, 1, 1, 2])}, "adj_indices names column 1 twice for node 0"),
     ({"adj_indices": np.array([1.0, 2, 1, 2])}, "adj_indices must list whole numbers: it is 4 of float64"),
     ({"adj_indptr": np.array([0, 2, 1, 4, 4])}, "adj_indptr does not divide 4 indices among 4 rows"),

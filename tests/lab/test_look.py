@@ -12,8 +12,10 @@ from attnlab.lab.loading import Trained
 from attnlab.lab.look import looks
 from attnlab.lab.study import change
 from attnlab.models import Classifier, Language, ViT
+from attnlab.models.detr import Detr
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
+from attnlab.tasks.detection import Discs
 from attnlab.tasks.documents import Documents
 from attnlab.tasks.images import Figures
 from attnlab.tasks.listops import ListOps
@@ -100,3 +102,25 @@ def test_a_graph_shows_what_nodes_take_from_their_neighbours():
         sizes.append(len(near))
     assert sizes == sorted(sizes, reverse=True)
     assert looks(Gcn(), Gcn().create(jax.random.key(0), problem.shape), problem) is None
+
+
+@pytest.mark.parametrize("sure", [0.0, 2.0])
+def test_queries_show_the_places_of_the_image_where_they_look(sure, monkeypatch):
+    """Also of an image whose sides no halving divides; those that are sure are named by what they found."""
+    monkeypatch.setattr("attnlab.lab.look.SURE", sure)
+    problem = Discs(train_examples=4, valid_examples=2, test_examples=4, rows=18, columns=25).load()
+    config = Detr(width=8, heads=2, layers=2, queries=6, channels=4, stages=2)
+    model = config.create(jax.random.key(0), problem.shape)
+    found = looks(config, model, problem)
+    assert (found["kind"], len(found["examples"])) == ("cross", 3)
+    batch = problem.examination("test", 8)[0]
+    labels = jax.jit(problem.answer)(model, batch)["label"]
+    for row, example in enumerate(found["examples"]):
+        # Five rows of seven places: 18 and 25 halved twice.
+        assert example["source"] == [f"{y},{x}" for y in range(1, 6) for x in range(1, 8)]
+        named = [f"{n} {problem.classes[label]}" for n, label in enumerate(np.asarray(labels[row]), start=1)]
+        assert example["target"] == (named if sure == 0 else list("123456"))
+        whole = maps(config, model, problem.shape, problem.given(batch)[row])["cross"]
+        assert whole.shape == (2, 2, 6, 35)
+        np.testing.assert_allclose(example["layers"], whole, atol=1e-4)
+        np.testing.assert_allclose(np.sum(example["layers"], axis=-1), 1, atol=1e-3)
