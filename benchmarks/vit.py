@@ -2,7 +2,7 @@
 
 Claim: at most 100 seconds for 60,000 images on two cores.
 
-Command: python benchmarks/vit.py [--lengths 64 128] [--repeat 5] [--save]
+Command: python benchmarks/vit.py [--lengths 64 128] [--repeat 5] [--save]      (two minutes)
 
 One step: cross-entropy, gradients, Adam, in float32, as `attnlab run` makes it, 8 steps a dispatch of one lane; bytes
 are made into numbers, and the check for what is not finite is in it. Images are noise: no data are needed, and the time
