@@ -12,12 +12,11 @@ from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import PAD
 from attnlab.lab.forced import axis, features, front, inputs, places
 from attnlab.tasks.base import Batch, Pairs, Problem, Tokens
-from attnlab.tasks.objects import Detections
+from attnlab.tasks.objects import SURE, Detections
 
 FIRST = 8  # test examples, among which those of `looks` are; always the same
 WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
 LARGEST = 2**26  # numbers of all maps of one example
-SURE = 0.5  # the score from which on a query is said to have found something
 
 
 def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
