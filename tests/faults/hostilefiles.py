@@ -192,7 +192,8 @@ def zip_names(place: Place) -> None:
 def long_recordings(place: Place) -> None:
     """Sound whose header claims more than is there."""
     head = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0" + struct.pack("<HHIIHH", 1, 1, 8000, 16000, 2, 16)
-    refused("4294967295 bytes expected, 4 found", waves.read, head + b"data\xff\xff\xff\xff\1\0\2\0")
+    refused("4294967294 bytes expected, 4 found", waves.read, head + b"data\xfe\xff\xff\xff\1\0\2\0")
+    refused("its size was never written", waves.read, head + b"data\xff\xff\xff\xff\1\0\2\0")
     refused("2147483648 bytes expected", waves.read, b"RIFF\4\0\0\0WAVEfmt \0\0\0\x80" + bytes(16))
     refused("65535 channels", waves.read, head.replace(b"\1\0\1\0", b"\1\0\xff\xff") + b"data\2\0\0\0\1\0")
 
