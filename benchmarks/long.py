@@ -7,6 +7,7 @@ Reformer 0.8.
 
 Command: python benchmarks/long.py --mechanisms linear window              (three minutes)
          python benchmarks/long.py --mechanisms reformer                   (four minutes)
+         python benchmarks/long.py --mechanisms linear performer window bigbird   (five; README's table)
          python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; 17 minutes)
 
 The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
