@@ -12,9 +12,10 @@ that length.
 Expected: microseconds a token at each length; the last lines say which part of the claim this machine keeps. At 1,024
 tokens, medians of 15: in training attention 30.9, linear attention 14.0, GRU 12.9, LSTM 12.0, dilated convolutions 9.2,
 convolutions 6.5; in decoding 161 (149 to 183), 9.6 (8.3 to 13.4), 3.2, 2.9, 5.9, 3.1. In decoding attention's time
-grows as T^1.2 from 64 to 1,024, the others' as T^.1 or less; of three runs before, of 5 timings each, one missed that
-(GRU T^.4, convolutions T^.5) and two kept it. A GRU trains in .42 times attention's time: what takes one token after
-the other does not wait here.
+grows as T^1.2 from 64 to 1,024, the others' as T^.1 or less. Judged by the ends of 95% intervals, in a slow hour (2.1
+minutes): attention T^.95 (.81-1.08) and LSTM T^-.08 (-.21-.05) keep the claim; linear T^-.05 (-.24-.15), GRU .06
+(-.13-.25), convolutions .09 (-.02-.21) and dilated ones .10 (-.03-.22) are unclear, their intervals wider than what is
+to be told. A GRU trains in .42 times attention's time: what takes one token after the other does not wait here.
 """
 
 from __future__ import annotations

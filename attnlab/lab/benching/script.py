@@ -84,7 +84,7 @@ def claim(what: str, values: Sequence[float | Spread], least: float | None = Non
 def claim_growth(what: str, fit: Growth | None, most: float | None = None, least: float | None = None) -> str:
     """A line that says whether a cost grows as T to a power of at most `most`: by the upper end of the interval.
 
-    Or of at least `least`: by its lower end.
+    Or of at least `least`: by its lower end. Where the bound lies within the interval, it cannot be told.
 
     >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
     'kept   growth of linear with T: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end'
@@ -93,11 +93,12 @@ def claim_growth(what: str, fit: Growth | None, most: float | None = None, least
         return claim(what, [])
     if fit.low is None or fit.high is None:
         return f"–      {what}: T^{grows(fit)}, of too few measurements for an interval"
-    if least is not None:
-        return f"{_kept(fit.low >= least)} {what}: T^{grows(fit)}, wanted at least {least} at its lower end"
-    return (
-        f"{_kept(most is not None and fit.high <= most)} {what}: T^{grows(fit)}, wanted at most {most} at its upper end"
-    )
+    bound = least if least is not None else most
+    end, wanted = ("lower", f"at least {least}") if least is not None else ("upper", f"at most {most}")
+    if bound is not None and fit.low < bound < fit.high:
+        return f"unclear {what}: T^{grows(fit)}, wanted {wanted} at its {end} end"
+    good = bound is not None and (fit.low >= bound if least is not None else fit.high <= bound)
+    return f"{_kept(good)} {what}: T^{grows(fit)}, wanted {wanted} at its {end} end"
 
 
 def _kept(good: bool) -> str:

@@ -22,8 +22,14 @@ def test_a_growth_is_judged_by_the_upper_end_of_its_interval():
     lengths = (512, 1024, 2048, 4096)
     kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
     assert kept == "kept   x: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end"
-    # The central value alone would keep it.
-    assert claim_growth("x", Growth(1.05, 0.75, 1.35, lengths), most=1.3).startswith("MISSED x: T^1.05 (0.75–1.35)")
+    # The central value alone would keep it, or break it.
+    assert claim_growth("x", Growth(1.05, 0.75, 1.35, lengths), most=1.3).startswith("unclear x: T^1.05 (0.75–1.35)")
+    assert claim_growth("x", Growth(1.35, 1.25, 1.45, lengths), most=1.3).startswith("unclear x: T^1.35")
+    assert claim_growth("x", Growth(1.45, 1.35, 1.55, lengths), most=1.3).startswith("MISSED x: T^1.45 (1.35–1.55)")
+    for fit, said in (((0.9, 0.8, 1.0), "kept  "), ((0.3, 0.2, 0.4), "unclear"), ((0.1, 0.0, 0.2), "MISSED")):
+        told = claim_growth("x", Growth(*fit, lengths), least=0.3)
+        assert told.startswith(f"{said} x: ")
+        assert told.endswith("wanted at least 0.3 at its lower end")
     assert claim_growth("x", Growth(1.05, None, None, lengths[:2]), most=1.3).startswith("–      x: T^1.05, of too few")
     assert claim_growth("x", None, most=1.3) == "–      x: nothing measured"
 
