@@ -16,7 +16,8 @@ Expected: the last lines say which part of the claim this machine keeps. All of 
 machine at 2.8 GHz, jax 0.10.2, with `--repeat 3`, in part beside a test run: recomputing takes 11.6 times as long as
 cached states; a symbol costs linear attention 503 to 640 µs where there is room for 64 to 4,096 of them (as T^.01) and
 softmax 711 to 8,208 µs; softmax's cache grows by 6.3 kB a symbol. On an EPYC, with random sources and 8,000 symbols,
-it was 17 times.
+it was 17 times; in a slow hour of one, with `--repeat 3`, 8.4, which misses the claim, and linear attention's growth,
+judged by its interval, is unclear (T^-.04, -.29 to .21).
 """
 
 from __future__ import annotations
