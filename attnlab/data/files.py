@@ -145,7 +145,7 @@ def _drained(file: io.BufferedIOBase | gzip.GzipFile, limit: int, path: str | Pa
             done += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise Damaged(
-            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); it must be had again",
+            f"{path} is cut short or damaged after {len(done)} bytes of content ({error}); get it again",
             bytes(done),
         ) from error
     return bytes(done)

@@ -11,7 +11,7 @@ BEND = 0.9  # radians that a curve turns by at the most, from dash to dash
 CLEAR = 4.0  # pixels that curves keep off each other
 MARGIN = 1  # pixels at the border that no curve reaches: a dot does
 POINTS = 4  # points by which a dash is drawn
-TRIES = (1, 3, 6, 14)  # times that a curve is drawn before its image is given up, together, then together again
+TRIES = (1, 3, 6, 14)  # times that a curve is drawn before its image is given up: once, then so many at once
 AT_ONCE, AGAIN = 128, 4  # pairs of images that are tried together; images with dots apart for each with joined ones
 BARREN = 16  # times that none of them succeeds before all is given up
 
@@ -90,8 +90,8 @@ def _placed(
     random: np.random.Generator, points: np.ndarray, side: int, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The curves moved to `start` [N 2], or evenly to where they lie wholly inside; which of them do."""
-    first = np.ascontiguousarray(points.transpose(1, 0, 2))  # [P N 2]: many times as fast as along the middle axis
-    low, high = first.min(axis=0), first.max(axis=0)
+    by_point = np.ascontiguousarray(points.transpose(1, 0, 2))  # numpy is slow along a short axis in the middle
+    low, high = by_point.min(axis=0), by_point.max(axis=0)
     room = side - 1 - 2 * MARGIN - (high - low)
     # Every curve begins at zero.
     moved = MARGIN - low + random.random(low.shape, np.float32) * room if start is None else start

@@ -115,15 +115,10 @@ def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced
     seen = jax.eval_shape(
         lambda: maps(found.experiment.model, found.model, found.problem.shape, *map(jnp.asarray, given))
     )
-    seats = features(found.experiment.model, given[0].shape)
+    rows, columns = found.experiment.model.grid(*given[0].shape[:2])
+    seats = places(columns, rows)
     asked = [str(n + 1) for n in range(seen["cross"].shape[-2])]
     return Forced(answer, given, {"encoder": (seats, seats), "among": (asked, asked), "cross": (asked, seats)})
-
-
-def features(config: Any, shape: tuple[int, ...]) -> list[str]:
-    """The places of what a DETR's convolutions make of an image [H W …]: each stage halves it, rounding up."""
-    rows, columns = (-(-side // 2**config.stages) for side in shape[:2])
-    return places(columns, rows)
 
 
 def places(columns: int, rows: int) -> list[str]:

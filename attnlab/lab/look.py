@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.analysis.maps import maps
 from attnlab.data.vocabulary import PAD
-from attnlab.lab.forced import axis, features, front, inputs, places
+from attnlab.lab.forced import axis, front, inputs, places
 from attnlab.tasks.base import Batch, Pairs, Problem, Tokens
 from attnlab.tasks.objects import SURE, Detections
 
@@ -41,7 +41,7 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         return {"kind": "encoder", "examples": examples} if examples else None
     if hasattr(problem.shape, "latent"):
         return _making(config, model, problem)
-    if isinstance(problem.shape, Detections) and hasattr(config, "stages"):
+    if isinstance(problem.shape, Detections) and hasattr(config, "grid"):
         return _finding(config, model, problem)
     if isinstance(problem.shape, Tokens):
         return _along(config, model, problem)
@@ -102,8 +102,8 @@ def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
             for n, (kind, sure) in enumerate(zip(label, score, strict=True), start=1)
         ]
         layers = np.round(seen[:, :, :WIDEST, :WIDEST], 4).tolist()
-        words = features(config, image.shape)[:WIDEST]
-        found.append({"source": words, "target": asked[:WIDEST], "layers": layers})
+        rows, columns = config.grid(*image.shape[:2])
+        found.append({"source": places(columns, rows)[:WIDEST], "target": asked[:WIDEST], "layers": layers})
     return {"kind": "cross", "examples": found}
 
 

@@ -70,14 +70,18 @@ class Detr(Layers):
         """The same with each attention's mechanism put through `watch`."""
         return replace(self, **{name: watch(mechanism) for name, mechanism in self.attentions.items()})
 
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of what the convolutions make of an image: each stage halves it, rounding up."""
+        return -(-height // 2**self.stages), -(-width // 2**self.stages)
+
     def create(self, key: PRNGKeyArray, shape: Any) -> DetrNetwork:
         """A new network for images of that shape (`attnlab.tasks.objects.Detections`)."""
         check_shape(self, shape, "image", "classes", "most")
         if self.queries < shape.most:
             raise ValueError(f"model.queries={self.queries} must be at least {shape.most}: so many boxes one image has")
-        rows, columns = (-(-side // 2**self.stages) for side in (shape.image.height, shape.image.width))
-        config = replace(self, position=laid(self.position, rows, columns))
-        return DetrNetwork(key, config, shape.image.channels, shape.classes, (rows, columns))
+        grid = self.grid(shape.image.height, shape.image.width)
+        config = replace(self, position=laid(self.position, *grid))
+        return DetrNetwork(key, config, shape.image.channels, shape.classes, grid)
 
 
 class Features(nnx.Module):

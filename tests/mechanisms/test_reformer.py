@@ -90,7 +90,7 @@ def test_about_as_many_blocks_are_met_as_is_told_of_them(T):
     mechanism = Reformer().sized(T)
     q, k = (np.random.default_rng(n).standard_normal((T, 64)).astype(np.float32) for n in (0, 1))
     of_q, of_k = (jnp.sort(mechanism._hash(jnp.asarray(x)), axis=0) for x in (q, k))
-    near = _near(T, max(8, T // 64), 64)
+    near = _near(T, mechanism._buckets, 64)
     ways = [meetings(of_q[:, n], of_k[:, n], mechanism.block, near) for n in range(mechanism.rounds)]
     met = np.mean([np.mean(way.part.counts) for way in ways])
     assert 0.7 <= ways[0].part.usual / met <= 1.4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -81,7 +82,7 @@ def claim(what: str, values: Sequence[float | Spread], least: float | None = Non
     return f"{_kept(most is not None and max(numbers) <= most)} {what}: most {max(numbers):.2f}, wanted at most {most}"
 
 
-def claim_growth(what: str, fit: Growth | None, most: float | None = None, least: float | None = None) -> str:
+def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: float | None = None) -> str:
     """A line that says whether a cost grows as T to a power of at most `most`: by the upper end of the interval.
 
     Or of at least `least`: by its lower end. Where the bound lies within the interval, it cannot be told.
@@ -93,12 +94,11 @@ def claim_growth(what: str, fit: Growth | None, most: float | None = None, least
         return claim(what, [])
     if fit.low is None or fit.high is None:
         return f"–      {what}: T^{grows(fit)}, of too few measurements for an interval"
-    bound = least if least is not None else most
-    end, wanted = ("lower", f"at least {least}") if least is not None else ("upper", f"at most {most}")
-    if bound is not None and fit.low < bound < fit.high:
-        return f"unclear {what}: T^{grows(fit)}, wanted {wanted} at its {end} end"
-    good = bound is not None and (fit.low >= bound if least is not None else fit.high <= bound)
-    return f"{_kept(good)} {what}: T^{grows(fit)}, wanted {wanted} at its {end} end"
+    if least is not None:
+        kept, broken, wanted = fit.low >= least, fit.high < least, f"at least {least} at its lower end"
+    else:
+        kept, broken, wanted = fit.high <= most, fit.low > most, f"at most {most} at its upper end"
+    return f"{_kept(kept) if kept or broken else 'unclear'} {what}: T^{grows(fit)}, wanted {wanted}"
 
 
 def _kept(good: bool) -> str:
