@@ -6,7 +6,7 @@ Range Arena, Tay et al. 2021, table 2): linear 5.6 times, local 5.3, Performer 5
 Reformer 0.8.
 
 Command: python benchmarks/long.py --mechanisms linear window              (three minutes)
-         python benchmarks/long.py --mechanisms reformer                   (four minutes)
+         python benchmarks/long.py --mechanisms reformer                   (two minutes)
          python benchmarks/long.py --mechanisms linear performer window bigbird   (five; README's table)
          python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; 17 minutes)
 
@@ -26,10 +26,10 @@ The whole, beside short tests on one core, took 17 minutes; of softmax's time at
 cosFormer and DPFP .06, Hedgehog .07, Nyström .08, Sinkhorn and Performer .09, windows .11, Longformer .12, strided .18,
 BigBird and ReBased .22, Taylor .25, blockwise softmax .36, sigmoid .71, Synthesizer 1.07, local-p 1.49; Linformer .05,
 with 262,144 parameters more; memory of the others but sigmoid, Synthesizer and local-p .04 to .2 of softmax's. Linear
-grew as T^.58 (.50-.66) then, windows as T^.72 (.67-.77). Reformer by its own command, with tests beside it: 3.11 times
-softmax's time at 1,024 (2.85-3.11), 1.37 at 2,048 and .90 at 4,096 (.88-.93), in .11 of the memory: its four rounds, of
-as many buckets as the sequence has blocks of 64, score three quarters of all pairs at 1,024 and a fifth at 4,096, block
-after block on one core, where softmax takes both.
+grew as T^.58 (.50-.66) then, windows as T^.72 (.67-.77). Reformer by its own command, in quiet: 3.15 times softmax's
+time at 1,024 (2.96-3.24), 1.71 at 2,048 and 1.24 at 4,096 (1.17-1.27), in .11 of the memory; with other work beside it
+.90 at 4,096. Its four rounds, of as many buckets as the sequence has blocks of 64, score three quarters of all pairs at
+1,024 and a fifth at 4,096; why they cost more than their share is not found.
 """
 
 from __future__ import annotations
