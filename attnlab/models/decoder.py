@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.config import Layers
 from attnlab.models.scorer import Scorer
-from attnlab.modules.block import DecoderLayer, Memory, climb, stack
+from attnlab.modules.block import DecoderLayer, Memory, apart, climb, stack
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed
 from attnlab.modules.norm import NORMS
@@ -27,7 +27,7 @@ from attnlab.ops.tree import pytree, static
 class Decoding:
     """What is known between two symbols: every layer's state, the memory's padding, the table of positions, the next.
 
-    There is room for `length` symbols.
+    There is room for `length` symbols. The states are apart: one array of all would be copied for every symbol.
     """
 
     layers: Any
@@ -75,7 +75,7 @@ class Decoder(Scorer):
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:
         """The state before the first symbol, with room for `length` of them."""
         table = self.target_position.table(length, self.dtype)
-        layers = jax.vmap(lambda layer: layer.start(length, self.dtype, memory))(self.decoder)
+        layers = tuple(layer.start(length, self.dtype, memory) for layer in apart(self.decoder))
         keep = None if memory is None else memory.keep
         return Decoding(layers, keep, table, jnp.zeros((), jnp.int32), length)
 
@@ -83,9 +83,12 @@ class Decoder(Scorer):
         """Scores of the symbol after `token`, and the state with it."""
         position, i = self.target_position, state.i[None]
         x = self.embed(self.target, token[None], position, i, state.table, None)
-        step = lambda layer, x, key, known: layer.extend(x, known, i, position, state.keep)
-        x, layers = climb(self.decoder, x, step, None, position.before(i, state.table), state.layers)
-        return self.score(self._normed(x))[0], replace(state, layers=layers, i=state.i + 1)
+        before, layers = position.before(i, state.table), []
+        for n, (layer, known) in enumerate(zip(apart(self.decoder), state.layers, strict=True)):
+            x = x if before is None else x + before[n].astype(x.dtype)
+            x, new = layer.extend(x, known, i, position, state.keep)
+            layers.append(new)
+        return self.score(self._normed(x))[0], replace(state, layers=tuple(layers), i=state.i + 1)
 
     @property
     def dtype(self) -> Any:

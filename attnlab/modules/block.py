@@ -164,6 +164,12 @@ def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layer
     return jax.vmap(create)(jnp.stack([child(key, str(n)) for n in range(layers)]))
 
 
+def apart(layers: nnx.Module) -> list[nnx.Module]:
+    """What `stack` put together, layer by layer."""
+    leaves, kind = jax.tree.flatten(layers)
+    return [jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)]
+
+
 SHORT = 6  # layers of which each is compiled by itself: a loop would cost more than it saves
 
 
@@ -173,10 +179,9 @@ def climb(
     step: Callable,
     key: PRNGKeyArray | None,
     before: Float[Array, "L T D"] | None = None,
-    *per_layer: Any,
     remat: bool = False,
 ):
-    """Scan `step(layer, x, key, *per_layer) -> (x, out)` up the layers; answers (x, outs).
+    """Scan `step(layer, x, key) -> (x, out)` up the layers; answers (x, outs).
 
     `before` is added to x before each layer. `remat` computes each layer again in the backward pass, which then needs
     the memory of one layer, and a tenth more time.
@@ -185,13 +190,13 @@ def climb(
     keys = None if key is None else jax.random.split(key, count)
 
     def up(x, here):
-        layer, key, place, rest = here
-        return step(layer, x if place is None else x + place.astype(x.dtype), key, *rest)
+        layer, key, place = here
+        return step(layer, x if place is None else x + place.astype(x.dtype), key)
 
     # What is unrolled must be kept from being shared with the forward pass; inside a loop nothing is.
     unroll = count <= SHORT
     up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
-    return jax.lax.scan(up, x, (layers, keys, before, per_layer), unroll=unroll)
+    return jax.lax.scan(up, x, (layers, keys, before), unroll=unroll)
 
 
 def _keys(key: PRNGKeyArray | None, count: int) -> Any:
