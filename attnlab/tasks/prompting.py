@@ -9,7 +9,7 @@ import numpy as np
 from attnlab.data.files import DataError
 from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base import Batch, Task, Tokens
+from attnlab.tasks.base import Batch, Tokens
 from attnlab.tasks.prediction import Prediction
 
 
@@ -93,14 +93,6 @@ class Prompting(Prediction):
         """The symbols of row 0."""
         rows = {name: np.asarray(batch[name])[0].tolist() for name in ("source", "target") if name in batch}
         return {name: list(self.codec.vocabulary.decode(row)) for name, row in rows.items()}
-
-
-class TextTask(Task):
-    """A task of text to go on with."""
-
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Prompting:
-        """A `Prompting` of the vocabulary."""
-        return Prompting.restored(vocabulary, where)
 
 
 def lines(text: str) -> str:

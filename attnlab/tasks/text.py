@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import files, shakespeare
 from attnlab.data.names import PARTS
 from attnlab.data.units import Characters, Units
 from attnlab.tasks import checks
+from attnlab.tasks.base import Task
 from attnlab.tasks.continuation import Continuation
-from attnlab.tasks.prompting import TextTask
+from attnlab.tasks.prompting import Prompting
+
+
+@dataclass(frozen=True)
+class TextTask(Task):
+    """A task of text to go on with: its symbols, how many are read at once in training, and in examinations."""
+
+    units: Units = Characters()
+    length: int = 64
+    longest: int = 0
+
+    def __post_init__(self):
+        checks.units(self)
+        checks.counts(self, ["length"], most=1_000_000)
+        checks.counts(self, ["longest"], least=0, most=1_000_000)
+        if 0 < self.longest < self.length:
+            raise ValueError(f"task.longest={self.longest} must be at least task.length={self.length}, or 0")
+
+    @property
+    def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The symbols, where these spell the text as it is: what it costs is told by the character."""
+        # Text in lower case is another text, of fewer characters to tell apart.
+        return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
+
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Prompting:
+        """A `Prompting` of the vocabulary."""
+        return Prompting.restored(vocabulary, where)
 
 
 @dataclass(frozen=True)
@@ -21,18 +49,6 @@ class Shakespeare(TextTask):
     with are that long instead, and scored by how far into the block a symbol stands as well: what was never trained on.
     The test is the last tenth, which published numbers call validation.
     """
-
-    units: Units = Characters()
-    length: int = 64
-    longest: int = 0
-
-    def __post_init__(self):
-        _check(self)
-
-    @property
-    def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The symbols, where these spell the text as it is: what it costs is told by the character."""
-        return _teaching(self.units)
 
     def load(self) -> Continuation:
         """Read the plays, fetched where they are not at hand."""
@@ -50,36 +66,12 @@ class Text(TextTask):
     train: str = ""
     valid: str = ""
     test: str = ""
-    units: Units = Characters()
-    length: int = 64
-    longest: int = 0
-
-    def __post_init__(self):
-        _check(self)
-
-    @property
-    def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The symbols, where these spell the text as it is: what it costs is told by the character."""
-        return _teaching(self.units)
 
     def load(self) -> Continuation:
         """Read one's files."""
         checks.files(self)
         parts = {part: _content(getattr(self, part)) for part in PARTS}
         return Continuation(parts, self.units, self.length, self.longest)
-
-
-def _teaching(units: Units) -> tuple[str, ...]:
-    # Text in lower case is another text, of fewer characters to tell apart.
-    return ("units",) if units.spells and not getattr(units, "lower", False) else ()
-
-
-def _check(task: Shakespeare | Text) -> None:
-    checks.units(task)
-    checks.counts(task, ["length"], most=1_000_000)
-    checks.counts(task, ["longest"], least=0, most=1_000_000)
-    if 0 < task.longest < task.length:
-        raise ValueError(f"task.longest={task.longest} must be at least task.length={task.length}, or 0")
 
 
 def _content(name: str) -> str:
