@@ -4,7 +4,7 @@ import numpy as np
 
 
 def generator(*seeds: int) -> np.random.Generator:
-    """A generator of its own for every sequence of whole numbers, each 0 or more (PCG64, O'Neill 2014).
+    """A generator of whole numbers, each 0 or more (PCG64, O'Neill 2014); zeros behind the last other one do not count.
 
     >>> generator(1, 2).integers(10, size=5).tolist() == generator(1, 2).integers(10, size=5).tolist()
     True

@@ -20,19 +20,19 @@ Pool = dict[str, list[bytes]]  # sentences by class
 def pools(parts: Parts) -> dict[str, Pool]:
     """The sentences of each part by class; all parts list the classes of "train", sorted, and no others.
 
-    What stands in a part is left out of those before it: what is examined is not trained on. Raises DataError for a
-    class that "train" lacks.
+    A sentence stands once in all, in the last part that has it: what is examined is not trained on, and two documents
+    share none. Raises DataError for a class that "train" lacks.
     """
     classes = sorted({str(example.targets[0]) for example in parts["train"]})
     found: dict[str, Pool] = {part: {name: [] for name in classes} for part in parts}
-    later: set[str] = set()
+    taken: set[str] = set()
     for part, examples in reversed(parts.items()):
         for example in examples:
             if (label := str(example.targets[0])) not in found[part]:
                 raise DataError(f"the {part} part has a sentence of the class {label!r}, which train has none of")
-            if (sentence := str(example.source)) not in later:
+            if (sentence := str(example.source)) not in taken:
                 found[part][label].append(sentence.encode())
-        later |= {str(example.source) for example in examples}
+                taken.add(sentence)
     return found
 
 

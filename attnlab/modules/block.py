@@ -164,7 +164,7 @@ def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layer
     return jax.vmap(create)(jnp.stack([child(key, str(n)) for n in range(layers)]))
 
 
-def apart(layers: nnx.Module) -> list[nnx.Module]:
+def apart(layers: Any) -> list[Any]:
     """What `stack` put together, layer by layer."""
     leaves, kind = jax.tree.flatten(layers)
     return [jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)]

@@ -18,7 +18,7 @@ from attnlab.data.vocabulary import PAD, RESERVED, named
 from attnlab.tasks.base import Batch, Problem
 from attnlab.tasks.batching import even
 from attnlab.tasks.metrics import perplexity
-from attnlab.tasks.prompting import Prompting, lines
+from attnlab.tasks.prompting import Prompting, normal
 from attnlab.tasks.sampled import sampled
 
 EXAMINED = 128  # blocks of an examination's batch
@@ -31,7 +31,7 @@ class Continuation(Prompting, Problem):
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
     learned from the training part alone. Examinations read their part block after block, each without what came before
     it; symbols never seen in training are left out of them, and `notes` say how many, and which are the commonest, and
-    how many long lines are of training, too. Lines end as "\\n", whatever they ended with.
+    how many long lines are of training, too. The text is read in NFC, and lines end as "\\n", whatever they ended with.
 
     Raises DataError for a part of fewer symbols than a block and the one after it, or more than half of which training
     has never seen.
@@ -42,7 +42,7 @@ class Continuation(Prompting, Problem):
     def __init__(self, parts: Mapping[str, str], units: Units, length: int, longest: int = 0):
         taken = {"train": ("length", length)}
         examined = ("longest", longest) if longest else ("length", length)
-        parts = {part: lines(parts[part]) for part in PARTS}
+        parts = {part: normal(parts[part]) for part in PARTS}
         super().__init__(units.fit([parts["train"]]), longest or length)
         self.metric = f"nats_per_{self._measure}"
         self._ids = {

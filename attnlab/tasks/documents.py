@@ -109,8 +109,8 @@ class Written(Stream):
         self.notes = (*notes, *self.notes)
         for part, examples in parts.items():
             if lost := len(examples) - sum(map(len, self._pools[part].values())):
-                left = f"{part}: {lost:,} of {len(examples):,} sentences stand in a later part, too, and are left out"
-                self.notes = (*self.notes, left)
+                stand = f"{part}: {lost:,} of {len(examples):,} sentences stand there before, or in a later part"
+                self.notes = (*self.notes, f"{stand}, and are left out")
 
     def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
         """What the answers are called, and what a model is built for."""

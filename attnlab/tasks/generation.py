@@ -32,7 +32,8 @@ class Generation(Task):
     features of a small classifier of our own (`attnlab.tasks.features`), trained on the training part for
     `classifier_steps` when it is first asked for, in some ten seconds: "frechet" is the Fréchet distance, "kernel" the
     squared MMD with a cubic kernel. Neither is the published FID or KID, whose features are Inception's. On the test
-    "frechet.real" is the distance of as many training images, the floor, and "frechet.noise" that of even noise.
+    "frechet.real" is the distance of as many training images (of all, if there are fewer), the floor, and
+    "frechet.noise" that of even noise. Validation while training makes 512 images at most; fewer lie farther away.
     "evenness" says how evenly the classifier finds the images spread over its classes.
     """
 
@@ -172,8 +173,7 @@ class Painting(Problem):
 
         made = np.asarray(answer["image"])
         features, chances = self._features(made)
-        images = _spread(self.parts["train"].images, NEIGHBOURS)
-        known = _spread(self._real("train"), NEIGHBOURS)
+        images, known = (_spread(each, NEIGHBOURS) for each in (self._images("train"), self._real("train")))
         apart = (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2 * features @ known.T
         return {
             "made out of numbers drawn by chance, not picked; and what our classifier takes them for": grid(
@@ -195,12 +195,15 @@ class Painting(Problem):
         return Features(self.parts["train"], len(self.classes), self.task.classifier_steps)
 
     def _real(self, part: str) -> np.ndarray:
-        """The features of a part's images; of the training part, of as many as the most that are looked at."""
+        """The features of `_images`."""
         if part not in self._known:
-            images = self.parts[part].images
-            images = _spread(images, max(NEIGHBOURS, self.task.samples)) if part == "train" else images
-            self._known[part] = self._features(images / np.float32(255))[0]
+            self._known[part] = self._features(self._images(part) / np.float32(255))[0]
         return self._known[part]
+
+    def _images(self, part: str) -> np.ndarray:
+        """Those of a part; of the training part, the most that are looked at."""
+        images = self.parts[part].images
+        return _spread(images, max(NEIGHBOURS, self.task.samples)) if part == "train" else images
 
     def _title(self, chances: np.ndarray) -> str:
         return f"{self.classes[int(chances.argmax())]} ({chances.max():.0%})"

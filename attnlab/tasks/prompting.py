@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data.codec import plain
 from attnlab.data.files import DataError
 from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import BEGIN, END, PAD
@@ -58,7 +59,7 @@ class Prompting(Prediction):
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
         """{"tokens": [B N T], "scores": [B N]}: N ways to go on with each of {"source": [B P]}, the best first.
 
-        Prompt and answer together are as long as a block; of a prompt longer than `reads` the end is read.
+        Prompt and answer together are a block and its next symbol; of a prompt longer than `reads` the end is read.
         """
         import jax
         import jax.numpy as jnp
@@ -80,7 +81,7 @@ class Prompting(Prediction):
 
     def ask(self, text: str) -> Batch:
         """{"source": [1 P]}: what is gone on with. Raises DataError where it is empty, or has symbols never seen."""
-        ids = self.codec.encode(lines(text), within=True)
+        ids = self.codec.encode(normal(text), within=True)
         if not ids:
             raise DataError(f"the input {text!r} is empty: give the beginning of a text")
         return {"source": np.array([ids], np.int32)}
@@ -95,6 +96,6 @@ class Prompting(Prediction):
         return {name: list(self.codec.vocabulary.decode(row)) for name, row in rows.items()}
 
 
-def lines(text: str) -> str:
-    """The text with lines that end as "\\n", whatever they ended with."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def normal(text: str) -> str:
+    """The text in NFC, with lines that end as "\\n", whatever they ended with: of all units the same characters."""
+    return plain(text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -27,8 +27,9 @@ class Recall(Task):
     places drawn evenly among those left of `length` tokens (0: there are no others). Only those places are scored;
     training also asks for each key that is told again, whose value is known by then.
     The defaults are the single question of Ba et al. 2016 at the size of Hedgehog's Table 2 (Zhang et al. 2024:
-    vocabulary 40, length 128), which prints no more of its set-up; `vocabulary=256 pairs=4 queries=4 length=64` is
-    the small form of multi-query recall (Arora et al. 2023). Training never repeats a sequence. With `by_distance` the
+    vocabulary 40, length 128), which prints no more of its set-up; `vocabulary=256 pairs=4 queries=4 length=64` has
+    the sizes of the small form of multi-query recall (Arora et al. 2023), which asks mostly soon after the telling, and
+    tells no value twice; here two keys may have one value. Training never repeats a sequence. With `by_distance` the
     test is scored by octaves of distance besides: "accuracy.16" is over the questions 16 … 31 tokens behind where their
     key was told last.
     """

@@ -195,6 +195,24 @@ def test_sentences_of_a_later_part_are_left_out_and_told(tmp_path):
         text="own", **{part: str(tmp_path / part) for part in ("train", "valid", "test")}, **SMALL
     ).load()
     assert [note for note in problem.notes if "sentences" in note] == [
-        "train: 2 of 30 sentences stand in a later part, too, and are left out",
-        "valid: 4 of 10 sentences stand in a later part, too, and are left out",
+        "train: 2 of 30 sentences stand there before, or in a later part, and are left out",
+        "valid: 4 of 10 sentences stand there before, or in a later part, and are left out",
     ]
+
+
+def test_two_documents_share_no_sentence_though_a_file_has_it_many_times(tmp_path):
+    sentence = "{}{:02d}{} ".format
+    for part in ("train", "valid", "test"):
+        lines = [f"{kind} {sentence(kind, n, part[:2])}" for kind in "ab" for n in range(20)]
+        (tmp_path / part).write_text("\n".join(lines * 5 + ["b a07" + part[:2]]))
+    files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
+    problem = DocumentPairs(text="own", **files, **SMALL | {"shortest": 30, "longest": 40}).load()
+    assert "test: 161 of 201 sentences stand there before, or in a later part, and are left out" in problem.notes
+    width, shared = 40, 0
+    for batch in problem.examination("test"):
+        source = batch["source"].reshape(-1, 2, width)
+        for one, other in source:
+            # All but the last of a document are whole.
+            words = [set(bytes((ids[ids > 0] - 1).astype(np.uint8)).split(b" ")[:-1]) for ids in (one, other)]
+            shared += bool(words[0] & words[1])
+    assert shared == 0

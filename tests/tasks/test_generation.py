@@ -7,8 +7,9 @@ import pytest
 
 from attnlab.data.files import DataError
 from attnlab.lab.pictures import PNG
+from attnlab.tasks import generation
 from attnlab.tasks.base import Image
-from attnlab.tasks.generation import Generated, Generation
+from attnlab.tasks.generation import Generated, Generation, _spread
 from attnlab.tasks.images import Figures
 from attnlab.tasks.reverse import Reverse
 
@@ -142,6 +143,19 @@ def test_pictures_of_what_was_made_and_of_the_nearest_real_ones(problem):
     drawn = problem.pictures({}, {"image": train})
     assert len(drawn) == 2
     assert all(png.startswith(PNG) for png in drawn.values())
+
+
+def test_the_nearest_of_training_images_to_one_of_them_is_itself(monkeypatch):
+    problem, shown = TASK.load(), []
+    monkeypatch.setattr("attnlab.tasks.drawing.grid", lambda images, titles: shown.append((images, titles)) or PNG)
+    # More are looked at for the distance than are compared here, and the places of the two differ.
+    monkeypatch.setattr(generation, "NEIGHBOURS", 70)
+    images = _spread(_spread(problem.parts["train"].images, TASK.samples), 70)
+    problem.pictures({}, {"image": images / np.float32(255)})
+    (_, (nearest, distances)) = shown
+    apart = [np.abs(one.astype(int) - other).sum() for one, other in zip(images, nearest, strict=True)]
+    assert np.mean(np.equal(apart, 0)) > 0.95  # one that the classifier takes for another may be as near
+    assert all(float(distance) < 0.1 for distance in distances)
 
 
 def test_other_data_is_another_fingerprint(problem):

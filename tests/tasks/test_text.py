@@ -2,6 +2,7 @@
 
 import json
 import math
+import unicodedata
 
 import jax
 import jax.numpy as jnp
@@ -145,6 +146,21 @@ def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
     # The first symbol is given, so that up to one word of the text is not foretold.
     characters = asked * math.log(problem.shape.vocabulary) / found
     assert len(parts["test"].rstrip()) - 4.1 <= characters <= len(parts["test"])
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(form):
+    text = unicodedata.normalize(form, "한국어 naïve " * 40)
+    parts = dict.fromkeys(PARTS, text)
+    for units in (Characters(), Bytes(), Bpe(size=60)):
+        problem = Continuation(parts, units, 8)
+        batches = problem.examination("test")
+        answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches]
+        asked = sum(int(batch["asked"].sum()) for batch in batches)
+        characters = asked / problem.score("test", answers)["nats_per_character"]
+        # The first symbol is given; with pairs merged, that may be a word.
+        assert 400 - 10 <= characters < 400
+        np.testing.assert_array_equal(problem.ask(text)["source"], problem.ask("한국어 naïve " * 40)["source"])
 
 
 @pytest.mark.parametrize(
