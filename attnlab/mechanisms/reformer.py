@@ -1,7 +1,7 @@
 """Attention within buckets of locality-sensitive hashing."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import unit
-from attnlab.ops.mask import Segments
+from attnlab.ops.mask import Mask
 from attnlab.ops.precision import wide
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -29,11 +29,13 @@ class Reformer(Mechanism):
     A round's bucket of x is argmax [xR ; −xR], R random of `buckets`/2 columns, drawn by `seed` (their section 2). Keys
     have unit length, and queries and keys the same R. A query that shares a bucket with no key it may see answers
     zero: the paper lets it attend to itself, where query and key are one. `block` None compares all pairs, O(T·S); a
-    number sorts each round by buckets and visits the blocks whose buckets meet, O(rounds·T·S/buckets); rounds are put
-    together by their sums, a pair met in N rounds counting 1/N in each (their eq. 6-8). `buckets` None: 8, and of what
-    `sized` makes for longer sequences as many as they have blocks, so that a bucket is about as long as a block (the
-    paper's are half as long) and all takes O(rounds·T·block). Buckets depend on where a turned vector points, and not
-    on distances alone, so that rotary positions lose their meaning.
+    number sorts each round by buckets and visits the blocks whose buckets meet, O(rounds·T·S/buckets) if they are about
+    as full; rounds are put together by their sums, and a pair counts in the first in which it is met (in their eq. 6-8
+    1/N in each of N). `buckets` None: 8, and of what `sized` makes for longer sequences as many as they have blocks, so
+    that a bucket is about as long as a block (the paper's are half as long) and all takes O(rounds·T·block). Where
+    tokens are alike most stand in few buckets, and all pairs of these are compared: the paper compares neighbours in
+    order alone. Buckets depend on where a turned vector points, and not on distances alone, so that rotary positions
+    lose their meaning.
     """
 
     buckets: int | None = None
@@ -102,10 +104,9 @@ class Reformer(Mechanism):
 
     def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
         q, k = _ready(q, k)
-        hashes = self._hash(q), self._hash(k)
-        scores = Scores(scaled_dot, {}, RoundsBias(*hashes, jnp.asarray(i), jnp.asarray(j), bias))
-        near = _near(k.shape[0], self._buckets, block)
-        one = lambda n: _round(q, k, v, rule, scores, hashes[0][:, n], hashes[1][:, n], block, near)
+        places, hashes = (jnp.asarray(i), jnp.asarray(j)), (self._hash(q), self._hash(k))
+        scores, near = Scores(scaled_dot, {}, bias), _near(k.shape[0], self._buckets, block)
+        one = lambda n: _round(q, k, v, rule, scores, *places, *(x[:, : n + 1] for x in hashes), block, near)
         rounds = [one(n) for n in range(self.rounds)]
         return blockwise.together(rounds).astype(v.dtype)
 
@@ -115,16 +116,17 @@ def _near(S: int, buckets: int, block: int) -> int:
     return min(S, 2 * block + S // buckets)
 
 
-def _round(q, k, v, rule, scores, of_q, of_k, block: int, near: int):
-    """One round: sorted by bucket, through the blocks that meet, and back in order."""
-    order, keys = (jnp.argsort(x, stable=True).astype(jnp.int32) for x in (of_q, of_k))
+def _round(q, k, v, rule, scores, i, j, of_q, of_k, block: int, near: int):
+    """The last of these rounds: sorted by bucket, through the blocks that meet, and back in order."""
+    order, keys = (jnp.argsort(x[:, -1], stable=True).astype(jnp.int32) for x in (of_q, of_k))
     places = np.arange(q.shape[0], dtype=np.int32), np.arange(k.shape[0], dtype=np.int32)
+    of_q, of_k = of_q[order], of_k[keys]
     rules = [
         blockwise.Rule(rule.mask, jnp.asarray(rule.i)[order], jnp.asarray(rule.j)[keys]),
-        blockwise.Rule(Segments(of_q[order], of_k[keys]), *places),
+        blockwise.Rule(Newly(of_q, of_k), *places),
     ]
-    ways = meetings(of_q[order], of_k[keys], block, near)
-    y, norm = blockwise.attend(q[order], k[keys], v[keys], scores, rules, i=order, j=keys, block=block, ways=ways)
+    ways = meetings(of_q[:, -1], of_k[:, -1], block, near)
+    y, norm = blockwise.attend(q[order], k[keys], v[keys], scores, rules, i=i[order], j=j[keys], block=block, ways=ways)
     back = jnp.argsort(order)
     return y[back], norm[back]
 
@@ -159,16 +161,15 @@ def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: i
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class RoundsBias:
-    """A bias of −log N for a pair met in N rounds, and the call's own bias; asked by rows, not positions."""
+class Newly(Mask):
+    """The pairs that fall into one bucket in the last of some rounds, and in none before it."""
 
     one: Int[Array, "T R"]
     other: Int[Array, "S R"]
-    i: Int[Array, " T"]
-    j: Int[Array, " S"]
-    bias: Any
+    indexed = True
 
-    def __call__(self, q, i, j):
-        """The bias of queries in rows i and keys in rows j."""
-        often = jnp.log(jnp.maximum(shared(self.one[i], self.other[j]), 1).astype(q.dtype))
-        return -often if self.bias is None else self.bias(q, self.i[i], self.j[j]) - often
+    def __call__(self, i, j):
+        """Rows i of the one, rows j of the other."""
+        one, other = self.one[i], self.other[j]
+        *before, now = (one[:, n][:, None] == other[:, n][None, :] for n in range(one.shape[1]))
+        return reduce(lambda pairs, met: pairs & ~met, before, now)

@@ -48,10 +48,19 @@ def lifted(function: Callable, room: int) -> Callable:
 
 def agreed(holds: Any) -> Any:
     """Whether it holds; under `jax.vmap`, whether it holds for all: one answer, so that a `cond` on it stays one."""
-    run = custom_vmap(lambda holds: holds)
+    return _for_all(jnp.all, holds)
+
+
+def most(count: Any) -> Any:
+    """The number; under `jax.vmap`, the largest of all: one answer, so that a loop of so many rounds stays one."""
+    return _for_all(jnp.max, count)
+
+
+def _for_all(join: Callable, x: Any) -> Any:
+    run = custom_vmap(lambda x: x)
 
     @run.def_vmap
-    def rule(count, batched, holds):
-        return agreed(jnp.all(holds, axis=0)), False
+    def rule(count, batched, x):
+        return _for_all(join, join(x, axis=0)), False
 
-    return run(holds)
+    return run(x)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
+from attnlab.ops.blockwise.lift import most
 from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.times import times
 from attnlab.ops.tree import pytree, static
@@ -21,6 +22,7 @@ WIDEST = 4096
 # Panels to be compiled at most, over all kinds of rows; beyond it, blocks are met in a loop. So they are where more
 # than a few kinds of rows each meet several panels: unrolled, scattered ones take minutes to compile.
 MOST, FEW = 64, 3
+NOWHERE = 2**30
 
 
 @pytree
@@ -84,7 +86,7 @@ class Runs:
 class Visits:
     """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced.
 
-    Where counts are, `usual` says roughly how many to expect.
+    Where counts are, `usual` says roughly how many to expect, and the rules are asked.
     """
 
     blocks: Int[Places, "A N"]
@@ -116,16 +118,22 @@ class Loops:
         return self.size
 
     def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
-        """`step(carry, start, width, asked)` for every block that query block `a` meets."""
+        """`step(carry, start, width, asked)` for every block that query block `a` meets.
+
+        Under `jax.vmap` all examples take as many rounds, in the last of which some stand `NOWHERE`, where no key is:
+        were each to stop by itself, all that is summed up would be copied in every round.
+        """
         for visits, asked in ((self.whole, False), (self.part, True)):
             if visits.blocks.shape[1]:
                 blocks, count = jnp.asarray(visits.blocks)[a], jnp.asarray(visits.counts)[a]
+                rounds = most(count)
 
-                def meet(n, carry, blocks=blocks, asked=asked):
-                    return step(carry, blocks[n] * self.size, self.size, asked)
+                def meet(n, carry, blocks=blocks, count=count, asked=asked):
+                    start = blocks[n] * self.size
+                    return step(carry, jnp.where(n < count, start, NOWHERE) if asked else start, self.size, asked)
 
                 with times(*visits.mean):
-                    carry = jax.lax.fori_loop(0, count, meet, carry)
+                    carry = jax.lax.fori_loop(0, rounds, meet, carry)
         return carry
 
 
