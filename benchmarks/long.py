@@ -26,10 +26,12 @@ The whole, beside short tests on one core, took 17 minutes; of softmax's time at
 cosFormer and DPFP .06, Hedgehog .07, Nyström .08, Sinkhorn and Performer .09, windows .11, Longformer .12, strided .18,
 BigBird and ReBased .22, Taylor .25, blockwise softmax .36, sigmoid .71, Synthesizer 1.07, local-p 1.49; Linformer .05,
 with 262,144 parameters more; memory of the others but sigmoid, Synthesizer and local-p .04 to .2 of softmax's. Linear
-grew as T^.58 (.50-.66) then, windows as T^.72 (.67-.77). Reformer by its own command, in quiet: 3.15 times softmax's
-time at 1,024 (2.96-3.24), 1.71 at 2,048 and 1.24 at 4,096 (1.17-1.27), in .11 of the memory; with other work beside it
-.90 at 4,096. Its four rounds, of as many buckets as the sequence has blocks of 64, score three quarters of all pairs at
-1,024 and a fifth at 4,096; why they cost more than their share is not found.
+grew as T^.58 (.50-.66) then, windows as T^.72 (.67-.77). Reformer by its own command, in quiet: 2.43 times softmax's
+time at 1,024 (2.40-2.57), 1.22 at 2,048 and .61 at 4,096 (.61-.62), in .115 of the memory. Its four rounds, of as many
+buckets as the sequence has blocks of 64, score three quarters of all pairs at 1,024 and a fifth at 4,096. They took
+3.15, 1.71 and 1.24 times as long while each of several heads stopped by itself, for all gradients were then copied for
+every block, and while each pair's rounds were counted. Heads side by side still take as many blocks each as the one
+whose buckets are fullest.
 """
 
 from __future__ import annotations

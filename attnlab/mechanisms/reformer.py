@@ -104,10 +104,10 @@ class Reformer(Mechanism):
 
     def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
         q, k = _ready(q, k)
-        places, hashes = (jnp.asarray(i), jnp.asarray(j)), (self._hash(q), self._hash(k))
+        i, j, of_q, of_k = jnp.asarray(i), jnp.asarray(j), self._hash(q), self._hash(k)
         scores, near = Scores(scaled_dot, {}, bias), _near(k.shape[0], self._buckets, block)
-        one = lambda n: _round(q, k, v, rule, scores, *places, *(x[:, : n + 1] for x in hashes), block, near)
-        rounds = [one(n) for n in range(self.rounds)]
+        one = lambda n: _round(q, k, v, rule, scores, i, j, of_q[:, :n], of_k[:, :n], block, near)
+        rounds = [one(n) for n in range(1, self.rounds + 1)]
         return blockwise.together(rounds).astype(v.dtype)
 
 
