@@ -13,10 +13,10 @@ ones of 32 symbols. Answers of up to 44, the room that test2016 needs. Recompute
 symbols for each of them, the encoder once.
 
 Expected: the last lines say which part of the claim this machine keeps. All of it on two cores of an EPYC cloud
-machine, jax 0.10.2, with `--repeat 3`, in quiet: recomputing takes 10.6 times as long as cached states (8.68 s and
-.81; the median of turns), and both answer the same; a symbol costs linear attention 519 to 615 µs where there is room for 64 to
-4,096 of them (as T^-.03, -.15 to .09) and softmax 571 to 2,045 µs; softmax's cache grows by 6.3 kB a symbol. Earlier
-figures, 8.4 to 17 times, are not to be compared: what was recomputed then lacked the scores of all symbols, and the
+machine, jax 0.10.2, with `--repeat 3`, in quiet: recomputing takes 10.6 times as long as cached states (8.68 s and .81;
+the median of turns), and both answer the same; a symbol costs linear attention 519 to 615 µs where there is room for 64
+to 4,096 of them (as T^-.03, -.15 to .09) and softmax 571 to 2,045 µs; softmax's cache grows by 6.3 kB a symbol. Figures
+before these, 8.4 to 17 times, are not to be compared: what was recomputed had come to lack the last layer, and the
 states of all layers were one array, of which every symbol made copies.
 """
 
