@@ -3,11 +3,11 @@
 Claim: none of ours; see experiments/long_range.py, whose tasks these are, for what was published.
 Command: attnlab run experiments/long_range_all.py
          attnlab run experiments/long_range_all.py task=listops --workers 2     (every mechanism on one of the tasks)
+         attnlab run experiments/long_range_all.py task=figures --workers 2
          attnlab run experiments/long_range_all.py model.mechanism=linear       (one of them on the first five tasks; on
          induction and recall by the variant's name, as model.mechanism=recall-linear)
-         attnlab run experiments/long_range_all.py task=figures --workers 2
 Minutes on two cores: lists 61 with `--workers 2`, beside tests, with jax's compilation cache (AMD EPYC); pixels 135
-likewise, in two parts, half of it with a slower form of Reformer; the others not yet measured; more than a day for all.
+likewise, in two parts, the first 94 with a slower Reformer; the others not yet measured; more than a day for all.
 Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-43.0), Nyström 40.1 (36.4-43.8), softmax by blocks 40.1,
 BigBird 39.9, Hedgehog 39.7 (39.0-40.4), DPFP 39.6 (39.3-39.8), Taylor 39.6, sigmoid 39.5 (39.2-39.9), local-p 39.5,
 cosFormer 39.4, Longformer 39.4, Performer 39.4, Sinkhorn 39.0, windows 38.7 (38.3-39.2), ReBased 38.6, Reformer 38.5

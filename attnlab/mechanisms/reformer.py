@@ -6,7 +6,7 @@ from functools import reduce
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, cached, moved
@@ -63,7 +63,7 @@ class Reformer(Mechanism):
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """[T S]: softmax over the allowed keys met in any round."""
         q, k = _ready(q, k)
-        met = shared(self._hash(q), self._hash(k)) > 0
+        met = reduce(jnp.logical_or, shared(self._hash(q), self._hash(k)))
         return masked_softmax(Scores(scaled_dot, {}, bias)(q, k, i, j), allowed & met)
 
     def mix(self, q, k, v, mask, *, i, j, bias=None):
@@ -136,12 +136,9 @@ def _ready(q, k):
     return q.astype(wide(q.dtype)), unit(k.astype(wide(q.dtype)))
 
 
-def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> Int[Array, "T S"]:
-    """In how many rounds each pair falls into one bucket."""
-    count = jnp.zeros((one.shape[0], other.shape[0]), jnp.int32)
-    for n in range(one.shape[1]):
-        count = count + (one[:, n][:, None] == other[:, n][None, :]).astype(jnp.int32)
-    return count
+def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:
+    """Of every round, whether each pair falls into one bucket."""
+    return [one[:, n][:, None] == other[:, n][None, :] for n in range(one.shape[1])]
 
 
 def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.Loops:
@@ -170,6 +167,5 @@ class Newly(Mask):
 
     def __call__(self, i, j):
         """Rows i of the one, rows j of the other."""
-        one, other = self.one[i], self.other[j]
-        *before, now = (one[:, n][:, None] == other[:, n][None, :] for n in range(one.shape[1]))
+        *before, now = shared(self.one[i], self.other[j])
         return reduce(lambda pairs, met: pairs & ~met, before, now)

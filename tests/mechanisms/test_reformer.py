@@ -57,6 +57,23 @@ def test_rounds_of_sorted_buckets_give_what_all_pairs_give(rounds, T, S, mask):
     near(*run(q, k, v))
 
 
+def test_heads_whose_buckets_are_unlike_full_are_each_as_alone():
+    """Side by side they take as many rounds as the one that takes most."""
+    mechanism = Reformer(buckets=8, rounds=2, block=4)
+    q, k, v = (jnp.stack(x) for x in zip(*(inputs(mechanism, 40, seed=n)[:3] for n in range(3)), strict=True))
+    # All of one head stand in one bucket; of another, nearly so.
+    near_one = lambda x: x.at[0].set(x[0, :1]).at[1].add(4.0)
+    q, k, target = near_one(q), near_one(k), jax.random.normal(jax.random.key(1), v.shape)
+    rounds = [[len(np.unique(mechanism._hash(x)[:, 0])) for x in (q[n], k[n])] for n in range(3)]
+    assert rounds[0] == [1, 1]
+    assert min(rounds[2]) > 2
+    total = lambda q, k, v, target: jnp.sum(mechanism.attend(q, k, v, Full()) * target)
+    run = jax.jit(jax.value_and_grad(total, (0, 1, 2)))
+    together = jax.jit(jax.vmap(jax.value_and_grad(total, (0, 1, 2))))(q, k, v, target)
+    alone = [run(*(x[n] for x in (q, k, v, target))) for n in range(3)]
+    near(together, jax.tree.map(lambda *x: jnp.stack(x), *alone))
+
+
 def test_packed_and_padded_tokens():
     mechanism = Reformer(buckets=4, rounds=3, block=4)
     q, k, v, _ = inputs(mechanism, 14)
