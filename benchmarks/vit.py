@@ -33,7 +33,7 @@ from attnlab.tasks.pictures import Pictures
 from attnlab.training.trainer import DISPATCH
 
 EPOCH, SIDE, CLASSES = 60_000, 28, 10
-MODELS = {"vit": ViT(), "cnn": CNN(width=26)}
+MODELS = {"vit": ViT(), "cnn": CNN(width=104)}
 
 
 def noise() -> Pictures:

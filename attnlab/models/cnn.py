@@ -23,15 +23,16 @@ from attnlab.ops.precision import wide
 class CNN:
     """Residual convolutions at falling resolutions, and scores of classes from all places of the last.
 
-    Each of `scales` halves the sides and doubles the channels, of which the first has `width`; `layers` convolutions
-    of `kernel` × `kernel` follow, each x + conv(relu(norm(x))) (He et al. 2016, pre-activation), with the group norm of
-    one group: a batch norm's statistics would be trained. The head is dense over places and channels (LeCun et al.
-    1998), so that it tells where in the image something is, and images of one size alone can be read.
+    Each of `scales` halves the sides and doubles the channels, of which the last has `width`, and each before it half
+    as many, rounded up; `layers` convolutions of `kernel` × `kernel` follow, each x + conv(relu(norm(x))) (He et al.
+    2016, pre-activation), with the group norm of one group: a batch norm's statistics would be trained. The head is
+    dense over places and channels (LeCun et al. 1998), so that it tells where in the image something is, and images of
+    one size alone can be read.
 
     Raises ValueError naming the field for what cannot work.
     """
 
-    width: int = 16
+    width: int = 64
     layers: int = 1
     scales: int = 3
     kernel: int = 3
@@ -77,7 +78,8 @@ class CNNNetwork(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: CNN, source: Any, classes: int):
         self.rate, self.dtype = config.dropout, config.dtype
-        kernel, widths = config.kernel, [source.channels, *(config.width * 2**n for n in range(config.scales))]
+        halved = reversed(range(config.scales))
+        kernel, widths = config.kernel, [source.channels, *(-(-config.width // 2**n) for n in halved)]
         layers: list[nnx.Module] = []
         for n, (inputs, width) in enumerate(pairwise(widths)):
             layers.append(Conv(child(key, f"halve{n}"), inputs, width, (kernel, kernel), 2))

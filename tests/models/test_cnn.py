@@ -17,7 +17,7 @@ scores = jax.jit(lambda model, image, key: model(image, key=key))
 
 def test_as_it_stands_it_has_fewer_than_a_hundred_thousand_parameters():
     like = jax.eval_shape(lambda: CNN().create(jax.random.key(0), Classes(Image(28, 28, 1), 10)))
-    w = CNN().width
+    w = CNN().width // 4
     widths = [1, w, 2 * w, 4 * w]
     halving = sum(9 * a * b + b for a, b in pairwise(widths))
     residual = sum(2 * a + 9 * a * a + a for a in widths[1:])
@@ -25,17 +25,17 @@ def test_as_it_stands_it_has_fewer_than_a_hundred_thousand_parameters():
 
 
 def test_every_scale_halves_the_sides_and_doubles_the_channels():
-    model = filled(CNN(width=4, scales=2, layers=2), SHAPE)
+    model = filled(CNN(width=7, scales=2, layers=2), SHAPE)
     x, shapes = jnp.zeros((6, 5, 2)), []
     for layer in model.layers:
         x = layer(x)
         shapes.append(x.shape)
-    assert shapes == [(3, 3, 4)] * 3 + [(2, 2, 8)] * 3
+    assert shapes == [(3, 3, 4)] * 3 + [(2, 2, 7)] * 3
 
 
 def test_convolutions_treat_places_alike_and_the_head_tells_them_apart():
     # Two scales: four pixels are one place of the last.
-    model = filled(CNN(width=4, layers=1, kernel=1, scales=2), Classes(Image(16, 16, 1), 3))
+    model = filled(CNN(width=8, layers=1, kernel=1, scales=2), Classes(Image(16, 16, 1), 3))
     image = 3 * np.random.default_rng(0).normal(size=(16, 16, 1)).astype(np.float32)
 
     def last(image):
@@ -50,7 +50,7 @@ def test_convolutions_treat_places_alike_and_the_head_tells_them_apart():
 
 
 def test_dropout_takes_a_key():
-    model = filled(CNN(width=4, scales=2, dropout=0.5), SHAPE)
+    model = filled(CNN(width=8, scales=2, dropout=0.5), SHAPE)
     image = np.random.default_rng(0).normal(size=(6, 5, 2)).astype(np.float32)
     a, b = (scores(model, image, jax.random.key(n)) for n in range(2))
     assert np.abs(a - b).max() > 1e-3
@@ -58,7 +58,7 @@ def test_dropout_takes_a_key():
 
 def test_images_are_sorted_by_heart():
     sources = np.random.default_rng(1).normal(size=(8, 6, 5, 2)).astype(np.float32)
-    model = CNN(width=8, scales=2).create(jax.random.key(2), SHAPE)
+    model = CNN(width=16, scales=2).create(jax.random.key(2), SHAPE)
     overfitted(model, lambda model: jax.vmap(model)(jnp.asarray(sources)), jnp.arange(8) % 3)
 
 
