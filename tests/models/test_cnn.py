@@ -24,7 +24,7 @@ def test_as_it_stands_it_has_fewer_than_a_hundred_thousand_parameters():
     assert cost.parameters(like) == halving + residual + 8 * w + (4 * 4 * 4 * w * 10 + 10) < 100_000
 
 
-def test_every_scale_halves_the_sides_and_doubles_the_channels():
+def test_every_scale_halves_the_sides_and_doubles_the_channels_rounded_up():
     model = filled(CNN(width=7, scales=2, layers=2), SHAPE)
     x, shapes = jnp.zeros((6, 5, 2)), []
     for layer in model.layers:
