@@ -73,15 +73,17 @@ def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[s
     random = generator(seed)
     order = random.permutation(len(graph.labels)).astype(np.int32)
     train = [order[graph.labels[order] == label][:each] for label in range(len(graph.classes))]
-    for label, of in enumerate(train):
-        if len(of) < each:
-            first = f", the first of them node {of.min()}" if len(of) else ""
-            raise DataError(
-                f"the class {graph.classes[label]!r} has {len(of)} nodes{first}: task.each={each} takes more"
-            )
+    asked = f"task.valid_examples={valid} and task.test_examples={test}"
+    fewest = min(train, key=len)
+    if len(fewest) < each:
+        most = len(fewest)
+        name = graph.classes[[len(of) for of in train].index(most)]
+        first = f", the first of them node {fewest.min()}" if most else ""
+        left = (graph.labels != UNKNOWN).sum() - most * len(train)
+        then = f"; task.each={most} would leave {left} nodes for {asked}" if most else ""
+        raise DataError(f"the class {name!r} has {most} nodes{first}: task.each={each} takes more{then}")
     rest = order[(graph.labels[order] != UNKNOWN) & ~np.isin(order, np.concatenate(train))]
     if len(rest) < valid + test:
-        asked = f"task.valid_examples={valid} and task.test_examples={test}"
         raise DataError(f"{len(rest)} nodes with a label are left to examine: {asked} take more")
     return {"train": np.concatenate(train), "valid": rest[:valid], "test": rest[valid : valid + test]}
 

@@ -47,8 +47,11 @@ def test_parts_have_so_many_of_each_class_and_no_node_in_common():
 
 
 def test_parts_that_cannot_be_say_so():
-    with pytest.raises(DataError, match=r"'class 0' has 19 nodes, the first of them node 3: task.each=50"):
-        graphs.divided(GRAPH, 50, 1, 1, 0)
+    with pytest.raises(DataError, match=r"'class 0' has 19 nodes, the first of them node 3: task.each=50") as told:
+        graphs.divided(GRAPH, 50, 1, 2, 0)
+    assert str(told.value).endswith(
+        "; task.each=19 would leave 3 nodes for task.valid_examples=1 and task.test_examples=2"
+    )
     with pytest.raises(DataError, match="57 nodes with a label are left to examine: task"):
         graphs.divided(GRAPH, 1, 40, 20, 0)
 
@@ -56,7 +59,7 @@ def test_parts_that_cannot_be_say_so():
 @pytest.mark.parametrize("names", ["xyz", "012"])
 def test_a_class_with_a_name_may_have_no_node(names):
     without = replace(GRAPH, labels=np.where(GRAPH.labels == 2, 0, GRAPH.labels), classes=tuple(names))
-    with pytest.raises(DataError, match=f"the class '{names[2]}' has 0 nodes: task.each=4 takes more"):
+    with pytest.raises(DataError, match=f"the class '{names[2]}' has 0 nodes: task.each=4 takes more$"):
         graphs.divided(without, 4, 10, 20, 0)
 
 
