@@ -9,10 +9,13 @@ from jaxtyping import Array
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, moved
-from attnlab.ops import edges, linear
+from attnlab.ops import chunks, edges, linear
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, Turned
 from attnlab.ops.precision import product, wide
+
+# More features than this are made for so many rows at a time: of a whole sequence they would be larger than all else.
+WIDE, ROWS = 1024, 256
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,23 @@ class Linear(Mechanism):
         """Every query against one sum over the keys, where the mask allows that sum."""
         if (factors := mask.factors(i, j)) is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
-        seen = factors[1]
-        q, k = self._mapped(q, k, i, j, learned)
-        weights = seen if k.scale is None else linear.fade(k.scale, seen[None, :])[0]
-        dtype, parts = wide(v.dtype), self._parts(q, k, v)
-        states = [linear.gather(linear.weighed(k, weights[:, None]).astype(dtype), v) for _, k, v in parts]
-        read = [product(q.astype(dtype), state) for (q, _, _), state in zip(parts, states, strict=True)]
-        return self._answer(jnp.concatenate(read, axis=1), v)
+        i, j = self._places(i, j)
+        dtype = wide(v.dtype)
+
+        def gather(k, v, j, seen):
+            k = self.feature.key(k, j, **learned)
+            weights = seen if k.scale is None else linear.fade(k.scale, seen[None, :])[0]
+            weighed = [linear.weighed(rows, weights[:, None]).astype(dtype) for rows in self._rows(k)]
+            return [linear.gather(*part) for part in zip(weighed, self._values(v, k), strict=True)]
+
+        def read(q, i):
+            met = zip(self._rows(self.feature.query(q, i, **learned)), states, strict=True)
+            return jnp.concatenate([product(rows.astype(dtype), state) for rows, state in met], axis=1)
+
+        # Scales are over the largest of all keys, and so those are mapped at once.
+        size = ROWS if self.feature.dim(k.shape[1]) > WIDE and not self.feature.scaled else max(len(q), len(k))
+        states = chunks.total(gather, (k, v, j, factors[1]), size)
+        return self._answer(chunks.rows(read, (q, i), size), v)
 
     def memory(self, length, K, V, dtype):
         """The empty sum, [M, V+1], and its scale where the map has one: float32 at least.
@@ -122,7 +135,7 @@ class Linear(Mechanism):
         reach = linear.Reach(block.pairs, block.sees, block.stays, block.carries)
         if k.scale is not None:
             reach, peak = linear.relative(k.scale, peak, reach)
-        parts = self._parts(q, k, v)
+        parts = list(zip(self._rows(q), self._rows(k), self._values(v, k), strict=True))
         states = jnp.split(state, [v.shape[1]], axis=1) if len(parts) == 2 else [state]
         found = [linear.chunk(state, *part, *reach) for state, part in zip(states, parts, strict=True)]
         y, state = (jnp.concatenate(each, axis=1) for each in zip(*found, strict=True))
@@ -140,24 +153,30 @@ class Linear(Mechanism):
             state_bytes=4 * (M * W + self.feature.scaled),
         )
 
-    def _mapped(self, q, k, i, j, learned):
+    def _places(self, i, j):
         i, j = self.feature.aligned(i, j)
         self.feature.check(i)
         self.feature.check(j)
+        return i, j
+
+    def _mapped(self, q, k, i, j, learned):
+        i, j = self._places(i, j)
         return self.feature.query(q, i, **learned), self.feature.key(k, j, **learned)
 
     def _empty(self, K, V, dtype):
         state = jnp.zeros((self.feature.dim(K), V + self.normalise), dtype)
         return state, jnp.full((), linear.NONE, dtype) if self.feature.scaled else None
 
-    def _parts(self, q: Mapped, k: Mapped, v: Array) -> list[tuple[Array, Array, Array]]:
-        """The products to be taken, (queries, keys, values): one, or where the weights that count are others, two."""
+    def _rows(self, mapped: Mapped) -> list[Array]:
+        """The features whose products are taken: of one kind, or where the weights that count are others, of two."""
+        return [mapped.rows] if mapped.counted is None or not self.normalise else [mapped.rows, mapped.counted]
+
+    def _values(self, v: Array, k: Mapped) -> list[Array]:
+        """What the keys' features of each kind are multiplied with."""
         v = v.astype(wide(v.dtype))
         if not self.normalise:
-            return [(q.rows, k.rows, v)]
-        if q.counted is None or k.counted is None:
-            return [(q.rows, k.rows, linear.with_ones(v))]
-        return [(q.rows, k.rows, v), (q.counted, k.counted, jnp.ones_like(v[:, :1]))]
+            return [v]
+        return [linear.with_ones(v)] if k.counted is None else [v, jnp.ones_like(v[:, :1])]
 
     def _answer(self, y, v):
         return (linear.normalise(y) if self.normalise else y).astype(v.dtype)

@@ -34,6 +34,26 @@ def cut(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped
     return filled(x, size, mode).reshape(-1, size, *x.shape[1:])
 
 
+def total(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Any:
+    """Σ f(columns) over chunks of `size` rows: arrays, zero for rows of zeros. A gradient computes f again."""
+    if size >= len(columns[0]):
+        return f(*columns)
+    again = jax.checkpoint(f, prevent_cse=False)
+    add = lambda sums, here: (jax.tree.map(jnp.add, sums, again(*here)), None)
+    chunks = tuple(cut(x, size) for x in columns)
+    empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(f, *(x[0] for x in chunks)))
+    return jax.lax.scan(add, empty, chunks)[0]
+
+
+def rows(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Shaped[Array, "T ..."]:
+    """f(columns), which answers a row for a row, `size` rows at a time. A gradient computes f again."""
+    if size >= len(columns[0]):
+        return f(*columns)
+    again = jax.checkpoint(f, prevent_cse=False)
+    found = jax.lax.map(lambda here: again(*here), tuple(cut(x, size) for x in columns))
+    return found.reshape(-1, *found.shape[2:])[: len(columns[0])]
+
+
 def reaches(block: Any, size: int) -> Reach:
     """What reaches what in every chunk of a block of the clock: a `Reach` with a leading axis, N or, where all chunks
     are alike, 1.

@@ -11,6 +11,8 @@ from attnlab import mechanisms as library
 from attnlab import registry
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.mechanisms.fast_weight import FastWeight
+from attnlab.mechanisms.linear import ROWS, WIDE
+from attnlab.modules.position import Rotary
 from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Taylor
 from attnlab.ops.mask import Causal, Kept, Window
 from tests.mechanisms.contract import (
@@ -77,6 +79,38 @@ def test_one_sum_over_the_keys_is_every_pair(name):
         attend(mechanism, q, k, v, Kept(keep), **extra),
         attend(mechanism, q, k, v, Kept(keep) & Window(99, 99), **extra),
     )
+
+
+WIDTH = 32  # of which Taylor makes 1,057 features
+TURNED = Linear(feature=Taylor()).turned(Rotary())
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Linear(feature=Taylor()), Linear(feature=Taylor(), normalise=False), TURNED], ids=str
+)
+@pytest.mark.usefixtures("x64")
+def test_many_features_are_made_for_some_rows_at_a_time(mechanism):
+    random = np.random.default_rng(0)
+    q, k, v = (jnp.asarray(random.normal(size=(n, WIDTH))) for n in (300, 530, 530))
+    assert mechanism.feature.dim(WIDTH) > WIDE
+    assert len(q) > ROWS
+    keep = jnp.asarray(random.random(530) < 0.8)
+
+    def both(mask):
+        return jax.value_and_grad(lambda *x: jnp.sin(mechanism.attend(*x, mask)).sum(), (0, 1, 2))(q, k, v)
+
+    # The same mask, told as a product of rows and columns, and as pairs.
+    pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (Kept(keep), Kept(keep) & Window(999, 999)))
+    for one, other in zip(pieces, pairs, strict=True):
+        near(one, other, 1e-11 * np.abs(other).max())
+
+
+def test_of_many_features_a_gradient_holds_some_rows_alone():
+    mechanism, T = Linear(feature=Taylor()), 4096
+    loss = lambda q, k, v: mechanism.attend(q, k, v).sum()
+    x = jax.ShapeDtypeStruct((T, WIDTH), jnp.float32)
+    held = jax.jit(jax.grad(loss, (0, 1, 2))).lower(x, x, x).compile().memory_analysis().temp_size_in_bytes
+    assert held < T * mechanism.feature.dim(WIDTH) * 4
 
 
 @pytest.mark.usefixtures("x64")
