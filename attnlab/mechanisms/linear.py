@@ -117,7 +117,8 @@ class Linear(Mechanism):
             return jnp.concatenate([product(rows.astype(dtype), state) for rows, state in met], axis=1)
 
         # Scales are over the largest of all keys, and so those are mapped at once.
-        size = ROWS if self.feature.dim(k.shape[1]) > WIDE and not self.feature.scaled else max(len(q), len(k))
+        many = self.feature.dim(k.shape[1]) > WIDE and not self.feature.scaled
+        size = ROWS if many else max(len(q), len(k))
         states = chunks.total(gather, (k, v, j, factors[1]), size)
         return self._answer(chunks.rows(read, (q, i), size), v)
 

@@ -1,5 +1,6 @@
 """A sequence as chunks along one axis N: what needs no state is done for several chunks at once."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -35,23 +36,29 @@ def cut(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped
 
 
 def total(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Any:
-    """Σ f(columns) over chunks of `size` rows: arrays, zero for rows of zeros. A gradient computes f again."""
+    """Σ f(columns) over chunks of at most `size` rows, f zero for rows of zeros. A gradient computes f again."""
     if size >= len(columns[0]):
         return f(*columns)
     again = jax.checkpoint(f, prevent_cse=False)
     add = lambda sums, here: (jax.tree.map(jnp.add, sums, again(*here)), None)
-    chunks = tuple(cut(x, size) for x in columns)
+    chunks = _alike(columns, size)
     empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(f, *(x[0] for x in chunks)))
     return jax.lax.scan(add, empty, chunks)[0]
 
 
 def rows(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Shaped[Array, "T ..."]:
-    """f(columns), which answers a row for a row, `size` rows at a time. A gradient computes f again."""
+    """f(columns), a row for a row, in chunks of at most `size` rows. A gradient computes f again."""
     if size >= len(columns[0]):
         return f(*columns)
     again = jax.checkpoint(f, prevent_cse=False)
-    found = jax.lax.map(lambda here: again(*here), tuple(cut(x, size) for x in columns))
+    found = jax.lax.map(lambda here: again(*here), _alike(columns, size))
     return found.reshape(-1, *found.shape[2:])[: len(columns[0])]
+
+
+def _alike(columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> tuple[Shaped[Places, "N C ..."], ...]:
+    """As few chunks of at most `size` rows as may be, none with much filled up."""
+    T = len(columns[0])
+    return tuple(cut(x, math.ceil(T / math.ceil(T / size))) for x in columns)
 
 
 def reaches(block: Any, size: int) -> Reach:
