@@ -5,14 +5,19 @@ from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.softmax import Softmax
+from attnlab.ops import chunks
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Window
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import blend, product, wide
 from attnlab.ops.score import scaled_dot
+
+# Keys are fetched for each query, of so many at a time, where all are so many times as many.
+MANY, ROWS = 8, 64
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class LocalP(Mechanism):
     Softmax runs over the keys with |j−p_t| ≤ width; the Gaussian comes after it, and weights are not made to sum to
     one again (local-p, Luong et al. 2015, eq. 9-10). S is the number of keys that the query may see, so that padding
     changes nothing, and a token that reads the past has the same centre in every form. Keys stand at 0 … S−1.
-    `score` and `length` are those of `Softmax`. Time O(T·S).
+    `score` and `length` are those of `Softmax`. Time O(T·width) where the mask depends on the keys alone, else O(T·S).
     """
 
     width: int = 10
@@ -85,18 +90,49 @@ class LocalP(Mechanism):
 
     def weights(self, q, k, allowed, *, i, j, bias=None, w_p, v_p, **learned):
         """[T S]: softmax within the window, times the Gaussian."""
+        centre = self._centre(q, jnp.sum(allowed, axis=1, dtype=jnp.int32), w_p, v_p)
+        return self._around(centre, q, k, allowed, i, j, bias, learned)
+
+    def mix(self, q, k, v, mask, *, i, j, bias=None, w_p, v_p, **learned):
+        """Every query against the keys that its window may reach, where they are few of all."""
+        S, reach = k.shape[0], self._fetched(k.shape[0])
+        ordered = isinstance(j, np.ndarray) and np.array_equal(j, np.arange(S))
+        if (factors := mask.factors(i, j)) is None or not ordered or reach == S:
+            return super().mix(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)
+        seen = jnp.asarray(factors[1])
+
+        def one(q, i):
+            q, i = q[None], i[None]
+            centre = self._centre(q, jnp.sum(seen, dtype=jnp.int32)[None], w_p, v_p)
+            first = jnp.clip(jnp.floor(centre[0] - self.width).astype(jnp.int32), 0, S - reach)
+            at = first + np.arange(reach, dtype=np.int32)
+            return blend(self._around(centre, q, k[at], seen[at][None], i, at, bias, learned), v[at])[0]
+
+        return chunks.rows(jax.vmap(one), (q, i), ROWS)
+
+    def _fetched(self, S):
+        """Keys that are fetched for a query: one more than its window holds at the most, or all."""
+        reach = 2 * self.width + 2
+        return reach if MANY * reach <= S else S
+
+    def _centre(self, q, count, w_p, v_p):
+        """[T]: the share of the keys that a query sees, `count`, at which it looks."""
         dtype = wide(q.dtype)
         hidden = jnp.tanh(product(q.astype(dtype), w_p.astype(dtype)))
-        count = jnp.sum(allowed, axis=1, dtype=jnp.int32).astype(dtype)
-        distance = jnp.asarray(j).astype(dtype)[None, :] - (count * jax.nn.sigmoid(hidden @ v_p.astype(dtype)))[:, None]
+        return count.astype(dtype) * jax.nn.sigmoid(hidden @ v_p.astype(dtype))
+
+    def _around(self, centre, q, k, allowed, i, j, bias, learned):
+        """[T S]: softmax within the window, times the Gaussian."""
+        distance = jnp.asarray(j).astype(centre.dtype)[None, :] - centre[:, None]
         near = allowed & (jnp.abs(distance) <= self.width)
         shares = self.within.weights(q, k, near, i=i, j=j, bias=bias, **learned)
         return shares * jnp.exp(-2 * (distance / self.width) ** 2)
 
     def cost(self, T, S, K, V, block=None):
-        """Two products of T×S pairs, ten operations a pair for softmax and Gaussian, and the centres."""
+        """Two products of pairs, ten operations a pair for softmax and Gaussian, and the centres."""
+        keys = S if block is not None else self._fetched(S)
         return Cost(
-            flops=T * S * (2 * K + 2 * V + 10) + 2 * T * K * (K + 1),
+            flops=T * keys * (2 * K + 2 * V + 10) + 2 * T * K * (K + 1),
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )

@@ -15,7 +15,7 @@ from attnlab.mechanisms.window import Local, LocalP
 from attnlab.ops import blockwise
 from attnlab.ops.blockwise import Rule
 from attnlab.ops.blockwise.route import Runs, route
-from attnlab.ops.mask import Causal, Full, Keys, Scattered
+from attnlab.ops.mask import Causal, Full, Kept, Keys, Scattered, Window
 from attnlab.ops.score import SCORES
 from tests.mechanisms.contract import attend, causal, inputs, near, weights
 
@@ -150,3 +150,43 @@ def test_local_p_weighs_by_a_gaussian_around_its_centre():
     # Padding is not counted.
     near(attend(mechanism, q, jnp.pad(k, ((0, 3), (0, 0))), jnp.pad(v, ((0, 3), (0, 0))), Keys(9), **learned), y)
     assert (weights(mechanism, q, k, Full(), **learned).sum(axis=1) < 1).all()
+
+
+@pytest.mark.parametrize("score", ["scaled_dot", "general", "additive"])
+def test_keys_fetched_around_a_centre_are_those_of_all_pairs(score):
+    mechanism, T, S = LocalP(2, score=SCORES[score]), 70, 61
+    q, k, v, learned = inputs(mechanism, T, S)
+    # Centres at both ends too.
+    learned |= {"v_p": 9 * learned["v_p"]}
+    keep = np.random.default_rng(0).random(S) < 0.8
+
+    def both(mask, slope):
+        bias = jax.tree_util.Partial(
+            lambda slope, q, i, j: slope * jnp.abs(i[:, None] - j[None, :]).astype(float), slope
+        )
+        loss = lambda q, k, v, learned: jnp.sin(mechanism.attend(q, k, v, mask, bias=bias, **learned)).sum()
+        return jax.value_and_grad(loss, (0, 1, 2, 3))(q, k, v, learned)
+
+    # The same mask, told as a product of rows and columns, and as pairs.
+    fetched, pairs = (both(mask, jnp.float64(0.1)) for mask in (Kept(keep), Kept(keep) & Window(999, 999)))
+    near(fetched, pairs, 1e-11)
+    assert mechanism.cost(T, S, 4, 4).flops < mechanism.cost(T, S, 4, 4, block=T).flops / 4
+
+
+def test_keys_that_stand_elsewhere_are_not_fetched():
+    mechanism = LocalP(2)
+    q, k, v, learned = inputs(mechanism, 5, 61)
+    turned = np.arange(61)[::-1].astype(np.int32)
+    near(
+        mechanism.attend(q, k, v, i=np.arange(5), j=turned, **learned),
+        mechanism.attend(q, k[::-1], v[::-1], i=np.arange(5), j=np.arange(61), **learned),
+    )
+
+
+def test_a_gradient_holds_fetched_keys_of_some_queries_alone():
+    mechanism, T = LocalP(), 2048
+    loss = lambda q, k, v, learned: mechanism.attend(q, k, v, **learned).sum()
+    x = jax.ShapeDtypeStruct((T, 16), jnp.float32)
+    learned = {"w_p": jax.ShapeDtypeStruct((16, 16), jnp.float32), "v_p": jax.ShapeDtypeStruct((16,), jnp.float32)}
+    held = jax.jit(jax.grad(loss, (0, 1, 2))).lower(x, x, x, learned).compile().memory_analysis().temp_size_in_bytes
+    assert held < T * T * 4 / 4
