@@ -12,7 +12,7 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops import chunks
 from attnlab.ops.counts import check_counts
-from attnlab.ops.mask import Window
+from attnlab.ops.mask import Causal, Window
 from attnlab.ops.precision import blend, product, wide
 from attnlab.ops.score import scaled_dot
 
@@ -48,7 +48,8 @@ class LocalP(Mechanism):
     Softmax runs over the keys with |j−p_t| ≤ width; the Gaussian comes after it, and weights are not made to sum to
     one again (local-p, Luong et al. 2015, eq. 9-10). S is the number of keys that the query may see, so that padding
     changes nothing, and a token that reads the past has the same centre in every form. Keys stand at 0 … S−1.
-    `score` and `length` are those of `Softmax`. Time O(T·width) where the mask depends on the keys alone, else O(T·S).
+    `score` and `length` are those of `Softmax`. Time O(T·width) where keys are many and the mask is causal or of keys
+    alone; else O(T·S).
     """
 
     width: int = 10
@@ -96,19 +97,23 @@ class LocalP(Mechanism):
     def mix(self, q, k, v, mask, *, i, j, bias=None, w_p, v_p, **learned):
         """Every query against the keys that its window may reach, where they are few of all."""
         S, reach = k.shape[0], self._fetched(k.shape[0])
-        ordered = isinstance(j, np.ndarray) and np.array_equal(j, np.arange(S))
-        if (factors := mask.factors(i, j)) is None or not ordered or reach == S:
+        if reach == S or not _ordered(j) or (seen := _seen(mask, i, j)) is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)
-        seen = jnp.asarray(factors[1])
 
-        def one(q, i):
+        def one(q, i, seen):
             q, i = q[None], i[None]
-            centre = self._centre(q, jnp.sum(seen, dtype=jnp.int32)[None], w_p, v_p)
+            centre = self._centre(q, seen[None], w_p, v_p)
             first = jnp.clip(jnp.floor(centre[0] - self.width).astype(jnp.int32), 0, S - reach)
             at = first + np.arange(reach, dtype=np.int32)
-            return blend(self._around(centre, q, k[at], seen[at][None], i, at, bias, learned), v[at])[0]
+            return blend(self._around(centre, q, k[at], mask(i, at), i, at, bias, learned), v[at])[0]
 
-        return chunks.rows(jax.vmap(one), (q, i), ROWS)
+        return chunks.rows(jax.vmap(one), (q, i, seen), ROWS)
+
+    def sequence(self, q, k, v, block, **rest):
+        """The same, where no token is left out."""
+        if block.plain and _ordered(block.i):
+            return self.mix(q, k, v, Causal(), i=block.i, j=block.i, **rest)
+        return super().sequence(q, k, v, block, **rest)
 
     def _fetched(self, S):
         """Keys that are fetched for a query: one more than its window holds at the most, or all."""
@@ -136,3 +141,17 @@ class LocalP(Mechanism):
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )
+
+
+def _ordered(j):
+    """Whether keys are known to stand at 0, 1, 2, …"""
+    return isinstance(j, np.ndarray) and np.array_equal(j, np.arange(len(j)))
+
+
+def _seen(mask, i, j):
+    """[T]: how many of the ordered keys each query sees, where that is told without all pairs; else None."""
+    if type(mask) is Causal:
+        return jnp.clip(jnp.asarray(i) + 1, 0, len(j))
+    if (factors := mask.factors(i, j)) is None:
+        return None
+    return jnp.broadcast_to(jnp.sum(factors[1], dtype=jnp.int32), i.shape)
