@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.clock import pairs
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops import chunks, edges, linear
 from attnlab.ops.counts import check_counts
@@ -75,23 +78,23 @@ class Linear(Mechanism):
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S]: φ(q)·ψ(k) of the allowed pairs; where normalised, over the sum of what is counted of a row."""
-        q, k = self._mapped(q, k, i, j, learned)
+        q, k, of = self._met(q, k, i, j, learned)
         fade = 1 if k.scale is None else linear.fade(k.scale, allowed)
-        met = lambda q, k: jnp.where(allowed, product(q, k.T), 0) * fade
-        pairs = met(q.rows, k.rows)
+        met = lambda q, k: jnp.where(allowed, of(product(q, k.T)), 0) * fade
+        found = met(q.rows, k.rows)
         if not self.normalise:
-            return pairs
-        counted = pairs if q.counted is None else met(q.counted, k.counted)
-        return linear.share(pairs, counted.sum(axis=1, keepdims=True))
+            return found
+        counted = found if q.counted is None else met(q.counted, k.counted)
+        return linear.share(found, counted.sum(axis=1, keepdims=True))
 
     def along(self, q, k, ends, *, i, j, bias=None, **learned):
         """[E]: φ(q)·ψ(k) at the edges; where normalised, over the sum of what is counted of a query's."""
-        q, k = self._mapped(q, k, i, j, learned)
+        q, k, of = self._met(q, k, i, j, learned)
         fade = 1
         if k.scale is not None:
             scale = jnp.where(ends.there, edges.gather(k.scale, ends.s), linear.NONE)
             fade = jnp.exp(scale - edges.gather(edges.peak(scale, ends), ends.t))
-        met = lambda q, k: jnp.sum(edges.gather(q, ends.t) * edges.gather(k, ends.s), axis=1) * fade
+        met = lambda q, k: of(jnp.sum(edges.gather(q, ends.t) * edges.gather(k, ends.s), axis=1)) * fade
         found = met(q.rows, k.rows)
         if not self.normalise:
             return found
@@ -100,7 +103,9 @@ class Linear(Mechanism):
         return linear.share(found[:, None], total[:, None])[:, 0]
 
     def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
-        """Every query against one sum over the keys, where the mask allows that sum."""
+        """Every query against one sum over the keys, where the mask allows that sum, and pairs are not less work."""
+        if self._few(len(q), len(k), q.shape[1], v.shape[1]):
+            return self._by_pairs(q, k, v, mask, i, j, learned)
         if (factors := mask.factors(i, j)) is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
         i, j = self._places(i, j)
@@ -122,6 +127,13 @@ class Linear(Mechanism):
         states = chunks.total(gather, (k, v, j, factors[1]), size)
         return self._answer(chunks.rows(read, (q, i), size), v)
 
+    def sequence(self, q, k, v, block, *, bias=None, **learned):
+        """By blocks and a state, unless pairs are less work: after a whole sequence nobody asks for the state."""
+        if not self._few(len(q), len(k), q.shape[1], v.shape[1]):
+            return super().sequence(q, k, v, block, bias=bias, **learned)
+        order = np.arange(len(q), dtype=np.int32)
+        return self._by_pairs(q, k, v, block.mask, order, order, learned)
+
     def memory(self, length, K, V, dtype):
         """The empty sum, [M, V+1], and its scale where the map has one: float32 at least.
 
@@ -132,24 +144,29 @@ class Linear(Mechanism):
     def absorb(self, memory, q, k, v, block, *, bias=None, **learned):
         """One block, given the sum over all before it."""
         (state, peak), i = memory, block.stands
+        met = None
+        if self.feature.closed:
+            few_q, few_k, of = self.feature.kernel(q, k, **learned)
+            met = of(product(few_q, few_k.T))
         q, k = self.feature.query(q, i, **learned), self.feature.key(k, i, **learned)
         reach = linear.Reach(block.pairs, block.sees, block.stays, block.carries)
         if k.scale is not None:
             reach, peak = linear.relative(k.scale, peak, reach)
         parts = list(zip(self._rows(q), self._rows(k), self._values(v, k), strict=True))
         states = jnp.split(state, [v.shape[1]], axis=1) if len(parts) == 2 else [state]
-        found = [linear.chunk(state, *part, *reach) for state, part in zip(states, parts, strict=True)]
+        found = [linear.chunk(state, *part, *reach, met) for state, part in zip(states, parts, strict=True)]
         y, state = (jnp.concatenate(each, axis=1) for each in zip(*found, strict=True))
         return self._answer(y, v), (state, peak)
 
     def cost(self, T, S, K, V, block=None):
-        """One sum over the keys read by every query; causally, pairs within a block besides."""
+        """One sum over the keys read by every query; causally, pairs within a block besides; or all pairs."""
         M, W = self.feature.dim(K), V + self.normalise
-        # Of turned features the pairs that are counted are others.
+        # Of turned features the pairs that are counted are others; a kernel multiplies few, and squares.
         counted = M if isinstance(self.feature, Turned) and self.normalise else 0
-        pairs = 0 if block is None else T * block * (2 * (M + counted) + 2 * W)
+        pair = 2 * W + (2 * K + 3 if self.feature.closed else 2 * (M + counted))
+        sums = (T + S) * (M * 2 * W + self.feature.flops(K)) + (0 if block is None else T * block * pair)
         return Cost(
-            flops=(T + S) * (M * 2 * W + self.feature.flops(K)) + pairs,
+            flops=T * S * pair if block is None and self._few(T, S, K, V) else sums,
             bytes=moved(T, S, K, V),
             state_bytes=4 * (M * W + self.feature.scaled),
         )
@@ -160,9 +177,25 @@ class Linear(Mechanism):
         self.feature.check(j)
         return i, j
 
-    def _mapped(self, q, k, i, j, learned):
+    def _met(self, q, k, i, j, learned) -> tuple[Mapped, Mapped, Callable[[Array], Array]]:
+        """Rows of queries and of keys, and what makes weights of their products: features, or few and a kernel."""
         i, j = self._places(i, j)
-        return self.feature.query(q, i, **learned), self.feature.key(k, j, **learned)
+        if self.feature.closed:
+            q, k, of = self.feature.kernel(q, k, **learned)
+            return Mapped(q), Mapped(k), of
+        return self.feature.query(q, i, **learned), self.feature.key(k, j, **learned), lambda s: s
+
+    def _few(self, T, S, K, V) -> bool:
+        """Whether a kernel of all pairs is less work than features."""
+        W = V + self.normalise
+        return self.feature.closed and (T + S) * self.feature.dim(K) * W > T * S * (K + W)
+
+    def _by_pairs(self, q, k, v, mask, i, j, learned):
+        """Some queries at a time against all keys, by a kernel of pairs."""
+        q, k, of = self.feature.kernel(q, k, **learned)
+        (values,) = self._values(v, Mapped(k))
+        some = lambda q, i: product(jnp.where(pairs(mask, i, j), of(product(q, k.T)), 0), values)
+        return self._answer(chunks.rows(some, (q, i), ROWS), v)
 
     def _empty(self, K, V, dtype):
         state = jnp.zeros((self.feature.dim(K), V + self.normalise), dtype)

@@ -101,15 +101,17 @@ def chunk(
     sees: Shaped[Places, " T"],
     stays: Shaped[Places, " T"],
     carries: Shaped[Places, ""],
+    met: Float[Array, "T T"] | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
     """One block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
 
-    The last four are a `Reach`. A block of one token is the recurrent form, one of T the parallel form. Sums are
-    taken in float32 at least.
+    `pairs` to `carries` are a `Reach`; `met` is q_t·k_j, where that is known. A block of one token is the recurrent
+    form, one of T the parallel form. Sums are taken in float32 at least.
     """
     dtype = state.dtype
     q, k, v = q.astype(dtype), k.astype(dtype), v.astype(dtype)
-    y = product(weighed(product(q, k.T), pairs), v) + weighed(product(q, state), sees[:, None])
+    met = product(q, k.T) if met is None else met.astype(dtype)
+    y = product(weighed(met, pairs), v) + weighed(product(q, state), sees[:, None])
     return y, weighed(state, carries) + gather(weighed(k, stays[:, None]), v)
 
 

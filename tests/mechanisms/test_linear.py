@@ -1,5 +1,7 @@
 """What is particular to linear attention; that all its forms agree is in the contract."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +15,7 @@ from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.mechanisms.linear import ROWS, WIDE
 from attnlab.modules.position import Rotary
-from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Taylor
+from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Narrow, Rebased, Taylor
 from attnlab.ops.mask import Causal, Kept, Window
 from tests.mechanisms.contract import (
     K,
@@ -91,18 +93,89 @@ TURNED = Linear(feature=Taylor()).turned(Rotary())
 @pytest.mark.usefixtures("x64")
 def test_many_features_are_made_for_some_rows_at_a_time(mechanism):
     random = np.random.default_rng(0)
-    q, k, v = (jnp.asarray(random.normal(size=(n, WIDTH))) for n in (300, 530, 530))
+    q, k, v = (jnp.asarray(random.normal(size=(n, WIDTH))) for n in (1200, 1500, 1500))
     assert mechanism.feature.dim(WIDTH) > WIDE
     assert len(q) > ROWS
-    keep = jnp.asarray(random.random(530) < 0.8)
+    # No kernel of pairs would be less work.
+    assert len(q) * len(k) * 2 * WIDTH > (len(q) + len(k)) * mechanism.feature.dim(WIDTH) * (WIDTH + 1)
+    keep = jnp.asarray(random.random(len(k)) < 0.8)
 
     def both(mask):
         return jax.value_and_grad(lambda *x: jnp.sin(mechanism.attend(*x, mask)).sum(), (0, 1, 2))(q, k, v)
 
     # The same mask, told as a product of rows and columns, and as pairs.
-    pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (Kept(keep), Kept(keep) & Window(999, 999)))
+    pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (Kept(keep), Kept(keep) & Window(9999, 9999)))
     for one, other in zip(pieces, pairs, strict=True):
         near(one, other, 1e-11 * np.abs(other).max())
+
+
+CLOSED = {
+    "taylor": Taylor(),
+    "rebased": Rebased(),
+    "narrow": Narrow(Taylor(), 24),
+}
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("feature", CLOSED.values(), ids=CLOSED)
+@pytest.mark.usefixtures("x64")
+def test_a_kernel_of_pairs_is_the_product_of_their_features(feature, normalise):
+    mechanism, T = Linear(feature=feature, normalise=normalise), 300
+    assert feature.closed
+    assert T > ROWS
+    random = np.random.default_rng(0)
+    q, k, v = (jnp.asarray(random.normal(size=(T, WIDTH))) for _ in range(3))
+    extra = mechanism.initial(jax.random.key(0), WIDTH, WIDTH)
+    extra = {name: jnp.asarray(np.asarray(x) + random.normal(size=x.shape)) for name, x in extra.items()}
+    keep, segment = np.arange(T) % 5 > 0, np.arange(T) // 170
+    # The last token of the first run sees nothing of the second, nor does any the padding.
+    past, sees = np.tri(T, dtype=bool), keep[:, None] & keep & (segment[:, None] == segment)
+
+    def plain(allowed, q, k, v, extra):
+        a, b = features_of(feature, q, k, extra)
+        weights = jnp.where(allowed, a @ b.T, 0)
+        total = weights.sum(axis=1, keepdims=True)
+        return weights @ v / (jnp.where(total == 0, 1, total) if normalise else 1)
+
+    def with_gradients(f):
+        return jax.jit(jax.value_and_grad(lambda *x: jnp.sin(f(*x)).sum(), (0, 1, 2, 3)))(q, k, v, extra)
+
+    # A state that is asked for is made of features; its pairs are of the kernel.
+    def decoded(q, k, v, extra):
+        state = mechanism.start(T, WIDTH, WIDTH)
+        y, state = mechanism.extend(state, q[:140], k[:140], v[:140], keep=keep[:140], segment=segment[:140], **extra)
+        rest = mechanism.extend(state, q[140:], k[140:], v[140:], keep=keep[140:], segment=segment[140:], **extra)[0]
+        return jnp.concatenate([y, rest])
+
+    def weighed(q, k, v, extra):
+        return mechanism.weights(q, k, past, i=np.arange(T), j=np.arange(T), **extra) @ v
+
+    forms = {
+        "both sides": (np.broadcast_to(keep, (T, T)), lambda q, k, v, e: mechanism.attend(q, k, v, Kept(keep), **e)),
+        "whole": (past & sees, lambda q, k, v, e: mechanism.whole(q, k, v, keep=keep, segment=segment, **e)),
+        "by a state": (past & sees, decoded),
+        "weights": (past, weighed),
+    }
+    for allowed, form in forms.values():
+        exact = with_gradients(partial(plain, allowed))
+        for one, other in zip(jax.tree.leaves(with_gradients(form)), jax.tree.leaves(exact), strict=True):
+            near(one, other, 1e-10 * np.abs(other).max() + 1e-12)
+
+
+def test_pairs_are_weighed_while_they_are_less_work_than_features():
+    mechanism = Linear(feature=Taylor())
+    features = mechanism.feature.dim(WIDTH)
+
+    def largest(T):
+        x = jax.ShapeDtypeStruct((T, WIDTH), jnp.float32)
+        lines = jax.make_jaxpr(mechanism.whole)(x, x, x).eqns
+        return max(n for line in lines for out in line.outvars for n in out.aval.shape)
+
+    assert largest(128) == 128
+    assert largest(4096) >= features
+    few, more, many = (mechanism.cost(T, T, WIDTH, WIDTH).flops for T in (128, 256, 4096))
+    assert more == 4 * few
+    assert many == mechanism.cost(2048, 2048, WIDTH, WIDTH).flops * 2
 
 
 def test_of_many_features_a_gradient_holds_some_rows_alone():

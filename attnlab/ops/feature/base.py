@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -28,12 +29,13 @@ class Feature:
     """A map φ of queries and ψ of keys, [T K] -> [T M], in whose space the product is the weight.
 
     Frozen, hashable, without arrays. `learned` names learned arrays, one set a head, with their shapes in terms of
-    "K". `scaled` says whether it answers scales, `placed` whether rows tell places by themselves. Rows come in float32
-    at least: in float16 a square of 300 is infinite, and exp(−24) zero.
+    "K". `scaled` says whether it answers scales, `placed` whether rows tell places by themselves, `closed` whether it
+    has a `kernel`. Rows come in float32 at least: in float16 a square of 300 is infinite, and exp(−24) zero.
     """
 
     scaled = False
     placed = False
+    closed = False
 
     @property
     def line(self) -> str:
@@ -64,6 +66,12 @@ class Feature:
     def key(self, x: Float[Array, "S K"], j: Int[Places, " S"], **learned: Float[Array, "..."]) -> Mapped:
         """ψ of every key: φ again, unless the map tells queries and keys apart."""
         return self.query(x, j, **learned)
+
+    def kernel(
+        self, q: Float[Array, "T K"], k: Float[Array, "S K"], **learned: Float[Array, "..."]
+    ) -> tuple[Float[Array, "T N"], Float[Array, "S N"], Callable[[Array], Array]]:
+        """Of one that is closed: few rows q', k' and a function f of numbers, φ(q_t)·ψ(k_j) = f(q'_t·k'_j)."""
+        raise NotImplementedError
 
     def aligned(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
         """Positions of queries and keys that meet, as the map wants them: it may count from where it likes."""

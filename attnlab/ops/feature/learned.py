@@ -106,6 +106,8 @@ class Rebased(Feature):
     keys have a γ, starting at 1, and a β, starting at 0, each.
     """
 
+    closed = True
+
     @property
     def learned(self):
         """γ and β of the queries, and of the keys."""
@@ -130,3 +132,8 @@ class Rebased(Feature):
     def key(self, x, j, *, key_scale, key_shift, **queries):
         """The square of the keys' γ·norm(x) + β."""
         return Mapped(square(layer_norm(widen(x), key_scale, key_shift)))
+
+    def kernel(self, q, k, *, query_scale, query_shift, key_scale, key_shift):
+        """s² of s = z_q·z_k."""
+        q, k = layer_norm(widen(q), query_scale, query_shift), layer_norm(widen(k), key_scale, key_shift)
+        return q, k, jnp.square

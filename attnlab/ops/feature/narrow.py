@@ -23,6 +23,11 @@ class Narrow(Around):
         check_counts(width=self.width)
 
     @property
+    def closed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the map."""
+        return self.feature.closed
+
+    @property
     def learned(self):
         """Those of the map, at its width."""
         shapes = self.feature.learned.items()
@@ -47,6 +52,11 @@ class Narrow(Around):
     def key(self, x, j, **learned):
         """The map of the first components."""
         return self.feature.key(x[:, : self._within(x.shape[1])], j, **learned)
+
+    def kernel(self, q, k, **learned):
+        """That of the first components."""
+        width = self._within(q.shape[1])
+        return self.feature.kernel(q[:, :width], k[:, :width], **learned)
 
     def _within(self, K: int) -> int:
         if self.width > K:

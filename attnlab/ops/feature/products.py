@@ -23,6 +23,8 @@ class Taylor(Feature):
     1 + K + K² features. φ(q)·φ(k) = 1 + s + s²/2 of s = q·k/√K, which is at least 1/2.
     """
 
+    closed = True
+
     def dim(self, K):
         """1 + K + K²."""
         return 1 + K + K * K
@@ -33,8 +35,15 @@ class Taylor(Feature):
 
     def query(self, x, i):
         """[1, x', x' ⊗ x'/√2]."""
-        x = widen(x) * x.shape[1] ** -0.25
+        x = self._scaled(x)
         return Mapped(jnp.concatenate([jnp.ones_like(x[:, :1]), x, square(x) * 0.5**0.5], axis=1))
+
+    def kernel(self, q, k):
+        """1 + s + s²/2 of s = q'·k'."""
+        return self._scaled(q), self._scaled(k), lambda s: 1 + s + s * s / 2
+
+    def _scaled(self, x):
+        return widen(x) * x.shape[1] ** -0.25
 
 
 @dataclass(frozen=True)
