@@ -31,7 +31,8 @@ Every mechanism, softmax too, stands behind a short convolution, as delta rules 
 recall is learned by some seeds and not by others, and a study tells who has luck (experiments/short_convolution.py; in
 1,000 steps with 8 pairs and no convolution 17 of 22 verdicts were unclear, with seeds from 26% to 100%). Positions are
 learned, so that a width may be odd. ReBased and Taylor have the first 16 components of their one head: 256 and 273
-features; all 64 would have fifteen times the state. The identity has nothing to be divided by: its sums are taken as they are.
+features; all 64 would have fifteen times the state. The identity has nothing to be divided by: its sums are taken as
+they are.
 """
 
 from attnlab.lab.study import Experiment, Study
