@@ -73,6 +73,11 @@ def figure(folder: str) -> str:
 if __name__ == "__main__":
     import sys
 
+    from attnlab.lab.folder import FolderError
+
     if len(sys.argv) != 2:
         sys.exit("usage: python experiments/convolution.py runs/convolution")
-    print(figure(sys.argv[1]))
+    try:
+        print(figure(sys.argv[1]))
+    except FolderError as missing:
+        sys.exit(str(missing))

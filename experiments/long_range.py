@@ -11,7 +11,7 @@ Command: ATTNLAB_DATA=... attnlab run experiments/long_range.py
          name, as model.mechanism=recall-linear)
 Minutes on two cores: lists 10, pixels 24, text 77 with `--workers 2`, beside other work, with jax's compilation cache
 (AMD EPYC), for 17, 38 and 76 TFLOP, text in a slow hour; recall 60 to 100 in one process on one core, beside another
-training, for 34 TFLOP; pairs 84, likewise, for 70; induction 100, for 11; curves 94 with `--workers 2`, beside tests,
+training, for 34 TFLOP; pairs 84, likewise, for 70; induction 100, for 32; curves 94 with `--workers 2`, beside tests,
 for 120.
 Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-42.9), BigBird 39.8 (38.7-40.9), Performer 39.4 (37.6-41.2),
 windows 38.8 (38.2-39.3), linear 38.0 (37.6-38.5), none told from softmax; on text, likewise, softmax 62.4 (58.7-66.1),

@@ -25,11 +25,12 @@ OWN = ("match", "budget", "margin")  # fields of the study itself
 def apply(study: Study, overrides: Sequence[str]) -> Study:
     """The study with each `field=value` put in.
 
-    An override of a field that the study varies keeps the variants with that value; one below it applies to
-    every variant that has the field. Overridden fields are no longer changed by `--quick`. What was published is no
-    longer shown where the task or the model is another than that of the study, nor are bands where anything is that a
-    result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the study's own. Its `notes` say
-    which variants were kept where others were left out, and which attentions a mechanism does not reach.
+    An override of a field that the study varies keeps the variants with that value; one below it applies to every
+    variant that has the field, and to the base, to which others are made equal. Overridden fields are no longer changed
+    by `--quick`. What was published is no longer shown where the task or the model is another than that of the study,
+    nor are bands where anything is that a result hangs on, but for the number of seeds. `match`, `budget` and `margin`
+    are the study's own. Its `notes` say which variants were kept where others were left out, and which attentions a
+    mechanism does not reach.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
     is given twice.
@@ -156,13 +157,19 @@ class _Draft:
         )
 
     def put_below(self, path: str, given: str) -> _Draft:
-        """The value in every variant that has the field."""
+        """The value in every variant that has the field, and in the base."""
         having = [name for name, own in self.seen().items() if _has(self.base, own, path)]
-        if not having:
+        based = self.changes | self.followed
+        # What variants are made equal to may have the field though none of them has.
+        alone = not having and not self.follows and _has(self.base, based, path)
+        if not having and not alone:
             raise ValueError(self.none_has(path))
         values = {name: _value(self.base, self.seen()[name], path, given) for name in having}
+        follows = {path: _value(self.base, based, path, given)} if _has(self.base, based, path) else {}
+        draft = self.noting(f"{path}={given} reaches no variant, only what they are made equal to") if alone else self
         return replace(
-            self,
+            draft,
+            followed=self.followed | follows,
             variants={
                 name: own | ({path: values[name]} if name in values else {})
                 for name, own in (self.variants or {}).items()

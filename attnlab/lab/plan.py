@@ -73,6 +73,7 @@ def plans(
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if done is None:
+            check_steps(problem, experiment.train, quick)
             _check_lengths(problem, model, experiment.train)
         _check_decoder(experiment, problem, model)
         found.append(Plan(study, order, variant, experiment, written, problem, folder, quick, clear, done))
@@ -106,18 +107,25 @@ def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
     return done
 
 
-def _check_lengths(problem: Problem, model: Any, train: Train) -> None:
-    """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
+def check_steps(problem: Problem, train: Train, quick: bool = False) -> None:
+    """Raise ValueError where nothing is left to train, or to average, after steps that only prepare; `quick`: so few
+    as a glimpse has.
+    """
     if problem.preparing >= train.steps:
+        glimpse = " of --quick" if quick else ""
         raise ValueError(
-            f"train.steps={train.steps} must be more than the {problem.preparing} first ones, which only prepare for "
-            "the task"
+            f"train.steps={train.steps}{glimpse} must be more than the {problem.preparing} first ones, which only "
+            "prepare for the task"
         )
     if (first := min(counted(train), default=train.steps)) <= problem.preparing:
         raise ValueError(
             f"train.average={train.average} begins with the checkpoint of step {first}, and the {problem.preparing} "
             "first ones only prepare for the task: average fewer, or save more often"
         )
+
+
+def _check_lengths(problem: Problem, model: Any, train: Train) -> None:
+    """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
     longest = max(problem.examination("test", 1), key=lambda batch: max(map(np.size, batch.values())))
     batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.preparing))]
     for batch in (*batches, longest):

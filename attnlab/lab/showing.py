@@ -44,11 +44,14 @@ def counted(study: Study, roofline: bool, process: Any) -> Words:
     from attnlab.lab.counting import helped
     from attnlab.lab.describe import Ledger, describe
     from attnlab.lab.matching import matched
+    from attnlab.lab.plan import check_steps
 
     ledger = Ledger()
     with helped(ledger, process):
         found = matched(study, ledger)
         rows = describe(study, found)
+        for experiment in found.experiments.values():
+            check_steps(ledger.problem(experiment), experiment.train)
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)
     marked = any(line.startswith(DIFFERS) for line in fields)

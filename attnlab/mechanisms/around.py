@@ -29,6 +29,11 @@ class Around(Mechanism):
         return self.mechanism.biases
 
     @property
+    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the mechanism."""
+        return self.mechanism.placed
+
+    @property
     def unsteady(self):
         """As the mechanism."""
         return self.mechanism.unsteady

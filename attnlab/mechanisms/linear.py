@@ -52,6 +52,11 @@ class Linear(Mechanism):
         return f"linear attention, {self.feature.line}"
 
     @property
+    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the feature map."""
+        return self.feature.placed
+
+    @property
     def learned(self):
         """Those of the feature map."""
         return self.feature.learned

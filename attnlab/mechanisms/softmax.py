@@ -50,6 +50,11 @@ class Softmax(Mechanism):
         return self.score in PRODUCTS
 
     @property
+    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Where it has a pattern, or its score learns something for every position."""
+        return not isinstance(self.pattern, Full) or bound(self.score)
+
+    @property
     def learned(self):
         """What the score learns."""
         return shapes(self.score, self.length)

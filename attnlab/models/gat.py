@@ -21,9 +21,9 @@ from attnlab.ops.score import gat
 class Gat:
     """`layers` of graph attention, ELU between them; all but the last `width` wide, in `heads`, the last of one head.
 
-    `mechanism` is any that weighs the edges of a graph alone: softmax with any score, linear attention with any map.
-    `dropout` acts on every layer's inputs, and on its weights. `l2` adds ½ l2 Σ w² over all parameters to the
-    loss, as published.
+    `mechanism` is any that weighs the edges of a graph alone, whatever its nodes' numbers: softmax with any score but
+    `location`, linear attention with any map but cosFormer's. `dropout` acts on every layer's inputs, and on its
+    weights. `l2` adds ½ l2 Σ w² over all parameters to the loss, as published.
 
     Raises ValueError naming the field for what cannot work.
     """

@@ -63,7 +63,8 @@ class GraphAttention(nnx.Module):
     """y_i = Σ_j w_ij W x_j + b by heads, joined, over the edges from i; w is that of a mechanism for q = k = v = W x.
 
     With softmax of the score `gat` it is Veličković et al. 2018, eq. 1-5. In training inputs and weights are dropped
-    with probability `rate`. Raises ValueError, naming the field, for a mechanism that cannot weigh edges alone.
+    with probability `rate`. Raises ValueError, naming the field, for a mechanism that cannot weigh edges alone, or
+    weighs them by the nodes' numbers.
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, size: int, heads: int, mechanism: Mechanism, rate: float):
@@ -94,10 +95,18 @@ class GraphAttention(nnx.Module):
 
 
 def check_follows(mechanism: Mechanism) -> None:
-    """Raise ValueError where a mechanism cannot weigh the edges of a graph alone, or asks more of a node."""
+    """Raise ValueError where a mechanism cannot weigh the edges of a graph alone, or asks more of a node.
+
+    Or where it would tell nodes by their numbers, which mean nothing.
+    """
     if not isinstance(mechanism, Mechanism) or not mechanism.follows or mechanism.tokens:
         raise ValueError(
             f"model.mechanism={mechanism} cannot weigh the edges of a graph alone; such as softmax and linear can"
+        )
+    if mechanism.placed:
+        raise ValueError(
+            f"model.mechanism={mechanism} weighs by where tokens stand, and the nodes of a graph stand nowhere; "
+            "such as softmax and linear do not"
         )
 
 

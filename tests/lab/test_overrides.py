@@ -226,6 +226,22 @@ def test_an_override_below_a_varied_field_reaches_every_variant_that_has_it(toy)
     assert changed["linear"].model.mechanism == toy.Linear(toy.Taylor(), 32)
 
 
+def test_an_override_below_a_varied_field_reaches_what_variants_are_made_equal_to():
+    study = load_study(EXPERIMENTS / "vit_vs_cnn.py")
+    # Images of 15 pixels a side have no patches of 4, the base's own.
+    for chosen in ([], ["model=vit"]):
+        found = apply(study, [*chosen, "model.patch=5"])
+        assert found.base.model == replace(study.base.model, patch=5) == found.variants()["vit-all"].model
+        assert not [note for note in found.notes if "patch" in note]
+    found = apply(study, ["model=cnn", "model.patch=5"])
+    assert found.base.model.patch == 5
+    assert found.variants()["cnn-all"] == study.variants()["cnn-all"]
+    assert found.notes[-1] == "model.patch=5 reaches no variant, only what they are made equal to"
+    # What is made equal to nothing has nothing to reach.
+    with pytest.raises(ValueError, match=r"model.patch: no variant has a field 'patch'"):
+        apply(study, ["match=none", "model=cnn", "model.patch=5"])
+
+
 def test_keep_and_change(toy):
     changed = apply(toy.study, ["model.mechanism.block=16", "model.mechanism=linear"])
     assert {name: each.model.mechanism for name, each in changed.variants().items()} == {"linear": toy.Linear(block=16)}

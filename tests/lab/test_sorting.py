@@ -1,5 +1,7 @@
 """What sorts, and draws what it answers, from its study to its page: images by patches, and sentences in two phases."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from attnlab.lab.folder import RunFolder
 from attnlab.lab.inspecting import inspect
 from attnlab.lab.runs import run
 from attnlab.lab.sampling import sample
+from attnlab.lab.showing import show
 from attnlab.lab.study import Experiment, Study
 from attnlab.mechanisms import Linear
 from attnlab.models import SAGAN, Bert, ViT
@@ -62,6 +65,10 @@ def test_two_phases_are_one_run_and_steps_that_only_prepare_are_refused(tmp_path
     with pytest.raises(ValueError, match=r"train.steps=2 must be more than the 2 first ones, which only prepare"):
         run(refused, tmp_path)
     assert not (tmp_path / "late").exists()
+    with pytest.raises(ValueError, match=r"train.steps=2 must be more than the 2 first ones"):
+        show(refused)
+    with pytest.raises(ValueError, match=r"train.steps=2 of --quick must be more than the 2 first ones"):
+        run(replace(refused, quick={"train.steps": 2}), tmp_path, quick=True)
 
 
 PAINTED = Generation(images=FIGURES, latent=3, samples=8, classifier_steps=2)

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
-from attnlab.ops.feature import Favor
+from attnlab.modules.position import Rotary
+from attnlab.ops.feature import Cosformer, Favor, Narrow
 from attnlab.ops.mask import EdgeList, Edges
 from attnlab.ops.score import SCORES
 from tests.mechanisms.contract import SMALL as KNOWN
@@ -54,6 +55,30 @@ def test_a_list_of_edges_is_their_table_with_gradients(name, adjacency, seed):
         attend_back(mechanism, target, q, k, v, extra, mask=table(mask)),
         EXACT,
     )
+
+
+# Two maps around another: one tells places by itself, one as the other does.
+ORDERED = SMALL | {
+    "cosformer": Linear(feature=Cosformer(length=N)),
+    "turned": Linear().turned(Rotary()),
+    "narrow": Linear(feature=Narrow(Cosformer(length=N), 2)),
+    **{name: KNOWN[name] for name in ("strided", "bigbird", "longformer", "taylor", "rebased")},
+}
+
+
+@group(ORDERED)
+def test_placed_are_those_whose_answers_hang_on_the_numbers_of_nodes(name):
+    mechanism, random = ORDERED[name], np.random.default_rng(0)
+    q, k, v, extra = inputs(mechanism, N)
+    q, k = np.abs(q), np.abs(k)  # of which no feature is zero
+    adjacency = random.random((N, N)) < 0.6
+    places = np.array([3, 0, 5, 1, 4, 2])
+    before = attend(mechanism, q, k, v, Edges(jnp.asarray(adjacency)), **extra)
+    moved = [x[places] for x in (q, k, v)]
+    after = attend(mechanism, *moved, Edges(jnp.asarray(adjacency[places][:, places])), **extra)
+    apart = np.abs(np.asarray(before)[places] - after).max()
+    assert (apart > 1e-3) == mechanism.placed
+    assert mechanism.placed or apart < EXACT
 
 
 def test_who_follows_edges():

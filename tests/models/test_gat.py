@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Linear, Sigmoid, Softmax
+from attnlab.mechanisms import MECHANISMS, Linear, Sigmoid, Softmax
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
-from attnlab.ops.score import dot
+from attnlab.ops.score import SCORES, dot
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,13 @@ def test_weights_can_be_looked_at():
         (Gcn, {"layers": 0}, "model.layers=0 must be at least 1"),
         (Gcn, {"l2": -1.0}, "model.l2=-1.0 must be a finite number"),
         (Gat, {"mechanism": Sigmoid()}, "cannot weigh the edges of a graph alone; such as softmax and linear can$"),
+        (
+            Gat,
+            {"mechanism": MECHANISMS["window"]},
+            "mechanism=Local.* weighs by where tokens stand, and the nodes of a",
+        ),
+        (Gat, {"mechanism": MECHANISMS["cosformer"]}, "Linear.*Cosformer.* weighs by where tokens stand"),
+        (Gat, {"mechanism": Softmax(score=SCORES["location"])}, "Softmax.*location.* weighs by where tokens stand"),
     ],
 )
 def test_what_cannot_be_names_the_field(kind, fields, words):

@@ -22,6 +22,11 @@ class Turned(Around):
 
     position: Any = field(kw_only=True)
 
+    @property
+    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whatever the map."""
+        return True
+
     def flops(self, K):
         """Those of the map, and three for each component that is turned."""
         return self.feature.flops(K) + 3 * self.dim(K)
