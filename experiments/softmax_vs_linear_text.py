@@ -15,9 +15,10 @@ for the identity; of those that forget by what they read KDA, gated-delta and SS
 gated-linear is worse. The floor of counting five characters is 1.669. The same is a difference of less than .02 nats.
 
 At equal FLOPs of a step, where delta rules become narrower (width 60, of 80): KDA 1.89 (1.88-1.90), softmax 1.95
-(1.91-1.98), SSD 1.95, gated-delta 1.96, Hedgehog 2.04 and nine more to ReBased 2.21 (2.07-2.36): unclear; delta 2.06
-(2.03-2.08), exp 2.06, gated-linear 2.07, FAVOR+ 2.11, DPFP 2.14, retention 2.30, lightning 2.31 and the identity 2.40:
-worse.
+(1.91-1.98), SSD 1.95, gated-delta 1.96, Hedgehog 2.04 and seven more: unclear; delta 2.06 (2.03-2.08), exp 2.06,
+gated-linear 2.07, FAVOR+ 2.11, DPFP 2.14, retention 2.30, lightning 2.31 and the identity 2.40: worse. Taylor 2.06
+(2.03-2.09) and ReBased 2.19 (2.16-2.21) were measured again, beside softmax alone, since they weigh pairs by their
+kernel, and are worse.
 
 At equal decoding state, which for softmax is a cache of 64 keys and values: from width 40 most others grow to 102 or
 104 (from 80 it would be 144), with 3.4 to 3.8 times its parameters, while Taylor and ReBased shrink. KDA 1.84
