@@ -164,8 +164,8 @@ BUGS = [
     Bug(
         "denominator of turned features",
         "mechanisms/linear.py",
-        "counted = pairs if q.counted is None else met(q.counted, k.counted)",
-        "counted = pairs",
+        "counted = weights if q.counted is None else met(q.counted, k.counted)",
+        "counted = weights",
         ["tests/modules/test_turned.py"],
     ),
     Bug(

@@ -50,8 +50,9 @@ def counted(study: Study, roofline: bool, process: Any) -> Words:
     with helped(ledger, process):
         found = matched(study, ledger)
         rows = describe(study, found)
-        for experiment in found.experiments.values():
-            check_steps(ledger.problem(experiment), experiment.train)
+    for experiment in found.experiments.values():
+        if (problem := ledger.problems.get(experiment.task)) is not None:
+            check_steps(problem, experiment.train)
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)
     marked = any(line.startswith(DIFFERS) for line in fields)

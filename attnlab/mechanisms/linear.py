@@ -86,11 +86,11 @@ class Linear(Mechanism):
         q, k, of = self._met(q, k, i, j, learned)
         fade = 1 if k.scale is None else linear.fade(k.scale, allowed)
         met = lambda q, k: jnp.where(allowed, of(product(q, k.T)), 0) * fade
-        found = met(q.rows, k.rows)
+        weights = met(q.rows, k.rows)
         if not self.normalise:
-            return found
-        counted = found if q.counted is None else met(q.counted, k.counted)
-        return linear.share(found, counted.sum(axis=1, keepdims=True))
+            return weights
+        counted = weights if q.counted is None else met(q.counted, k.counted)
+        return linear.share(weights, counted.sum(axis=1, keepdims=True))
 
     def along(self, q, k, ends, *, i, j, bias=None, **learned):
         """[E]: φ(q)·ψ(k) at the edges; where normalised, over the sum of what is counted of a query's."""
@@ -171,7 +171,7 @@ class Linear(Mechanism):
         pair = 2 * W + (2 * K + 3 if self.feature.closed else 2 * (M + counted))
         sums = (T + S) * (M * 2 * W + self.feature.flops(K)) + (0 if block is None else T * block * pair)
         return Cost(
-            flops=T * S * pair if block is None and self._few(T, S, K, V) else sums,
+            flops=T * S * pair if self._few(T, S, K, V) else sums,
             bytes=moved(T, S, K, V),
             state_bytes=4 * (M * W + self.feature.scaled),
         )
