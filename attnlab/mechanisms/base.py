@@ -59,9 +59,9 @@ class Mechanism:
     Frozen, hashable, without arrays. `tokens` names extra inputs per key token with their shape after [S]; `learned`
     names learned arrays, one set a head, with their shapes ("K" and "V" stand for the widths). `turns` says whether
     rotary positions keep their meaning in it, `biases` whether it adds a bias to scores, `rowwise` whether a query's
-    answer depends on no other query, `placed` whether weights tell where tokens stand, whatever q and k hold, `block`
-    how many tokens a stateful one takes at a time (None: all), `unsteady` why a rounding of its inputs may move its
-    answers by more the longer the sequence, where it may. Every mechanism is linear in v.
+    answer depends on no other query, `placed` of one that `follows` edges whether weights tell where tokens stand,
+    whatever q and k hold, `block` how many tokens a stateful one takes at a time (None: all), `unsteady` why a rounding
+    of its inputs may move its answers by more the longer the sequence, where it may. Every mechanism is linear in v.
     """
 
     turns = False
