@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from attnlab.data.chance import generator
+
 
 def kernel(seed: int, size: int, inputs: int, outputs: int) -> np.ndarray:
     """The weights [size size inputs outputs] of a convolution whose answers have variance 1 on standard noise."""
-    random = np.random.default_rng([seed, size, inputs, outputs])
+    random = generator(seed, size, inputs, outputs)
     return random.standard_normal((size, size, inputs, outputs)) / np.sqrt(size * size * inputs)
 
 

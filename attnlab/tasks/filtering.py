@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data import filtering
+from attnlab.data.chance import generator
 from attnlab.data.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
@@ -131,7 +132,7 @@ class Filtering(Problem):
         return {"channels": [f"channel {n}" for n in range(1, self.task.channels + 1)]}
 
     def _drawn(self, part: str, seed: int, size: int, step: int = 0) -> Batch:
-        random = np.random.default_rng([self.task.seed, PARTS.index(part), seed, step])
+        random = generator(self.task.seed, PARTS.index(part), seed, step)
         source = random.standard_normal((size, self.task.side, self.task.side, self.task.channels))
         answers = filtering.filtered(source, self.kernel)
         return {"source": source.astype(np.float32), "answers": answers.astype(np.float32)}

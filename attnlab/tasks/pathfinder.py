@@ -23,9 +23,9 @@ class Pathfinder(Task):
 
     After Linsley et al. 2018 (and, 32 × 32 read pixel by pixel, Tay et al. 2021): images of `size` × `size` pixels, two
     curves of `dashes` dashes and `distractors` of a third as many, drawn anew for every batch. Dashes are three pixels
-    long, one apart, whatever the size: 32 × 32 has room for some 9 of them a curve, 64 × 64 for 14. Dots that are
-    joined lie where others lie that are not. `vit` with `model.patch=1` reads them pixel by pixel, row after row, and
-    with `model.position=sinusoidal` as a mere sequence.
+    long, one apart, whatever the size: with three distractors 32 × 32 has room for 8 of them a curve, 64 × 64 for some
+    20. Dots that are joined lie where others lie that are not. `vit` with `model.patch=1` reads them pixel by pixel,
+    row after row, and with `model.position=sinusoidal` as a mere sequence.
     """
 
     size: int = 32

@@ -23,9 +23,10 @@ class Recall(Task):
     """Key, value, key, value, … then a key, whose value comes next: "k1 v5 k2 v0 k1" → "v5"; scored by accuracy.
 
     Half of the `vocabulary` are keys, half values; every sequence has a dictionary of its own. `pairs` pairs are
-    told, keys again with the same value once all have been told, then the keys of `queries` of them asked for, at
-    places drawn evenly among those left of `length` tokens (0: there are no others). Only those places are scored;
-    training also asks for each key that is told again, whose value is known by then.
+    told, in any order: where there are more than keys, each key once and some again, with the same value. Then the keys
+    of `queries` of them are asked for, at places drawn evenly among those left of `length` tokens (0: there are no
+    others). Only those places are scored; training also asks for each key that is told again, whose value is known by
+    then.
     The defaults are the single question of Ba et al. 2016 at the size of Hedgehog's Table 2 (Zhang et al. 2024:
     vocabulary 40, length 128), which prints no more of its set-up; `vocabulary=256 pairs=4 queries=4 length=64` has
     the sizes of the small form of multi-query recall (Arora et al. 2023), which asks mostly soon after the telling, and
