@@ -101,7 +101,8 @@ def run(
         watch.keep()
     changed = studyfile.keep(home, study, quick, fresh)
     cold = warmups(solved.experiments)
-    for line in [*changed, *solved.lines, *cold, *(note for problem in problems.values() for note in problem.notes)]:
+    notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
+    for line in [*changed, *solved.lines, *cold, *notes]:
         progress.note(line)
     for plan in found:
         if plan.done:

@@ -50,14 +50,15 @@ def counted(study: Study, roofline: bool, process: Any) -> Words:
     with helped(ledger, process):
         found = matched(study, ledger)
         rows = describe(study, found)
+    notes: dict[str, None] = {}
     for experiment in found.experiments.values():
-        if (problem := ledger.problems.get(experiment.task)) is not None:
-            check_steps(problem, experiment.train)
+        problem = ledger.problem(experiment)
+        check_steps(problem, experiment.train)
+        notes |= dict.fromkeys(problem.notes)
     # Both before either is told: what cannot work gives one line and nothing else.
     fields = settings(study, found)
     marked = any(line.startswith(DIFFERS) for line in fields)
     lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(rows), *summed(rows)]
-    notes = dict.fromkeys(note for problem in found.ledger.problems.values() for note in problem.notes)
     lines += ["", *map(plain, notes)] if notes else []
     if roofline:
         from attnlab.analysis.measure import machine

@@ -1,5 +1,7 @@
 """A run that goes on says from where, and with what."""
 
+from dataclasses import replace
+
 import pytest
 
 from attnlab.lab import run
@@ -7,6 +9,7 @@ from attnlab.lab.folder import RunFolder, environment
 from attnlab.lab.progress import Silent
 from attnlab.lab.showing import show
 from attnlab.lab.study import Study, change
+from attnlab.lab.variation import over
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
 from tests.small import EXPERIMENT
@@ -72,6 +75,22 @@ def test_what_is_known_of_the_data_stays_in_the_folder_on_the_page_and_in_what_i
     assert RunFolder(tmp_path / "moved" / "base").read("experiment")["notes"] == [*said]
     assert page.count("<li>3 of 20 stand in both parts</li><li>&lt;b&gt;none&lt;/b&gt; is left out</li>") == 1
     assert show(STUDY).endswith("\n\n" + "\n".join(said))
+
+
+def test_nothing_is_told_of_data_that_no_variant_reads(tmp_path, monkeypatch):
+    load = Associations.load
+
+    def told(task):
+        problem = load(task)
+        problem.notes = (f"drawn with seed {task.seed}",)
+        return problem
+
+    monkeypatch.setattr(Associations, "load", told)
+    other = replace(STUDY, vary=over("task.seed", one=1, two=2), match="parameters")
+    progress = Stopping()
+    run(other, tmp_path, quick=True, progress=progress)
+    for lines in (progress.notes, show(other).splitlines()):
+        assert [line for line in lines if "drawn with" in line] == ["drawn with seed 1", "drawn with seed 2"]
 
 
 def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp_path, monkeypatch):
