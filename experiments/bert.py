@@ -14,7 +14,7 @@ random at the start, of 300-dimensional word vectors).
 unknown; 4,907 questions to train with, and 6,920 sentences of SST-2 where there are reviews. The learning rate stays
 where it is after its warm-up: one that falls would leave little of it to the second phase; and Adam forgets the squares
 of the first phase's gradients within a hundred steps. The variant with reviews knows the words of both, and has a table
-of vectors twice as large; the others' parameters are alike.
+of vectors three times as large; the others' parameters are alike.
 """
 
 from attnlab.lab.study import Experiment, Study

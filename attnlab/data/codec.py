@@ -1,12 +1,12 @@
 """What every way of cutting text into symbols can do: units learn which symbols there are, a codec reads and writes."""
 
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from attnlab.data.files import DataError
+from attnlab.data.names import composed
 from attnlab.data.vocabulary import Vocabulary
 
 
@@ -73,7 +73,7 @@ class Units(ABC):
 
 def plain(text: str, lower: bool = False) -> str:
     """The text in NFC, in lower case if asked: what looks the same is the same."""
-    return unicodedata.normalize("NFC", text.lower() if lower else text)
+    return composed(text.lower() if lower else text)
 
 
 def present(sentences: Iterable[str]) -> list[str]:

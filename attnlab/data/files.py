@@ -1,5 +1,6 @@
 """Files of public data sets: found or fetched, and always verified against a sha256 in the source."""
 
+import codecs
 import gzip
 import hashlib
 import http.client
@@ -153,6 +154,8 @@ def _drained(file: io.BufferedIOBase | gzip.GzipFile, limit: int, path: str | Pa
 
 def text(content: bytes, path: str | Path) -> str:
     """`content` as UTF-8; DataError naming `path` and the byte where it is not, or is no text at all."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{path} is not UTF-8: it begins with the mark of UTF-16; save it as UTF-8")
     try:
         found = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ import numpy as np
 from attnlab.data.arrays import npz
 from attnlab.data.files import DataError
 from attnlab.data.graphs import MOST, UNKNOWN, Graph, joined, shares
+from attnlab.data.names import composed
 
 PARTS = ("data", "indices", "indptr", "shape")  # of a sparse matrix in compressed rows
 ARRAYS = (*(f"{name}_{part}" for name in ("adj", "attr") for part in PARTS), "labels", "node_names", "class_names")
@@ -39,6 +40,8 @@ def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
     labels, classes = _labels(arrays, N, path)
     names = _names(arrays, "node_names", N, path)
     kept = features.values != 0
+    if bare := N - len(np.unique(features.entries[kept, 0])):
+        notes = (*notes, f"{bare} node{' has' if bare == 1 else 's have'} no feature")
     values = shares(features.entries[kept], features.values[kept], N)
     return Graph(edges, features.entries[kept], values, features.shape[1], labels, names, classes, notes)
 
@@ -117,6 +120,7 @@ def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Pat
         raise DataError(f"{path}: {name} must be {count} names, and is {_by(given.shape)}")
     # Bytes of C are text too, and no name may break a line of a table.
     names = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in given.tolist()]
+    names = list(map(composed, names))
     if len(set(names)) < count:
         raise DataError(f"{path}: {name} holds {Counter(names).most_common(1)[0][0]!r} twice")
     if bad := next((n for n in names if not n or re.search(r"[\x00-\x1f\x7f]", n)), None):
@@ -126,7 +130,7 @@ def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Pat
 
 def _array(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> np.ndarray:
     if name not in arrays:
-        raise DataError(f"{path} holds no array {name!r}: {', '.join(sorted(arrays)) or 'nothing'}")
+        raise DataError(f"{path} holds no array {name!r}: a graph is adj_* and attr_* ({', '.join(PARTS)}) and labels")
     return arrays[name]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.data.chance import generator
 from attnlab.data.files import DataError, contents, text
-from attnlab.data.names import PARTS
+from attnlab.data.names import PARTS, composed
 
 UNKNOWN = -1  # the label of a node that has none
 MOST = 2**24  # nodes or features: beyond it a table of them would not fit
@@ -98,7 +98,7 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
     at, seen = {name: n for n, name in enumerate(graph.names)}, set()
     lines = text(contents(path, path.name.endswith(".gz")), path).removeprefix("\ufeff").splitlines()
     for number, line in enumerate(lines, start=1):
-        name, _, part = line.partition("\t")
+        name, _, part = composed(line).partition("\t")
         if not line.strip():
             continue
         if part.strip() not in PARTS:
@@ -110,7 +110,7 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
         seen.add(name)
         found[part.strip()].append(at[name])
     if empty := [part for part in PARTS if not found[part]]:
-        raise DataError(f"{path}: no node is to {empty[0]} with")
+        raise DataError(f"{path}: no node is of {empty[0]}")
     if len(taught := {int(graph.labels[node]) for node in found["train"]}) < 2:
         name = graph.classes[taught.pop()]
         raise DataError(f"{path}: all nodes to train with are of class {name!r}: there is nothing to tell apart")
@@ -120,9 +120,12 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
 def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """The edges in both directions, each once, without those from a node to itself; and what a person should know."""
     loops = edges[:, 0] == edges[:, 1]
-    found = np.concatenate([edges[~loops], edges[~loops][:, ::-1]])
-    found = np.unique(found, axis=0).astype(np.int32) if len(found) else np.zeros((0, 2), np.int32)
+    given = np.unique(edges[~loops].reshape(-1, 2), axis=0)
+    found = np.unique(np.concatenate([given, given[:, ::-1]]), axis=0).astype(np.int32)
     notes = []
+    if single := len(found) - len(given):
+        lead = "edge leads" if single == 1 else "edges lead"
+        notes.append(f"{single} {lead} one way alone: taken in both directions")
     if looped := int(loops.sum()):
         lead = "edge leads" if looped == 1 else "edges lead"
         notes.append(f"{looped} {lead} from a node to itself: left out, for models add the node itself")

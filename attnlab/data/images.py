@@ -117,6 +117,13 @@ def portion(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
+def scarce(train: Labelled, share: float) -> tuple[str, ...]:
+    """A note where a class is so small that a share of it would be no image, and is one."""
+    few = int((np.round(share * np.unique(train.labels, return_counts=True)[1]) < 1).sum())
+    of = "1 class has" if few == 1 else f"{few} classes have"
+    return (f"train: {of} too few images for a share of {share:g}: one of each is taken",) if few else ()
+
+
 def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
     """(what is left, a share of every class held out): always the same ones.
 

@@ -1,9 +1,15 @@
-"""Names that must be one of a few."""
+"""Names: as they are compared, and those that must be one of a few."""
 
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 PARTS = ("train", "valid", "test")  # of data; all but the first are examined
+
+
+def composed(name: str) -> str:
+    """The name in NFC: what looks the same is the same, whichever system wrote it."""
+    return unicodedata.normalize("NFC", name)
 
 
 def check(field: str, name: str, known: Iterable[str]) -> None:

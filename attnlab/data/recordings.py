@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.data import folders, waves
 from attnlab.data.files import DataError, own
+from attnlab.data.names import composed
 
 RATES = (4_000, 384_000)  # samples a second of what is read
 LONGEST = 30.0  # seconds of what is taken for one word
@@ -114,13 +115,13 @@ def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
 
 def _label(root: Path, file: Path) -> str:
     if file.parent.parent == root:
-        return file.parent.name
+        return composed(file.parent.name)
     if file.parent != root:
         raise DataError(f"{file} lies deeper than a folder for each class: which of its folders is the class?")
     label, mark, _ = file.stem.partition("_")
     if not mark or not label:
         raise DataError(f"{file} has no label: put it in a folder named by its class, or name it label_….wav")
-    return label
+    return composed(label)
 
 
 def _notes(path: str, rate: int, rates: Counter, other: int) -> Iterator[str]:

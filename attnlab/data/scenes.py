@@ -14,6 +14,7 @@ import numpy as np
 from attnlab.data import photos
 from attnlab.data.bundles import Files
 from attnlab.data.files import DataError, given, text
+from attnlab.data.names import composed
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
@@ -73,7 +74,7 @@ def table(content: str, path: str) -> list[Row]:
         cells = line.split("\t")
         if len(cells) != len(names):
             raise DataError(f"{path}, line {n}: {len(names)} columns expected, {len(cells)} found")
-        cell = dict(zip(names, map(str.strip, cells), strict=True))
+        cell = dict(zip(names, (composed(each.strip()) for each in cells), strict=True))
         if empty := [name for name in ("image", "label") if not cell[name]]:
             raise DataError(f"{path}, line {n}: {empty[0]} is empty")
         number = lambda name, cell=cell, n=n: _number(cell[name], f"{path}, line {n}: {name}")
@@ -94,7 +95,7 @@ def scenes(
     area, or ends before it begins is dropped. Raises DataError naming the line for a label that is no class, an image
     that is not there and a size that is not the image's; naming the image where it is damaged.
     """
-    by_image: dict[str, list[Row]] = {name: [] for name in names}
+    by_image: dict[str, list[Row]] = {composed(name): [] for name in names}
     images = pictures(files, path)
     for row in rows:
         if (name := _stem(row.image)) not in by_image:
@@ -185,7 +186,7 @@ def _changes(whole: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 
 
 def _stem(name: str) -> str:
-    path = PurePosixPath(name)
+    path = PurePosixPath(composed(name))
     return path.stem if path.suffix.lower() in photos.SUFFIXES else path.name
 
 

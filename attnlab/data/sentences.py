@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError, Source, contents, own, read, text
-from attnlab.data.names import check
+from attnlab.data.names import check, composed
 from attnlab.data.parallel import Corpus, Limit, lines
 
 ENCODINGS = ("utf-8", "latin-1")
@@ -104,14 +104,14 @@ def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
     """The class of a line and the words of its sentence."""
     if tabbed:
         label, tab, sentence = row.partition("\t")
-        label = " ".join(label.split())
+        label = composed(" ".join(label.split()))
         if not (tab and label):
             raise DataError(f"{where}: there is no class before a tab, as the first line has one")
         return label, sentence.split()
     label, *words = row.split()
-    if "," in label:
-        raise DataError(f"{where}: its class would be {label!r}: a space or a tab, no comma, ends the class")
-    return label, words
+    if "," in label or ";" in label:
+        raise DataError(f"{where}: its class would be {label!r}: a space or a tab, no comma or semicolon, ends it")
+    return composed(label), words
 
 
 def compared(corpora: Mapping[str, Corpus]) -> list[str]:
@@ -159,10 +159,10 @@ def _text(content: bytes, path: str, encoding: str) -> str:
         if content.startswith(_MARK):
             raise DataError(f"{path} begins with the mark of UTF-8: read it as that, not as Latin-1")
         if (null := content.find(0)) >= 0:
-            raise DataError(f"{path} is no text: byte {null} is 0x00")
+            raise DataError(f"{path} is no text: byte {null} is 0x00, as in UTF-16")
         return content.decode("latin-1")
     try:
         return text(content, path)
     except DataError as error:
-        hint = "; as latin-1 any byte is a letter" if "is not UTF-8" in str(error) else ""
+        hint = "; as latin-1 any byte is a letter" if "is not UTF-8: byte" in str(error) else ""
         raise DataError(f"{error}{hint}") from error

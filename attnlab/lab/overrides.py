@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import NoneType
 from typing import Any
 
@@ -29,8 +29,9 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     variant that has the field, and to the base, to which others are made equal. Overridden fields are no longer changed
     by `--quick`. What was published is no longer shown where the task or the model is another than that of the study,
     nor are bands where anything is that a result hangs on, but for the number of seeds. `match`, `budget` and `margin`
-    are the study's own. Its `notes` say which variants were kept where others were left out, and which attentions a
-    mechanism does not reach.
+    are the study's own. Its `notes` say which variants were kept where others were left out, which became one or have
+    another name, what another task or model has otherwise than the study's, and which attentions a mechanism does not
+    reach.
 
     Raises ValueError, in one line, for an unknown field or name, a value that does not fit, and a field that
     is given twice.
@@ -54,7 +55,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
         ({} if otherwise or changed - {"train.seeds"} else study.bands),
     )
     found = study.keeping(vary, base=base, quick=quick, published=published, bands=bands)
-    return replace(found, notes=(*study.notes, *draft.notes, *reach(found, given)))
+    told = (*draft.notes, *_otherwise(study.base, draft, given), *reach(found, given))
+    return replace(found, notes=(*study.notes, *told))
 
 
 def _own(name: str, given: str) -> Any:
@@ -84,6 +86,24 @@ def _base(base: Any, draft: _Draft) -> Any:
         with suppress(ValueError):
             return change(base, **draft.changes)
         raise
+
+
+def _otherwise(base: Any, draft: _Draft, given: dict[str, str]) -> list[str]:
+    """What the study had set of the value that stood in a field, and the one now in its place has otherwise."""
+    lines = []
+    for path, new in draft.changes.items():
+        old: Any = _look(base, {}, path) if _has(base, {}, path) else None
+        if registry.find(old) is None or registry.find(new) is None or type(old) is type(new):
+            continue
+        both = [name for name in registry.field_names(old) if name in registry.field_names(new)]
+        defaults = {each.name: each.default for each in fields(type(old))}
+        told = [
+            f"{name} {text(getattr(new, name))}, not {text(getattr(old, name))}"
+            for name in both
+            if f"{path}.{name}" not in given and getattr(old, name) not in (defaults[name], getattr(new, name))
+        ]
+        lines += [f"{path}={given[path]} has its own {', '.join(told)}"] if told else []
+    return lines
 
 
 @dataclass(frozen=True)
@@ -145,16 +165,18 @@ class _Draft:
             rest = {other: new for other, new in (self.variants or {})[name].items() if other != path}
             if rest not in rests.values():
                 rests[name] = rest
-        called = {name: _renamed(name, held[name], given) if rest else given for name, rest in rests.items()}
+        renamed = {name: _renamed(name, held[name], given) or f"{given}-{name}" for name in rests}
+        called = {name: renamed[name] if rest else given for name, rest in rests.items()}
         if len({*called.values()}) < len(called):
             called = {name: "-".join([given, *map(text, rest.values())]) for name, rest in rests.items()}
         variants = {called[name]: rest | {path: value} for name, rest in rests.items()}
         draft = replace(self, variants=variants, followed=self.followed | ({path: value} if self.follows else {}))
         every, left = len(self.variants or {}), f"{len(variants)}: {named(list(variants))}"
         each = "each" if len(held) == every else f"the {len(held)} that have the field"
-        return draft.noting(
-            f"{path}={given} is the value of none of {every} variants; put into {each}, it leaves {left}"
-        )
+        told = f"{path}={given} is the value of none of {every} variants; put into {each}, it leaves {left}"
+        if inner := next((found for found in map(_inner, held.values()) if found), None):
+            told += f"; what stood there was around another: {path}.{inner}={given} changes that one alone"
+        return draft.noting(told)
 
     def put_below(self, path: str, given: str) -> _Draft:
         """The value in every variant that has the field, and in the base."""
@@ -167,14 +189,31 @@ class _Draft:
         values = {name: _value(self.base, self.seen()[name], path, given) for name in having}
         follows = {path: _value(self.base, based, path, given)} if _has(self.base, based, path) else {}
         draft = self.noting(f"{path}={given} reaches no variant, only what they are made equal to") if alone else self
-        return replace(
-            draft,
-            followed=self.followed | follows,
-            variants={
-                name: own | ({path: values[name]} if name in values else {})
-                for name, own in (self.variants or {}).items()
-            },
-        )
+        old = {name: _look(self.base, self.seen()[name], path) for name in having}
+        variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
+        return replace(draft, followed=self.followed | follows, variants=variants).called_anew(path, given, old)
+
+    def called_anew(self, path: str, given: str, old: Changes) -> _Draft:
+        """The same after a value below a varied field was put in: variants that came to be one experiment are one, and
+        who was called by the value that stood there is called by the new one.
+        """
+        made, twins = {}, {}
+        for name, own in self.each():
+            # What a passing state forbids is told apart from all others.
+            with suppress(ValueError):
+                made[name] = change(self.base, **self.changes | own)
+            first = next((one for one in twins if name in made and made.get(one) == made[name]), name)
+            twins.setdefault(first, []).append(name)
+        called = {name: (name in old and _renamed(name, old[name], given)) or name for name in twins}
+        if len({*called.values()}) < len(called):
+            called = {name: name for name in twins}
+        told = [
+            f"{named(names)} {'is' if len(names) == 1 else 'are'} {called[first]}"
+            for first, names in twins.items()
+            if names != [called[first]]
+        ]
+        variants = {called[name]: own for name, own in self.each() if name in called}
+        return replace(self, variants=variants).noting(f"{path}={given}: {'; '.join(told)} now") if told else self
 
     def none_has(self, path: str) -> str:
         """The complaint that no variant has such a field, with those that they have."""
@@ -186,6 +225,10 @@ class _Draft:
     def noting(self, note: str) -> _Draft:
         """The same, and a line that a person should read."""
         return replace(self, notes=(*self.notes, note))
+
+    def each(self) -> list[tuple[str, Changes]]:
+        """The variants, by their names."""
+        return list((self.variants or {}).items())
 
     def seen(self) -> dict[str, Changes]:
         """All that changes in each variant."""
@@ -206,10 +249,22 @@ def _look(base: Any, changes: Changes, path: str) -> Any:
     return value
 
 
-def _renamed(name: str, value: Any, given: str) -> str:
-    """What a variant is called whose value becomes the one of that name."""
-    found = registry.find(value)
-    return name.replace(found[1], given) if found and found[1] in name else f"{given}-{name}"
+def _renamed(name: str, value: Any, given: str) -> str | None:
+    """What a variant is called whose value becomes the one of that name; None where neither the value nor what stands
+    in it gave it its name.
+    """
+    inner = _inner(value)
+    for each in (value, getattr(value, inner) if inner else None):
+        if (found := registry.find(each)) and found[1] in name:
+            return name.replace(found[1], given)
+    return None
+
+
+def _inner(value: Any) -> str | None:
+    """The field of a value in which another of its registry stands."""
+    here = registry.find(value)
+    inside = ((name, registry.find(getattr(value, name))) for name in registry.field_names(value))
+    return next((name for name, found in inside if here and found and found[0] == here[0]), None)
 
 
 def _holds(value: Any, wanted: list[Any]) -> bool:

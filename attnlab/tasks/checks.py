@@ -1,6 +1,7 @@
 """What a task's fields may hold. Every check raises ValueError naming the field and the value."""
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 from attnlab.data import repeats
@@ -23,6 +24,14 @@ def examples(task: Any, parts: Iterable[str]) -> None:
 def seed(task: Any) -> None:
     """The seed must fit in 32 bits."""
     counts(task, ["seed"], least=0, most=2**32 - 1)
+
+
+def unused(task: Any, given: str, names: Iterable[str]) -> None:
+    """Where the field `given` says what others would otherwise decide, these must stand as they are by default."""
+    defaults = {field.name: field.default for field in fields(task)}
+    for name in names:
+        if (value := getattr(task, name)) != defaults[name]:
+            raise ValueError(f"task.{name}={value!r} decides nothing beside task.{given}={getattr(task, given)!r}")
 
 
 def text(task: Any) -> None:

@@ -54,8 +54,14 @@ class Generation(Task):
         checks.seed(self)
 
     def load(self) -> Painting:
-        """Load the images. Raises ValueError where the task's are none."""
-        found = self.images.load()
+        """Load the images. Raises ValueError where the task's are none, and what their task raises."""
+        try:
+            found = self.images.load()
+        except (ValueError, DataError) as error:
+            if not str(error).startswith("task."):
+                raise
+            # It takes itself for the task of the study.
+            raise type(error)(f"task.images.{str(error).removeprefix('task.')}") from error
         if not isinstance(found, Pictures):
             raise ValueError(f"task.images={type(self.images).__name__} must be a task of sorting images")
         return Painting(self, found)

@@ -64,6 +64,8 @@ class Images(Task):
 
     def __post_init__(self):
         _check(self)
+        if self.valid:
+            checks.unused(self, "valid", ["held"])
 
     def load(self) -> Pictures:
         """Read one's files."""

@@ -13,7 +13,7 @@ from attnlab.data import cora, files, graphfile, graphs
 from attnlab.data.batches import Buckets
 from attnlab.data.files import DataError
 from attnlab.data.graphs import UNKNOWN, Graph
-from attnlab.data.names import PARTS, check_part
+from attnlab.data.names import PARTS, check_part, composed
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Problem, Task
 from attnlab.tasks.batching import even
@@ -38,7 +38,8 @@ class Cora(Task):
 class Nodes(Task):
     """The class of nodes of a graph of one's own; scored by accuracy.
 
-    `graph` names an npz file of sparse matrices, laid out as that of Cora; without one, a graph of 2,000 nodes in four
+    `graph` names an npz file of sparse matrices, laid out as that of Cora, whose edges are taken in
+    both directions; without one, a graph of 2,000 nodes in four
     communities is drawn. `split` names a file of lines of a node's name, a tab and its part (train, valid, test);
     without one, the parts are drawn by `seed`: `each` of every class to train with, and of the others as many to
     validate and to test with.
@@ -55,6 +56,8 @@ class Nodes(Task):
         checks.counts(self, ["each"], most=graphs.MOST)
         checks.examples(self, ["valid", "test"])
         checks.seed(self)
+        if self.split:
+            checks.unused(self, "split", ["each", "valid_examples", "test_examples"])
 
     def load(self) -> NodeClassification:
         """Read or draw the graph, and divide it."""
@@ -134,7 +137,7 @@ class NodeClassification(Problem):
 
     def ask(self, text: str) -> Batch:
         """One node by its name. Raises DataError where the graph has none of it."""
-        if (name := text.strip()) not in self._at:
+        if (name := composed(text.strip())) not in self._at:
             known = ", ".join(self.graph.names[:3])
             raise DataError(f"the graph has no node {name!r}; its {len(self._at):,} nodes are {known}, …")
         return self._asked(np.array([self._at[name]], np.int32))
@@ -192,5 +195,5 @@ def _absent(graph: Graph, parts: Mapping[str, np.ndarray]) -> list[str]:
         if len(lacking):
             names = ", ".join(graph.classes[n] for n in lacking[:5])
             end = ": they can never be named" if part == "train" else ""
-            told.append(f"{len(lacking)} of {len(graph.classes)} classes have no node to {part} with ({names}){end}")
+            told.append(f"{len(lacking)} of {len(graph.classes)} classes have no node of {part} ({names}){end}")
     return told

@@ -36,8 +36,8 @@ class Pictures(Classification):
 
     Training batches hold the bytes themselves, {"source": [B H W C] uint8, "label": [B] int32}, for many steps of many
     lanes wait on the device at once; examinations hold what the model is given, in float32. Each seed trains on a
-    `share` of its own of the training part, as much of every class. `notes` tell of classes of which a part has none,
-    and of images that are trained on, too.
+    `share` of its own of the training part, as much of every class. `notes` tell of classes of which a part has none
+    or a share takes one image for want of more, and of images that are trained on, too.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Pictures(Classification):
         self._order = Buckets(np.zeros(len(self._rows(0))), count=1)
         self.fingerprint = _fingerprint(parts)
         alike = {part: [hash(image.tobytes()) for image in held.images] for part, held in parts.items()}
-        self.notes = (*images.absent(parts, self.classes), *repeated(alike))
+        self.notes = (*images.absent(parts, self.classes), *images.scarce(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"source": [B H W C] uint8, "label": [B] int32}."""

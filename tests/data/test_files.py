@@ -210,6 +210,9 @@ def test_bad_utf8_names_path_and_byte():
 def test_utf16_is_not_taken_for_utf8():
     with pytest.raises(DataError, match=r"^words\.txt is no text: byte 1 is 0x00; UTF-8 is read, not UTF-16$"):
         files.text("abc".encode("utf-16-le"), "words.txt")
+    for order in ("le", "be"):
+        with pytest.raises(DataError, match=r"^words\.txt is not UTF-8: it begins with the mark of UTF-16; save it as"):
+            files.text("\ufeffabc".encode(f"utf-16-{order}"), "words.txt")
 
 
 def test_a_home_that_nobody_has():

@@ -34,15 +34,19 @@ def test_a_graph_is_read_with_what_is_odd_in_it_said():
     np.testing.assert_allclose(graph.values, [0.25, 0.75, 1, -1])
     assert (graph.features, graph.labels.tolist()) == (5, [1, 0, -1, 1])
     assert (graph.names, graph.classes) == (("0", "1", "2", "3"), ("0", "1"))
-    loops, alone, weights = graph.notes
+    single, loops, alone, weights, bare = graph.notes
     assert weights.startswith("weights of edges are left out")
     assert loops.startswith("1 edge leads from a node to itself")
     assert alone.startswith("1 node has no edge: seen by itself alone")
+    assert single == "2 edges lead one way alone: taken in both directions"
+    assert bare == "1 node has no feature"
 
 
 def test_names_are_read():
     graph = graphfile.read(file(node_names=np.array(list("abcd")), class_names=np.array([b"x", b"y", b"z"])))
     assert (graph.names, graph.classes) == (("a", "b", "c", "d"), ("x", "y", "z"))
+    # However they were put together.
+    assert graphfile.read(file(class_names=np.array(["Mu\u0308he", "y"]))).classes == ("M\u00fche", "y")
     # What is not asked for is not looked at.
     spare = {"attr_names": np.array([1, "a"], object), "metadata": np.array({}, object)}
     assert graphfile.read(file(**spare)).labels[0] == 1
@@ -76,7 +80,10 @@ BAD = [
     ({"labels": np.array([0, 1, 50, 2])}, "node 2 is labelled 50, and none 3: 4 classes are labelled 0 … 3, and −1"),
     ({"labels": np.array([0, 1])}, "labels must be 4 whole numbers, and are 2 of int64"),
     ({"labels": np.zeros(4, np.int8)}, "1 class: there is nothing to tell apart"),
-    ({"labels": None}, "holds no array 'labels': adj_data, "),
+    (
+        {"labels": None},
+        r"holds no array 'labels': a graph is adj_\* and attr_\* \(data, indices, ind",
+    ),
     ({"labels": np.array([0, 1, 2, 2**16])}, "65,537 classes: at most 65,536 are read"),
     ({"class_names": np.array(["a", "b"], object)}, r"class_names.npy holds elements of kind '\|O'.*save them as text"),
     ({"node_names": np.array(["a", "b", "a", "c"])}, "node_names holds 'a' twice"),

@@ -69,6 +69,9 @@ def test_a_split_is_read_by_name(tmp_path):
     assert {part: nodes.tolist() for part, nodes in graphs.split(GRAPH, file).items()} == {
         "train": [3, 2], "valid": [5], "test": [8],
     }  # fmt: skip
+    file.write_text("Mu\u0308he\ttrain\n5\tvalid\n8\ttest\n2\ttrain\n")
+    named = replace(GRAPH, names=tuple("M\u00fche" if n == 3 else name for n, name in enumerate(GRAPH.names)))
+    assert graphs.split(named, file)["train"].tolist() == [3, 2]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_a_split_is_read_by_name(tmp_path):
         ("0\ttrain\n", "line 1: '0' has no label"),
         ("3 train\n", "line 1: '' must be train, valid or test, behind a tab"),
         ("1\ttrain\n2\ttrain\n3\tvalid\n4\ttest\n", "all nodes to train with are of class"),
-        ("3\ttrain\n4\tvalid\n", "no node is to test with"),
+        ("3\ttrain\n4\tvalid\n", "no node is of test"),
     ],
 )
 def test_a_split_that_cannot_be_names_the_line(tmp_path, lines, words):

@@ -29,6 +29,12 @@ def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
     assert notes == (f"{tmp_path}: 1 files that are no wav were passed over",)
 
 
+def test_labels_that_look_alike_are_one(tmp_path):
+    for name in ("gru\u0308n/a.wav", "gr\u00fcn/b.wav", "gru\u0308n_c.wav"):
+        put(tmp_path / name, tone(440, 8000))
+    assert {each.label for each in folder(str(tmp_path), 8000)[0]} == {"gr\u00fcn"}
+
+
 def test_a_class_may_be_a_link_and_a_file_that_is_gone_is_named(tmp_path):
     put(tmp_path / "root" / "no" / "1.wav", tone(440, 8000))
     put(tmp_path / "elsewhere" / "1.wav", tone(440, 8000))

@@ -116,6 +116,15 @@ def test_white_space_around_a_name_is_none_of_it():
     assert {row[1:] for row in found} == {found[0][1:]}
 
 
+def test_names_that_look_alike_are_one():
+    line = ("Mu\u0308he", 60, 40, "gru\u0308n", 1, 2, 3, 4)
+    assert rows(line)[0].label == "gr\u00fcn"
+    for image, name in (("Mu\u0308he", "M\u00fche"), ("M\u00fche", "Mu\u0308he")):
+        files = {f"images/{image}.jpg": jpeg()}
+        found = scenes.scenes(files, [name], rows(line), ("gr\u00fcn",), SIZE, "boxes.tsv")
+        assert len(found.scenes[0].boxes) == 1
+
+
 def test_a_missing_image_is_named():
     with pytest.raises(DataError, match=r"boxes.tsv: the image 'b' is missing"):
         read(names=("a", "b"))

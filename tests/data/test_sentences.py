@@ -66,8 +66,15 @@ def test_a_class_of_several_words_ends_with_a_tab(write):
             sentences.corpus(write("own.txt", content))
     # Where the first line has none, a tab is white space like others.
     assert sentences.corpus(write("own.txt", "good a film\nbad a\tfilm\n")).examples[1] == Example("a film", ("bad",))
-    with pytest.raises(DataError, match=r"own\.txt, line 1: its class would be 'pos,a': a space or a tab, no comma"):
-        sentences.corpus(write("own.txt", "pos,a fine film\n"))
+    for mark in ",;":
+        with pytest.raises(DataError, match=rf"line 1: its class would be 'pos{mark}a': a space or a tab, no comma or"):
+            sentences.corpus(write("own.txt", f"pos{mark}a fine film\n"))
+
+
+def test_classes_that_look_alike_are_one(write):
+    for between in " \t":
+        rows = sentences.corpus(write("own.txt", f"gru\u0308n{between}a b\ngr\u00fcn{between}c\n")).examples
+        assert [row.targets for row in rows] == [("gr\u00fcn",)] * 2
 
 
 def test_a_class_alone_is_no_sentence(write):
@@ -84,7 +91,7 @@ def test_bytes_that_are_of_another_encoding(write):
     assert sentences.corpus(latin, encoding="latin-1").examples == [Example("sch\xf6n", ("gut",))]
     for content, line in (
         (b"\xef\xbb\xbfa b\n", "begins with the mark of UTF-8"),
-        ("a b".encode("utf-16"), "byte 3 is 0x00"),
+        ("a b".encode("utf-16"), "byte 3 is 0x00, as in UTF-16$"),
     ):
         with pytest.raises(DataError, match=line):
             sentences.corpus(write("own.txt", content), encoding="latin-1")

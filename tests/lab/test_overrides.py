@@ -193,6 +193,42 @@ def test_a_mechanism_inside_another_is_another_value_and_that_is_told(name):
     )
 
 
+@pytest.mark.parametrize("chosen", [[], ["model.mechanism=recall-softmax"]])
+def test_a_mechanism_put_inside_another_names_the_variants_and_those_that_become_one_are_one(chosen):
+    study = load_study(EXPERIMENTS / "long_range.py")
+    found = apply(study, ["task=recall", *chosen, "model.mechanism.mechanism=sigmoid"])
+    before = study.variants()["recall-softmax"]
+    inside = replace(before.model.mechanism, mechanism=MECHANISMS["sigmoid"])
+    assert found.variants() == {"recall-sigmoid": change(before, **{"model.mechanism": inside})}
+    assert re.fullmatch(
+        r"model\.mechanism\.mechanism=sigmoid: recall-softmax(, recall-.* are| is) recall-sigmoid now", found.notes[-1]
+    )
+
+
+def test_what_stood_around_another_is_told_where_it_is_replaced():
+    found = apply(load_study(EXPERIMENTS / "long_range.py"), ["task=recall", "model.mechanism=sigmoid"])
+    assert only(found).model.mechanism == MECHANISMS["sigmoid"]
+    assert found.notes[-1] == (
+        "model.mechanism=sigmoid is the value of none of 8 variants; put into each, it leaves 1: recall-sigmoid; what "
+        "stood there was around another: model.mechanism.mechanism=sigmoid changes that one alone"
+    )
+
+
+def test_variants_that_a_number_below_makes_one_are_one(toy):
+    study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
+    found = apply(study, ["model.mechanism.block=8"])
+    assert list(found.variants()) == ["a", "b"]
+    assert found.notes == ("model.mechanism.block=8: a, c are a now",)
+
+
+def test_what_another_task_has_otherwise_than_the_study_set_it_is_told():
+    study = load_study(EXPERIMENTS / "extrapolation.py")
+    assert apply(study, ["task=text"]).notes == ("task=text has its own longest 0, not 256",)
+    assert apply(study, ["task=text", "task.longest=128"]).notes == ()
+    # Nor is anything told of what nobody set.
+    assert apply(load_study(EXPERIMENTS / "bert.py"), ["task=sst2"]).notes == ()
+
+
 def test_a_variant_is_chosen_that_the_model_of_the_base_could_not_be():
     study = load_study(EXPERIMENTS / "long_range.py")
     found = apply(study, ["model.mechanism=recall-linear"])

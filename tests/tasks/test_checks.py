@@ -20,6 +20,12 @@ def test_what_may_be():
         checks.buckets(toy)
 
 
+def test_what_decides_nothing_beside_another():
+    checks.unused(Toy(size=2), "size", ["seed", "buckets"])
+    with pytest.raises(ValueError, match=r"^task\.buckets=4 decides nothing beside task\.size=2$"):
+        checks.unused(Toy(size=2, buckets=4), "size", ["seed", "buckets"])
+
+
 @pytest.mark.parametrize("size", [0, -1, 2**31])
 def test_counts(size):
     with pytest.raises(ValueError, match=rf"task\.size={size} must be a whole number in 1 … "):

@@ -10,7 +10,7 @@ from attnlab.lab.pictures import PNG
 from attnlab.tasks import generation
 from attnlab.tasks.base import Image
 from attnlab.tasks.generation import Generated, Generation, _spread
-from attnlab.tasks.images import Figures
+from attnlab.tasks.images import Figures, Images
 from attnlab.tasks.reverse import Reverse
 
 FIGURES = Figures(train_examples=300, valid_examples=40, test_examples=60, size=12, noise=0.05)
@@ -179,6 +179,13 @@ def test_other_data_is_another_fingerprint(problem):
 def test_what_cannot_be_is_refused(fields, refusal):
     with pytest.raises(ValueError, match=refusal):
         Generation(**fields)
+
+
+def test_what_its_images_lack_is_named_as_theirs():
+    with pytest.raises(ValueError, match=r"^task\.images\.train='' must name a file or folder"):
+        Generation(Images()).load()
+    with pytest.raises(DataError, match=r"^task\.images\.train='nowhere' cannot be read"):
+        Generation(Images("nowhere")).load()
 
 
 def test_a_task_of_other_things_is_refused():

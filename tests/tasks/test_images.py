@@ -92,6 +92,11 @@ def test_what_cannot_be_is_refused(kind, changes, said):
         kind(**changes)
 
 
+def test_a_share_to_hold_out_beside_a_file_to_validate_with_is_refused():
+    with pytest.raises(ValueError, match=r"^task\.held=0\.5 decides nothing beside task\.valid='there'$"):
+        Images(valid="there", held=0.5)
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(DataError, match=r"task\.train='.*FLODER' cannot be read: there is no such file or folder"):
         Images(str(tmp_path / "FLODER")).load()

@@ -114,6 +114,11 @@ def test_absent_classes_are_noted():
     )
 
 
+def test_classes_too_small_for_a_share_are_noted():
+    assert made(share=0.04).notes == ("train: 3 classes have too few images for a share of 0.04: one of each is taken",)
+    assert made(share=0.1).notes == ()
+
+
 def test_the_names_of_the_classes_are_kept():
     made = Pictures({name: part(9) for name in ("train", "valid", "test")}, ("a", "b", "c"))
     assert made.vocabulary == {"classes": ["a", "b", "c"]}
