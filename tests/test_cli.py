@@ -292,7 +292,7 @@ def test_show(here, capsys, fake):
     fake(
         "attnlab.lab.describe",
         describe=lambda study, found: [{"variant": name, "training": 2e12} for name in found.experiments],
-        Ledger=lambda: SimpleNamespace(problems={}),
+        Ledger=lambda: SimpleNamespace(problem=lambda experiment: SimpleNamespace(preparing=0, notes=())),
     )
     assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -79,12 +79,11 @@ def run(
     if progress is None:
         with closing(unasked()) as progress:
             return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)
-    for line in study.notes:
-        progress.note(line)
+    told = [*study.notes]
     if quick:
         study, whole = glimpse(study), study
         if (few := len(study.variants())) < (every := len(whole.variants())):
-            progress.note(f"a preview of {few} of the {every} variants, evenly taken")
+            told += [f"a preview of {few} of the {every} variants, evenly taken"]
     for experiment in study.variants(quick).values():
         configuration.write(experiment)  # what could not be read back is refused before anything is loaded or measured
     home = Path(out) / folder_name(study.name or "study")
@@ -102,7 +101,8 @@ def run(
     changed = studyfile.keep(home, study, quick, fresh)
     cold = warmups(solved.experiments)
     notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
-    for line in [*changed, *solved.lines, *cold, *notes]:
+    # What is refused is refused in one line, and that is the only one.
+    for line in [*told, *changed, *solved.lines, *cold, *notes]:
         progress.note(line)
     for plan in found:
         if plan.done:

@@ -46,7 +46,7 @@ SPOILT: list[tuple[str, dict[str, bytes | str | None], str, str]] = [
     ("text", {"train.txt": b" \n\t\n"}, "train.txt", "train.txt holds no text"),
     ("text", {"train.txt": b"to be"}, "train.txt", "the part 'train' holds 5 symbols: task.length=8 takes more"),
     ("text", {"valid.txt": b"zzzzzzzzzzzzzzzzzzzzz"}, "train.txt", "the part 'valid': 21 of 21 symbols were never"),
-    ("text", {"test.txt": b"\xfe\xff"}, "train.txt", "test.txt is not UTF-8: byte 0 is 0xfe"),
+    ("text", {"test.txt": b"\xfe\xff"}, "train.txt", "test.txt is not UTF-8: it begins with the mark of UTF-16"),
     ("text", {"train.txt": "folder"}, "train.txt", "train.txt cannot be read: Is a directory"),
     ("sigmorphon", {"train.txt": b"ab\ta b\nba\n"}, "train.txt", "train.txt, line 2: 'ba' is not a word, a tab and"),
     ("sigmorphon", {"valid.txt": b"ab\t\n"}, "train.txt", "valid.txt, line 1: "),
