@@ -119,8 +119,8 @@ def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Pat
     if given.shape != (count,):
         raise DataError(f"{path}: {name} must be {count} names, and is {_by(given.shape)}")
     # Bytes of C are text too, and no name may break a line of a table.
-    names = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in given.tolist()]
-    names = list(map(composed, names))
+    text = lambda value: value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    names = [composed(text(value)) for value in given.tolist()]
     if len(set(names)) < count:
         raise DataError(f"{path}: {name} holds {Counter(names).most_common(1)[0][0]!r} twice")
     if bad := next((n for n in names if not n or re.search(r"[\x00-\x1f\x7f]", n)), None):

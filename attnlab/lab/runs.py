@@ -101,7 +101,7 @@ def run(
     changed = studyfile.keep(home, study, quick, fresh)
     cold = warmups(solved.experiments)
     notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
-    # What is refused is refused in one line, and that is the only one.
+    # Not before: where the study is refused, that is the only line.
     for line in [*told, *changed, *solved.lines, *cold, *notes]:
         progress.note(line)
     for plan in found:
