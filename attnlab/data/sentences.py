@@ -1,6 +1,7 @@
 """Sentences and the class of each, a line of text: questions (TREC), opinions (SST-2), one's own."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from attnlab.data.example import Example, Parts
@@ -115,7 +116,7 @@ def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
 
 
 def compared(corpora: Mapping[str, Corpus]) -> list[str]:
-    """A line for each class of "train" that "valid" or "test" lacks.
+    """A line for each class of "train" that "valid" or "test" lacks, and for a heading in "train".
 
     Raises DataError where all of "train" is of one class, and, with file and line, for a class that it lacks.
     """
@@ -124,6 +125,10 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
     if len(known) < 2:
         raise DataError(f"{first.path}: every line is of the class {known[0]!r}: nothing is to be told apart")
     notes = []
+    often = Counter(str(example.targets[0]) for example in first.examples)
+    if [label for label in often if often[label] == 1] == [heading := str(first.examples[0].targets[0])]:
+        where = f"{first.path}, line {first.lines[0]}"
+        notes.append(f"{where}: its class, {heading!r}, is no other line's: if that is a heading, take it out")
     for part in ("valid", "test"):
         each = corpora[part]
         for line, example in zip(each.lines, each.examples, strict=True):

@@ -123,6 +123,17 @@ def test_classes_of_the_parts_are_compared(write):
         sentences.compared({"train": train, "valid": train, "test": strange})
 
 
+def test_a_heading_among_the_sentences_is_asked_about(write):
+    def notes(rows: str) -> list[str]:
+        found = sentences.corpus(write("headed.txt", rows))
+        return sentences.compared(dict.fromkeys(("train", "valid", "test"), found))
+
+    rows = "good\ta fine film\nbad\tdull\nbad\tno\ngood\tyes\n"
+    (asked,) = notes("\nlabel\tsentence\n" + rows)
+    assert asked.endswith("line 2: its class, 'label', is no other line's: if that is a heading, take it out")
+    assert notes(rows) == notes("good\tx\nbad\ty\n") == notes(rows + "odd\tlast\n") == []
+
+
 @pytest.mark.parametrize(
     ("typed", "read"),
     [
