@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from attnlab.lab.pace import Course, pace
@@ -29,6 +30,15 @@ class Notebook:
         self._place, self._loss, self._metrics = "", "", ""
         self._line: Any = None
         self._last = clock()
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[None]:
+        """The line, empty when it is done."""
+        self._write(f"{what} …")
+        try:
+            yield
+        finally:
+            self._write("")
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Its name, its place and its steps."""
@@ -66,18 +76,20 @@ class Notebook:
 
     def close(self):
         """The line stays, without what lay ahead."""
-        if self._line is not None:
+        if self._line is not None and self._place:
             self._show()
 
     def _ahead(self) -> list[str]:
         return ["examining …"] if self._course.step == self._course.total else pace(self._course)
 
     def _show(self, *more: str) -> None:
+        steps = f"step {self._course.step:,} of {self._course.total:,}"
+        self._write(", ".join(part for part in (f"{self._place}: {steps}", self._loss, self._metrics, *more) if part))
+
+    def _write(self, line: str) -> None:
         from IPython.display import display
 
-        self._last = self._clock()
-        steps = f"step {self._course.step:,} of {self._course.total:,}"
-        said = plain(", ".join(part for part in (f"{self._place}: {steps}", self._loss, self._metrics, *more) if part))
+        said, self._last = plain(line), self._clock()
         # As text alone: every front end shows it, and nothing in it is taken for markup.
         if self._line is None:
             self._line = display({"text/plain": said}, raw=True, display_id=True)

@@ -6,6 +6,7 @@ In a notebook it is `attnlab.lab.notebook`. The training loop calls one `Progres
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TextIO
 
 from attnlab.lab.pace import Course, pace
@@ -15,6 +16,10 @@ from attnlab.lab.terminal import plain
 
 class Progress(Protocol):
     """What a run tells as it goes. Steps count from 0 for each variant; times are in seconds."""
+
+    def waiting(self, what: str) -> AbstractContextManager[Any]:
+        """Before the first variant, within a `with`: what is being done. It may be refused, so no line of it stays."""
+        ...
 
     def variant(
         self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0, later_steps: int = 0
@@ -59,6 +64,10 @@ def choose(stream: TextIO | None = None) -> "Progress":
 class Silent:
     """Says nothing: for programs and tests."""
 
+    def waiting(self, what):
+        """Nothing."""
+        return nullcontext()
+
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Nothing."""
 
@@ -91,6 +100,10 @@ class Plain:
         self._stream, self._every, self._clock = stream or sys.stderr, every, clock
         self._course = Course(clock)
         self._last, self._loss = clock(), "loss unknown"
+
+    def waiting(self, what):
+        """Nothing, for what is printed stays."""
+        return nullcontext()
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """Its name, its place and its steps."""
@@ -150,6 +163,10 @@ class Terminal:
         self._console = console or Console(stderr=True)
         self._live = Live(name, BarColumn(), MofNCompleteColumn(), *texts, console=self._console, refresh_per_second=4)
         self._course, self._task = Course(clock), None
+
+    def waiting(self, what):
+        """A line that moves, until it is done."""
+        return self._console.status(f"{what} …")
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
         """A new bar; those of the variants before stay."""

@@ -91,8 +91,9 @@ def run(
         study = replace(study, part_of=None)  # no more is to come
     problems: dict[Any, Problem] = {}
     watch = Stopwatch(home, progress.note, fresh) if study.budget == "seconds" else None
-    solved = matched(study, Ledger(problems, clock=watch), quick)
-    found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
+    with progress.waiting("checking every variant"):
+        solved = matched(study, Ledger(problems, clock=watch), quick)
+        found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
     free(found, progress.note)
     if workers > 1:
         sources(found)  # what the processes cannot know is refused before anything is written

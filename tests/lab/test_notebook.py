@@ -68,6 +68,16 @@ def test_what_would_steer_is_shown_as_it_stands(shown, capsys):
     assert "b␛[2J" in capsys.readouterr().out
 
 
+def test_what_is_waited_for_leaves_the_line_to_the_first_variant(shown):
+    notebook = Notebook()
+    with pytest.raises(ValueError, match="refused"), notebook.waiting("checking"):
+        raise ValueError("refused")
+    notebook.close()
+    notebook.variant("softmax", 0, 1, 3)
+    assert [how for how, _ in shown] == ["new", "changed", "changed"]
+    assert texts(shown) == ["checking …", "", "softmax, variant 1 of 1: step 0 of 3, starting"]
+
+
 def test_where_nothing_is_trained_there_is_no_line(shown):
     Notebook().close()
     assert shown == []

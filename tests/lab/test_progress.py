@@ -98,6 +98,21 @@ def test_terminal():
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
 
 
+def test_what_is_waited_for_leaves_no_line():
+    stream = io.StringIO()
+    with Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None)).waiting("checking"):
+        pass
+    assert "checking …" in stream.getvalue()
+    # The line is wiped, and the cursor shown again.
+    assert stream.getvalue().endswith("\x1b[1A\x1b[2K")
+    assert stream.getvalue().count("\x1b[?25l") == stream.getvalue().count("\x1b[?25h") == 1
+    log = io.StringIO()
+    for progress in (Plain(log), Silent()):
+        with progress.waiting("checking"):
+            pass
+    assert log.getvalue() == ""
+
+
 def test_terminal_takes_names_as_they_are():
     stream = io.StringIO()
     terminal = Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None))

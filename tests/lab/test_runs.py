@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.overrides import apply
-from attnlab.lab.progress import Plain
+from attnlab.lab.progress import Plain, Silent
 from attnlab.lab.reporting import report
 from attnlab.lab.runs import glimpse
 from attnlab.lab.sampling import sample
@@ -284,6 +285,24 @@ def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
     run(STUDY, copied, progress=Plain(sys.stderr))
     lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
     assert lines == [f"linear: already finished, in {copied}/small/linear"]
+
+
+def test_while_variants_are_checked_that_is_told_and_nothing_else(tmp_path, untrained):
+    told = []
+
+    class Heard(Silent):
+        @contextmanager
+        def waiting(self, what):
+            told.append(what)
+            yield
+            told.append("checked")
+
+        def note(self, text):
+            told.append(text)
+
+    run(replace(STUDY, match="parameters"), out=tmp_path, progress=Heard())
+    assert told[:2] == ["checking every variant", "checked"]
+    assert told[2].startswith("matched to the base")
 
 
 def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrained, capsys):
