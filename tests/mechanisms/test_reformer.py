@@ -5,11 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.mechanisms import reformer
 from attnlab.mechanisms.reformer import Reformer, _near, meetings
 from attnlab.ops.mask import Causal, Full, Window
 from tests.mechanisms.contract import attend, causal, inputs, near
 
 pytestmark = pytest.mark.usefixtures("x64")
+
+
+@pytest.fixture
+def sorting(monkeypatch):
+    """However few the pairs are, they are sorted."""
+    monkeypatch.setattr(reformer, "PAIRS", 0)
 
 
 def by_hand(mechanism, q, k, v, sees):
@@ -45,7 +52,7 @@ def test_it_is_its_definition():
     [(1, 13, 13, Causal()), (3, 19, 13, Full()), (3, 5, 18, Window(4, 9))],
     ids=["causal", "full", "window"],
 )
-def test_rounds_of_sorted_buckets_give_what_all_pairs_give(rounds, T, S, mask):
+def test_rounds_of_sorted_buckets_give_what_all_pairs_give(sorting, rounds, T, S, mask):
     mechanism = Reformer(buckets=4, rounds=rounds, block=4)
     q, k, v, _ = inputs(mechanism, T, S)
     target = jax.random.normal(jax.random.key(1), (T, v.shape[1]))
@@ -57,7 +64,7 @@ def test_rounds_of_sorted_buckets_give_what_all_pairs_give(rounds, T, S, mask):
     near(*run(q, k, v))
 
 
-def test_heads_whose_buckets_are_unlike_full_are_each_as_alone():
+def test_heads_whose_buckets_are_unlike_full_are_each_as_alone(sorting):
     """Side by side they take as many rounds as the one that takes most."""
     mechanism = Reformer(buckets=8, rounds=2, block=4)
     q, k, v = (jnp.stack(x) for x in zip(*(inputs(mechanism, 40, seed=n)[:3] for n in range(3)), strict=True))
@@ -74,7 +81,7 @@ def test_heads_whose_buckets_are_unlike_full_are_each_as_alone():
     near(together, jax.tree.map(lambda *x: jnp.stack(x), *alone))
 
 
-def test_packed_and_padded_tokens():
+def test_packed_and_padded_tokens(sorting):
     mechanism = Reformer(buckets=4, rounds=3, block=4)
     q, k, v, _ = inputs(mechanism, 14)
     keep, segment = jnp.arange(14) % 5 > 0, jnp.arange(14) // 8
@@ -82,10 +89,21 @@ def test_packed_and_padded_tokens():
     near(packed, causal(replace(mechanism, block=None), q, k, v, keep=keep, segment=segment))
 
 
-def test_a_query_that_shares_no_bucket_answers_zero():
-    mechanism = Reformer(buckets=2, rounds=1, block=2)
+@pytest.mark.parametrize("block", [None, 2])
+def test_a_query_that_shares_no_bucket_answers_zero(sorting, block):
+    mechanism = Reformer(buckets=2, rounds=1, block=block)
     q, v = jnp.array([[1.0, 2, 3], [-1, -2, -3]]), jnp.ones((2, 2))
     np.testing.assert_allclose(attend(mechanism, q, q[:1], v[:1]), [[1, 1], [0, 0]])
+
+
+@pytest.mark.parametrize(("T", "S"), [(256, 256), (1, 4096), (257, 257), (2, 40_000)])
+def test_few_pairs_are_all_compared(T, S):
+    """What is counted says the same."""
+    mechanism, few = Reformer(), T * S <= 256**2
+    q, k, v, _ = inputs(mechanism, T, S)
+    trace = str(jax.make_jaxpr(lambda *x: mechanism.attend(*x, Full()))(q, k, v))
+    assert (" sort[" in trace) != few
+    assert (mechanism.cost(T, S, 4, 6) == replace(mechanism, block=None).cost(T, S, 4, 6)) == few
 
 
 def test_only_blocks_whose_buckets_meet_are_visited():
