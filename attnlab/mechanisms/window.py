@@ -16,8 +16,9 @@ from attnlab.ops.mask import Causal, Window
 from attnlab.ops.precision import blend, product, wide
 from attnlab.ops.score import scaled_dot
 
-# Keys are fetched for each query, of so many at a time, where all are so many times as many.
-MANY, ROWS = 8, 64
+# Keys are fetched for each query, of so many at a time, where all are so many times as many: of 144, 6.5 times as many,
+# forward and backward take a fifth of the time of all pairs by heads of 16 and as long by heads of 64, of 96 longer.
+MANY, ROWS = 6, 64
 
 
 @dataclass(frozen=True)
