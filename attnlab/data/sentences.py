@@ -121,12 +121,12 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
     Raises DataError where all of "train" is of one class, and, with file and line, for a class that it lacks.
     """
     first = corpora["train"]
-    known = sorted({str(example.targets[0]) for example in first.examples})
+    often = Counter(str(example.targets[0]) for example in first.examples)
+    known = sorted(often)
     if len(known) < 2:
         raise DataError(f"{first.path}: every line is of the class {known[0]!r}: nothing is to be told apart")
     notes = []
-    often = Counter(str(example.targets[0]) for example in first.examples)
-    if [label for label in often if often[label] == 1] == [heading := str(first.examples[0].targets[0])]:
+    if [label for label in known if often[label] == 1] == [heading := str(first.examples[0].targets[0])]:
         where = f"{first.path}, line {first.lines[0]}"
         notes.append(f"{where}: its class, {heading!r}, is no other line's: if that is a heading, take it out")
     for part in ("valid", "test"):

@@ -21,8 +21,8 @@ from attnlab.ops.tree import pytree
 
 FEW = 8  # buckets of one that is not told how long its sequences are, and of short ones
 # Pairs that are all compared, as of 256 queries and keys, or of one query and a cache: to sort takes longer than it
-# saves. Forward and backward 2.2 to 5.9 times as long up to 256 tokens, by blocks of 16 and 64; as long (1.15, .85) at
-# 512, half (.48, .39) at 1,024 (one core, AMD EPYC, float32, heads of 16).
+# saves. To both sides, forward and backward 2.2 to 5.9 times as long up to 256 tokens, by blocks of 16 and 64; as long
+# (1.15, .85) at 512, half (.48, .39) at 1,024 (one core, AMD EPYC, float32, heads of 16).
 PAIRS = 2**16
 
 
