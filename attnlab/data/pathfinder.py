@@ -17,19 +17,20 @@ BARREN = 16  # times that none of them succeeds before all is given up
 
 
 def draw(
-    random: np.random.Generator, size: int, side: int, dashes: int, distractors: int
+    random: np.random.Generator, size: int, side: int, dashes: int, distractors: int, patience: float = BARREN
 ) -> tuple[np.ndarray, np.ndarray]:
     """Images [N side side] uint8, 0 or 255, and whether the dots are joined [N] int32, of one half of them 1.
 
     Two curves of `dashes` dashes and `distractors` of a third as many, none nearer to another than `CLEAR`; they bend
     at random, by up to `BEND` between two dashes. The dots, 3 × 3 pixels, lie on both ends of one of the two, or on an
     end of each. To each image with dots that are joined belongs another one whose dots, not joined, lie at the very
-    same places: where they are tells nothing of the answer. Raises ValueError where the images have no room.
+    same places: where they are tells nothing of the answer. Raises ValueError where the images have no room: where
+    `patience` times on end none of `AT_ONCE` could be drawn.
     """
     counts = [dashes, dashes, *[-(-dashes // 3)] * distractors]
     half = -(-size // 2)
     found, count, barren = [], 0, 0
-    while count < half and barren < BARREN:
+    while count < half and barren < patience:
         joined, _ = _laid(random, AT_ONCE, side, counts)
         ends = np.stack([curve[:, [0, -1]] for curve in joined[:2]])  # [curve N end 2]
         dots = ends[random.integers(2, size=ends.shape[1]), np.arange(ends.shape[1])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,8 +57,10 @@ class Paths(Stream):
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
         """{"source" [N size size 1] float32, 0 or 1, "label" [N] int32}."""
         task = self.task
+        # There was room for the examinations, which are drawn first: no training ends because a batch takes long.
+        patience = math.inf if part == "train" else pathfinder.BARREN
         try:
-            drawn, label = pathfinder.draw(random, size, task.size, task.dashes, task.distractors)
+            drawn, label = pathfinder.draw(random, size, task.size, task.dashes, task.distractors, patience)
         except ValueError as error:
             raise ValueError(
                 f"task.size={task.size} is too small for task.dashes={task.dashes} and "

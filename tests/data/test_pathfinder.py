@@ -139,8 +139,7 @@ def test_a_function_of_the_seed():
     assert (one != other).any()
 
 
-def test_curves_without_room_are_refused(monkeypatch):
-    monkeypatch.setattr(pathfinder, "BARREN", 2)
+def test_curves_without_room_are_refused():
     words = r"images of 12 × 12 pixels have no room for curves of \[9, 9, 3\] dashes"
     with pytest.raises(ValueError, match=words):
-        pathfinder.draw(generator(), 2, 12, 9, 1)
+        pathfinder.draw(generator(), 2, 12, 9, 1, patience=2)

@@ -80,3 +80,11 @@ def test_curves_without_room_are_refused_as_it_is_loaded(monkeypatch):
     monkeypatch.setattr("attnlab.data.pathfinder.BARREN", 1)
     with pytest.raises(ValueError, match=r"^task\.size=12 is too small for task\.dashes=9 and task\.distractors=3: "):
         Pathfinder(size=12, dashes=9).load()
+
+
+def test_no_training_ends_because_a_batch_took_long(monkeypatch):
+    problem = Pathfinder(size=12, dashes=2, distractors=0, valid_examples=1, test_examples=1).load()
+    monkeypatch.setattr("attnlab.data.pathfinder.BARREN", 0)
+    with pytest.raises(ValueError, match="is too small"):
+        problem.draw(np.random.default_rng(0), 4, "test")
+    assert len(problem.batch(0, 1, 4)["source"]) == 4
