@@ -14,7 +14,7 @@ runs, at 4,096 tokens, times faster: linear 52 and 13 (11-32), performer 13 and 
 10, window 5.8 and 4.9, bigbird 4.4 and 4.3, reformer 1.7 and 1.9; blockwise softmax 1.8 and 1.5, gated-linear 6.2 and
 8.9, delta 7.6 and 7.2, ssd 14. Memory: linear, window, linformer and blockwise softmax 7 to 9 hundredths. BigBird,
 Sinkhorn and Reformer stand further forward than in the published order. Linear's own time is some ten milliseconds, so
-that its share is the least sure. Taylor and ReBased have 4,161 and 4,096 features, more than there are tokens, and
+that its share is the least sure. Taylor and ReBased have 4,161 and 4,096 features, no fewer than there are tokens, and
 weigh pairs by their kernel: measured so beside softmax alone 1.2 (1.1-1.8) and 1.8 (1.1-1.9), in .17 and .22 of the
 memory; by their features they were .25 and .49, in 4.4 and 3.0 times of it. Local-p was .4 and .3 in 3.9 times the
 memory; measured again beside softmax alone, since a query fetches its window's keys, 7.8 (5.5-8.9) in .06.

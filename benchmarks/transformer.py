@@ -12,13 +12,14 @@ separate, no padding. Ours is the step that `attnlab run` makes, dropout's keys 
 finite included, 8 steps a dispatch; torch's is written as its documentation has it. `--repeat` turns of 8 steps each.
 
 Expected: the last lines say which part of the claim this machine keeps. On two cores of a 2.8 GHz Xeon cloud machine,
-jax 0.10.2, torch 2.13, `--repeat 5`, torch took 1.20 (1.17 to 1.30) times as long at the tiny size, 203 against 156 ms,
-and .99 (.95 to 1.02) at the larger, 1,110 against 1,167 ms; before the scores of the vocabulary were taken by blocks of
-rows, 1.03 and .93 in the run just before. On two cores of an EPYC one, without these blocks, 1.11 and 1.35 in two runs
-at the tiny size and 1.12 and 1.07 at the larger: the machines are shared. What bounds it, by the profiler: at the
-larger size, of a step of 1,052 ms on the EPYC, products take an estimated 660, near the 140 GFLOP/s that either library
-reaches in products of 2,048 × 256 × 256; the rest are passes over activations. At the tiny size, with other
-work on the machine, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the three products with them.
+jax 0.10.2, torch 2.13, `--repeat 5`, torch took 1.20 (1.17 to 1.30) times as long at the tiny size, in the median of
+turns, medians of 203 against 156 ms, and .99 (.95 to 1.02) at the larger, 1,110 against 1,167 ms; before the scores of
+the vocabulary were taken by blocks of rows, 1.03 and .93 in the run just before. On two cores of an EPYC one, without
+these blocks, 1.11 and 1.35 in two runs at the tiny size and 1.12 and 1.07 at the larger: the machines are shared. What
+bounds it, by the profiler: at the larger size, of a step of 1,052 ms on the EPYC, products take an estimated 660, near
+the 140 GFLOP/s that either library reaches in products of 2,048 × 256 × 256; the rest are passes over activations. At
+the tiny size, with other work on the machine, 46% of the step went to the vocabulary's 1,536 × 8,000 scores, 18% to the
+three products with them.
 
 Gained on the way: layers stored and not computed again (9 to 13%), unrolled (6% at the tiny size; at the larger
 nothing, 7% with jax 0.12), no argmax of the scores for a training metric (17% at the tiny size), scores by blocks (16%

@@ -9,8 +9,9 @@ Expected: 20 seeds come to between 53.5 and 59.0% (mean 56.6%); of 2,000 studies
 sides, and compares their sides as any study does.
 
 Studies drawn from 20 seeds share them, so that their share is less sure than that of 2,000 studies trained apart, which
-would come to at most 5.9%: of 20 values drawn from a normal distribution it lies within the bounds that the second
-command prints, for 5 seeds a side 3.0 to 6.4%. tests/lab/coverage.py has studies apart, of numbers drawn.
+would lie between 3.9 and 6.2% 98 times in 100: of 20 values drawn from a normal distribution it lies within the bounds
+that the second command prints, for 5 seeds a side 3.0 to 6.4%. tests/lab/coverage.py has studies apart, of numbers
+drawn.
 
 The task is that of experiments/reverse.py, stopped while it is being learned: seeds are far apart then.
 """

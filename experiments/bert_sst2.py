@@ -6,8 +6,8 @@ Command: ATTNLAB_DATA=... attnlab run experiments/bert_sst2.py
 Minutes on two cores: 27, beside other work, with jax's compilation cache (2.8 GHz Xeon).
 Expected: accuracy on the 1,821 test sentences, 3 seeds at the better of two rates: from scratch 77.4% [75.2, 79.0],
 with hidden words first 75.7% [75.2, 76.1]; the difference, −1.7 points [−3.7, 0.2], is unclear. Published from scratch
-.827 (Kim 2014, CNN-rand), which was trained on the phrases of the sentences besides, ten times as many examples. The
-same is a difference of less than 2 points.
+.827 (Kim 2014, CNN-rand, quoted from memory), which was trained on the phrases of the sentences besides, ten times as
+many examples. The same is a difference of less than 2 points.
 
 15% of the words are hidden, 80/10/10, other ones each time (Devlin et al. 2019, 3.1); words that occur once are
 unknown. The learning rate stays where it is after its warm-up: one that falls would leave little of it to the second

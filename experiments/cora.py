@@ -14,10 +14,10 @@ heads of 8 and then one of 7, ELU, dropout of .6 on inputs and weights, Adam at 
 parameters in the loss; for the convolutions 16, ReLU, .5, .01, and the penalty on the first layer alone. All 140 known
 papers are one batch. `dot` and `linear` change one field: the score of softmax, and the mechanism.
 
-What differs: published runs stop after 100 epochs without a gain on validation and go back to the best; here 500 steps
-(200 for gcn, as published at most), and the model tested is the mean of the last ten checkpoints (of five), 20 steps
-apart. The published code also drops values, draws each head's dropout of the inputs by itself, and adds a bias to both
-halves of the score.
+What differs: published runs stop early (GAT after 100 epochs without a gain on validation) and go back to the best;
+here 500 steps (200 for gcn, as published at most), and the model tested is the mean of the last ten checkpoints (of
+five), 20 steps apart. The published code also drops values, draws each head's dropout of the inputs by itself, and adds
+a bias to both halves of the score.
 """
 
 from attnlab.lab.study import Experiment, Study

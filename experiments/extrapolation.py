@@ -11,7 +11,7 @@ sinusoidal 2.00, 3.07, 3.17. Over all, ALiBi 1.96 (1.93-1.98), xPos 1.97 (1.91-2
 are worse. So the claim holds; xPos has ALiBi's mean over four times the length, and gets worse where ALiBi does not.
 
 In the perplexity of language models trained on 512 to 3,072 tokens sinusoidal positions break at once, rotary ones
-degrade and ALiBi holds (Press et al. 2022).
+degrade and ALiBi holds (Press et al. 2022; quoted from memory).
 """
 
 from attnlab.lab.study import Experiment, Study

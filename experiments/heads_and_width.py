@@ -1,4 +1,4 @@
-"""Heads and width: Vaswani's Table 3 at our size: how many heads, how wide a key, which positions, how much dropout?
+"""Heads and width: Vaswani's Table 3 at our size: how many heads, how wide, which positions, how much dropout?
 
 Claim: width and dropout change most, and in so few steps dropout only costs; one layer is worse than two, and sixteen
 heads, with keys of width 4, are worse than four. What was predicted besides, after the published table, did not come

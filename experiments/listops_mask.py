@@ -12,8 +12,8 @@ first word, in 33%. So 16.13 is what a model gets that has learned nothing, and 
 not explain it.
 
 Short ListOps: 16 to 128 words, padded to 128; two thirds of all positions are padding (there, of 500 to 2,000, about
-half). Ignored means that attention reads the padding as one more symbol, in training and in the test. What is scored by
-is a token of its own, as there, so that the mask counts in attention alone, and not in a mean.
+half). Ignored means that attention reads the padding as one more symbol, in training and in the test. The answer is
+read from a token of its own, as there, so that the mask counts in attention alone, and not in a mean.
 """
 
 from attnlab.lab.study import Experiment, Study

@@ -35,9 +35,10 @@ Text, pairs and curves are not yet measured of all; floors as in experiments/lon
 
 All have the parameters of softmax on lists within 2%: where a task or a mechanism learns more, the network is narrower.
 On induction and recall each has a short convolution before it. Linformer has rank 4 instead of 64, for its projections
-are as long as the sequence. Windows, blocks and landmarks are 16 tokens instead of 64, which would be all of a list:
-what sees little is to see little here. Texts are drawn, so that nothing is fetched; their words tell pairs apart more
-plainly than single ones. A task's steps, batches and rates are those of experiments/long_range.py.
+are as long as the sequence. Windows, blocks and landmarks are 16 tokens instead of 64, which would be all of a list,
+and strides 8: what sees little is to see little here. Texts are drawn, so that nothing is fetched; the words of pairs
+tell their class more plainly (`tilt` 1) than those of single texts (.3). A task's steps, batches and rates are those of
+experiments/long_range.py.
 """
 
 from dataclasses import fields, replace

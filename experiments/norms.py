@@ -9,7 +9,8 @@ compilation cache (2.8 GHz Xeon).
 Expected: exact match on the test dates, 5 seeds, each variant at the better of two rates: post-norm 99.2% (98.9-99.4)
 with LayerNorm and 99.1 (98.7-99.5) with RMSNorm, pre-norm 99.1 (98.7-99.5) and 99.3 (98.8-99.8): all the same as what
 they are compared with, that is a difference of less than one point. So post-norm is not better here, and RMSNorm loses
-nothing. At two layers and a rate of 3e-3, three times the other: what it takes to train twenty is not asked.
+nothing. That is of two layers and a rate of 3e-3, three times the other one; what it takes to train twenty layers is
+not asked.
 """
 
 from attnlab.lab.study import Experiment, Study

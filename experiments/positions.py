@@ -1,8 +1,8 @@
 """Positions: which one still holds on sequences longer than those it was taught on?
 
-Claim: that none holds. Up to the 20 symbols trained on, positions that change vectors or keys learn to copy and
-to reverse (learned, sinusoidal, FLOATER, Shaw's, rotary and xPos); no position does not, and a bias on the scores by
-distance (T5's, ALiBi) hardly does in 2,000 steps. On 21 to 40 all fail; Shaw's still reverse one in six.
+Claim: that none holds. Up to the 20 symbols trained on, positions that change vectors or keys learn to copy and to
+reverse (learned, sinusoidal, FLOATER, Shaw's, rotary and xPos); a model without positions does not, and a bias on the
+scores by distance (T5's, ALiBi) hardly does in 2,000 steps. On 21 to 40 all fail; Shaw's still reverse one in six.
 Command: attnlab run experiments/positions.py --workers 2
 Minutes on two cores: 85, beside other work (2.8 GHz Xeon), with jax's compilation cache.
 Expected: exact match of copies up to 20 and beyond ("exact_match.1-20", "exact_match.21+"), 3 seeds: learned 1 and 0,

@@ -7,11 +7,11 @@ Command: ATTNLAB_DATA=... attnlab run experiments/sagan.py
 Minutes on two cores: 36 with `--workers 2`, in two parts, beside other work, with jax's compilation cache (AMD EPYC).
 Expected: the Fréchet distance of 5,000 images to the test, in the features of our own classifier (no FID: that is in
 Inception's), 3 seeds: softmax 5.54 (4.24-6.84), none 6.25 (2.56-9.94; seeds 5.3, 5.4 and 8.0), linear 6.30 (5.15-7.45),
-neither told from softmax: 6 seeds would tell linear from it, 36 none. Beside it in every result stands the floor, that
-of 5,000 real images, 0.06, and that of noise, 72. All were still coming nearer (on validation, of 512 images and so
-farther away, 9.1 to 9.6 after 1,500 steps, 6.4 to 6.9 after 2,000) and spread over the classes as the test does
-(evenness .95-.99). Softmax took 1.8 times as long as none, linear 1.5 times.
-The rates are 1e-3 and, for the generator, 2.5e-4: the published ones were 4e-4 and 1e-4, of networks many times wider.
+neither told from softmax, which would take 6 seeds for linear and 36 for none. Beside it in every result stands the
+floor, that of 5,000 real images, 0.06, and that of noise, 72. All were still coming nearer (on validation, of 512
+images and so farther away, 9.1 to 9.6 after 1,500 steps, 6.4 to 6.9 after 2,000) and spread over the classes as the
+test does (evenness .95-.99). Softmax took 1.8 times as long as none, linear 1.5 times. The rates are 1e-3 and, for the
+generator, 2.5e-4: the published ones were 4e-4 and 1e-4, of networks many times wider.
 """
 
 from attnlab.lab.study import Experiment, Study

@@ -1,7 +1,7 @@
 """Shakespeare, larger: below what counting five characters comes to.
 
-Claim: with 128 characters, batches of 32 and 5,000 steps the model of `shakespeare.py` comes to 1.66 nats a character
-or less, below the 1.669 of an interpolated 5-gram on the same text.
+Claim: with 128 characters, batches of 32, 5,000 steps at twice the rate, rotary positions and dropout of .1 the model
+of `shakespeare.py` comes to 1.66 nats a character or less, below the 1.669 of an interpolated 5-gram on the same text.
 Command: attnlab run experiments/shakespeare_larger.py model.mechanism=softmax
          attnlab run experiments/shakespeare_larger.py model.mechanism=gated-delta
 Minutes on two cores: softmax 83 beside another training, with jax's compilation cache (AMD EPYC; some 30 alone, from

@@ -16,9 +16,9 @@ Four recordings of the public spoken digits are joined, 50 to 100 ms of silence 
 accuracy" counts are such. A window of w frames holds the frame itself and (w − 1) / 2 to either side; three layers of
 it reach three times as far. w = 1 is no attention at all: each frame by itself. The dense form computes all T² pairs;
 windows are computed by blocks of 32, so that those of 65 and less cost about the same. A digit is answered by all its
-frames together; `digit_error_rate` is without being told where digits stand. The training recordings of the official
-split, each in four strings; its first five of fifty times that a person says a digit are the test. The second command
-asks the same of sounds made here, the third of one's own recordings: wav files in a subfolder for each class.
+frames together; `digit_error_rate` is without being told where digits stand. Each training recording of the official
+split stands in four strings; the first five of the fifty times that a person says a digit are the test. The second
+command asks the same of sounds made here, the third of one's own recordings: wav files in a subfolder for each class.
 
 With one seed: full attention with rotary positions 99.4%, with sinusoidal ones 96.8; linear attention with rotary ones
 (model.mechanism=linear: its features are turned, Su et al. 2021, eq. 19) 96.8%, with sinusoidal ones 87.0.

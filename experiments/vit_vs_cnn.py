@@ -6,7 +6,7 @@ the ViT to come near it with all of it.
 Command: ATTNLAB_DATA=... attnlab run experiments/vit_vs_cnn.py
          ATTNLAB_DATA=... attnlab run experiments/vit_vs_cnn.py match=none model=cnn --out runs/small
          attnlab run experiments/vit_vs_cnn.py task=figures --out runs/figures
-Minutes on two cores: some 130, beside tests and other trainings (86 in an earlier run); the second command 15; the
+Minutes on two cores: 130 to 160, beside tests and other trainings (86 in an earlier run); the second command 15; the
 third 66 beside another training.
 Expected: accuracy on the 10,000 test images, 3 seeds, means with 95% intervals:
     of the data              all                10%                1%
