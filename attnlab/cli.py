@@ -15,7 +15,7 @@ from attnlab.lab.refusal import explain
 from attnlab.training.signals import Interrupted
 
 EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 data;
-4 run folder, checkpoint or disk; 5 numbers diverged; above 128 stopped by a signal"""
+4 run folder, checkpoint or disk; 5 numbers diverged, or broke a limit (parity); above 128 stopped by a signal"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ import pytest
 import attnlab
 from attnlab.cli import main
 from attnlab.commands import VERBS
+from attnlab.training.signals import Interrupted
 from tests.lab.looked import FOUND
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -351,11 +353,25 @@ def test_lanes_that_diverged_leave_with_5(ran, capsys):
     assert "diverged" in shown.err
 
 
+@pytest.mark.parametrize(("where", "fresh"), [("before any variant began", True), ("at step 3, which is saved", False)])
+def test_what_is_still_to_be_dropped_is_dropped_by_the_command_that_goes_on(monkeypatch, capsys, where, fresh):
+    def stopped(options):
+        raise Interrupted(signal.SIGINT, where)
+
+    monkeypatch.setattr("attnlab.lab.verbs._run", stopped)
+    assert main(["run", FILE, "--fresh"]) == 130
+    go_on = f"attnlab run {FILE} --out runs{' --fresh' * fresh}"
+    assert capsys.readouterr().err.endswith(f"stopped by SIGINT {where}; to go on: {go_on}\n")
+
+
 @pytest.mark.parametrize("folder", ["runs", "runs/small", "runs/small/linear"])
 def test_report(runs, capsys, monkeypatch, folder):
     monkeypatch.setattr("attnlab.lab.pages.report", lambda folder: folder / "report.html")
     assert main(["report", folder]) == 0
     assert capsys.readouterr().out == "report: runs/small/report.html\n"
+    monkeypatch.chdir("runs/small/linear")
+    assert main(["report", "."]) == 0
+    assert capsys.readouterr().out.endswith("runs/small/report.html\n")
 
 
 class Calls(list):

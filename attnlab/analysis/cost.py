@@ -45,9 +45,9 @@ class Operation:
 def flops(function: Callable, *arguments: Any) -> int:
     """Floating-point operations of a call, its loops included, for arguments given as arrays or shapes.
 
-    A product of [m k] and [k n] counts 2·m·k·n, any other operation on floats one for each number it writes, a
-    reduction and a scattered sum one for each that it reads. A loop of unknown length counts as one round, and of
-    branches the dearest, but where `attnlab.ops.times` says how often they run.
+    A product of [m k] and [k n] counts 2·m·k·n, any other operation on floats one for each number it writes, unless it
+    moves them alone (`MOVES`), a reduction and a scattered sum one for each that it reads. A loop of unknown length
+    counts as one round, and of branches the dearest, but where `attnlab.ops.times` says how often they run.
     """
     return total(operations(function, *arguments))
 

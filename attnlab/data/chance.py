@@ -4,7 +4,7 @@ import numpy as np
 
 
 def generator(*seeds: int) -> np.random.Generator:
-    """The generator of a sequence of whole numbers, each 0 or more; its last zeros do not count (PCG64, O'Neill 2014).
+    """The generator of a sequence of whole numbers, each below 2³²; its last zeros do not count (PCG64, O'Neill 2014).
 
     >>> generator(1, 2).integers(10, size=5).tolist() == generator(1, 2).integers(10, size=5).tolist()
     True

@@ -6,7 +6,7 @@ from attnlab.data.chance import generator
 
 
 def kernel(seed: int, size: int, inputs: int, outputs: int) -> np.ndarray:
-    """The weights [size size inputs outputs] of a convolution whose answers have variance 1 on standard noise."""
+    """The weights [size size inputs outputs] of a filter; in the mean over outputs it keeps the variance of noise."""
     random = generator(seed, size, inputs, outputs)
     return random.standard_normal((size, size, inputs, outputs)) / np.sqrt(size * size * inputs)
 

@@ -17,7 +17,7 @@ class LogMel:
     weighted mean over its frequencies, so that white noise of variance one has power one in each; below `FLOOR` all
     is silence. Frame t covers the samples t·hop … t·hop + size − 1.
 
-    Raises ValueError where a window holds fewer than two samples or none passes between two.
+    Raises ValueError where a window holds fewer than two samples, none passes between two, or there is no band.
     """
 
     rate: int = 8000

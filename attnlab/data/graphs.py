@@ -11,6 +11,7 @@ import numpy as np
 from attnlab.data.chance import generator
 from attnlab.data.files import DataError, contents, text
 from attnlab.data.names import PARTS, composed
+from attnlab.data.parallel import lines
 
 UNKNOWN = -1  # the label of a node that has none
 MOST = 2**24  # nodes or features: beyond it a table of them would not fit
@@ -96,8 +97,8 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
     """
     found: dict[str, list[int]] = {part: [] for part in PARTS}
     at, seen = {name: n for n, name in enumerate(graph.names)}, set()
-    lines = text(contents(path, path.name.endswith(".gz")), path).removeprefix("\ufeff").splitlines()
-    for number, line in enumerate(lines, start=1):
+    rows = lines(text(contents(path, path.name.endswith(".gz")), path))
+    for number, line in enumerate(rows, start=1):
         name, _, part = composed(line).partition("\t")
         if not line.strip():
             continue

@@ -79,11 +79,7 @@ class Bytes(Listed):
 
     def cut(self, text: str) -> Symbols:
         """The bytes of a text: "a" … as they are, those beyond ASCII and control characters "0xc3"."""
-        try:
-            return [BYTES[byte] for byte in text.encode("utf-8")]
-        except UnicodeEncodeError as error:
-            n = error.start
-            raise DataError(f"U+{ord(text[n]):04X} at position {n + 1} is half a character and no text") from None
+        return [BYTES[byte] for byte in utf8(text)]
 
     def join(self, symbols: Sequence[str]) -> str:
         """The text that the bytes spell."""
@@ -123,3 +119,12 @@ class ListCodec(Codec):
     def plain(self, text: str) -> str:
         """The symbols that `text` is cut into, joined."""
         return self.units.join(self.units.cut(text))
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a text. Raises DataError for half a character, as the surrogates of UTF-16 are."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        n = error.start
+        raise DataError(f"U+{ord(text[n]):04X} at position {n + 1} is half a character and no text") from None

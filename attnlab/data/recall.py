@@ -29,9 +29,11 @@ def draw(
     asks = np.zeros((size, length), bool)
     np.put_along_axis(asks, places, True, axis=1)
     might = asks.copy()
-    # Told before: equal to one of those left of it.
-    same = told[:, :, None] == told[:, None, :]
-    might[:, 0 : 2 * pairs : 2] = (same & np.tri(pairs, k=-1, dtype=bool)).any(axis=2)
+    # Told before: in a sort that leaves equal ones in their order, equal to the one left of it.
+    order = np.argsort(told, axis=1, kind="stable")
+    ordered, before = np.take_along_axis(told, order, axis=1), np.zeros(told.shape, bool)
+    np.put_along_axis(before, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    might[:, 0 : 2 * pairs : 2] = before
     value = np.take_along_axis(dictionary, np.clip(tokens - 1, 0, keys - 1), axis=1)
     return tokens, np.where(might, 1 + keys + value, BLANK).astype(np.int32), asks, might
 

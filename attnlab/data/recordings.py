@@ -114,9 +114,10 @@ def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
 
 
 def _label(root: Path, file: Path) -> str:
-    if file.parent.parent == root:
-        return composed(file.parent.name)
-    if file.parent != root:
+    *folders, _ = file.relative_to(root).parts
+    if len(folders) == 1:
+        return composed(folders[0])
+    if folders:
         raise DataError(f"{file} lies deeper than a folder for each class: which of its folders is the class?")
     label, mark, _ = file.stem.partition("_")
     if not mark or not label:

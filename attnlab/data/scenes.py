@@ -15,6 +15,7 @@ from attnlab.data import photos
 from attnlab.data.bundles import Files
 from attnlab.data.files import DataError, given, text
 from attnlab.data.names import composed
+from attnlab.data.parallel import lines
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
@@ -60,15 +61,15 @@ def table(content: str, path: str) -> list[Row]:
     Raises DataError naming the line for a column that is missing or twice there, and for what is no number; and where
     no corner lies beyond 1: those are shares of an image's sides.
     """
-    lines = content.removeprefix("\ufeff").splitlines()
-    names = lines[0].split("\t") if lines else []
+    first, *more = lines(content) or [""]
+    names = first.split("\t") if first else []
     if missing := [name for name in COLUMNS if names.count(name) != 1]:
         raise DataError(
             f"{path}, line 1: one column {missing[0]!r} is needed, of {', '.join(COLUMNS)}, with tabs between; {names=}"
         )
     sized = all(name in names for name in SIZE)
     rows = []
-    for n, line in enumerate(lines[1:], start=2):
+    for n, line in enumerate(more, start=2):
         if not line.strip():
             continue
         cells = line.split("\t")

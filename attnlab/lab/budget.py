@@ -18,7 +18,7 @@ STEPS = {"warmup": "warm-up", "evaluate_every": "evaluation every", "save_every"
 
 @dataclass(frozen=True)
 class Budget:
-    """What each lane may spend: `total`, of which a step of an experiment costs `price(experiment)`."""
+    """What each lane may spend (of seconds all lanes together): `total`, of which a step costs `price(experiment)`."""
 
     name: str
     total: float
@@ -45,7 +45,7 @@ class Budget:
         return spent
 
     def cost(self, experiment: Experiment) -> float:
-        """What all its steps cost a lane."""
+        """What all its steps cost a lane; of seconds, all lanes together."""
         return experiment.train.steps * self.price(experiment)
 
     def changed(self, before: Experiment, after: Experiment) -> list[str]:

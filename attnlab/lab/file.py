@@ -6,11 +6,14 @@ import traceback
 from dataclasses import replace
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from attnlab import registry
 from attnlab.lab.study import Experiment, Study
 
 EXPERIMENT = "attnlab_experiment_"  # what the module of an experiment file is called, before the file's own name
+# What files put into the registries, by (registry, name): the value, and which file.
+ADDED: dict[tuple[str, str], tuple[Any, Path]] = {}
 
 
 def load_study(path: str | Path) -> Study:
@@ -95,6 +98,7 @@ def _run(path: Path, code: CodeType) -> ModuleType:
         name += "_"  # two files of one name, in different folders
     module = ModuleType(name)
     module.__file__ = str(path)
+    before = {place: dict(registry.table(place)) for place in registry.PLACES}
     # Where a file defines configs of its own, their annotations are looked up by module name.
     sys.modules[name] = module
     try:
@@ -106,6 +110,10 @@ def _run(path: Path, code: CodeType) -> ModuleType:
             raise
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(f"{path}:{_line(error, path)}: {kind}{error}") from error
+    for place, held in before.items():
+        for entry, value in registry.table(place).items():
+            if held.get(entry) is not value:
+                ADDED[place, entry] = value, path.resolve()
     return module
 
 

@@ -43,10 +43,10 @@ Step = int | Literal["best"] | None
 def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
     """The trained model of a run folder and the problem it was trained on.
 
-    `step` is that of the checkpoint to take, or "best", on validation; None: the newest that verifies, with a line on
-    stderr where newer ones do not. Raises FolderError, DataError or CheckpointError, in one line naming the file, for
-    what cannot be used, and for the best of a run of several learning rates: validation chose among checkpoints by
-    whichever rate was ahead at each.
+    `step` is that of the checkpoint to take, or "best": of those where seeds were, in the mean, best on validation;
+    None: the newest that verifies, with a line on stderr where newer ones do not. Raises FolderError, DataError or
+    CheckpointError, in one line naming the file, for what cannot be used, and for the best of a run of several learning
+    rates: validation chose among checkpoints by whichever rate was ahead at each.
     """
     found = trained(run, step)
     return found.model, found.problem

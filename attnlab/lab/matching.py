@@ -1,6 +1,7 @@
 """Variants made equal: in what their models cost, by their widths, and in what training costs, by their steps.
 
-All is counted from traces: nothing is compiled, nothing runs, and the same study is solved alike each time.
+All but seconds is counted from traces: nothing is compiled, nothing runs, and the same study is solved alike each
+time. Seconds are measured once, and kept (`attnlab.lab.stopwatch`).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     variants = study.variants(quick)
     if study.match is None and study.budget == "steps":
         return Matched(variants, [], ledger)
-    base = change(study.base, **(study.quick if quick else {}))
+    base = change(study.base, **(study.glimpse if quick else {}))
     own = study.vary.variants if study.vary else {"base": {}}
     told: dict[str, list[str]] = {name: [] for name in variants}
     lines: list[str] = []

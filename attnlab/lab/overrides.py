@@ -14,7 +14,7 @@ from typing import Any
 
 from attnlab import registry
 from attnlab.lab.reach import named, reach
-from attnlab.lab.study import Study, change
+from attnlab.lab.study import Study, change, few
 from attnlab.lab.value import annotations, members, parse, text
 from attnlab.lab.variation import Variation
 
@@ -45,7 +45,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     for path in sorted(given, key=lambda path: path.count(".")):
         draft = draft.put(path, given[path])
     base = _base(study.base, draft)
-    quick = {path: value for path, value in study.quick.items() if path not in given and _has(base, {}, path)}
+    brief = few(base.train) if study.quick is None else study.quick
+    quick = {path: value for path, value in brief.items() if path not in given and _has(base, {}, path)}
     vary = None if draft.variants is None else Variation(draft.variants)
     varied = study.vary.fields() if study.vary else []
     changed = {path for path in given if path not in varied}

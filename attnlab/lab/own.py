@@ -28,7 +28,7 @@ PLAIN = bool | int | float | complex | str | bytes | range | None
 
 def own(written: Any) -> Named:
     """The classes and functions of one's own that `configuration.write` names, by (registry, name)."""
-    held = {tag: registry.table(tag[0])[tag[1]] for tag in _tags(written)}
+    held = {tag: registry.table(tag[0])[tag[1]] for tag in tags(written)}
     kinds = {tag: value if hasattr(value, "__qualname__") else type(value) for tag, value in held.items()}
     return {tag: kind for tag, kind in kinds.items() if kind.__module__.partition(".")[0] != "attnlab"}
 
@@ -72,13 +72,14 @@ def edited(kept: dict[str, Any], written: Any) -> list[str]:
     return [name for name, code in codes(written).items() if before.get(name, code) != code]
 
 
-def _tags(written: Any) -> Iterator[tuple[str, str]]:
+def tags(written: Any) -> Iterator[tuple[str, str]]:
+    """Whatever `configuration.write` names, by (registry, name)."""
     if isinstance(written, dict):
         if "registry" in written:
             yield written["registry"], written["name"]
         written = list(written.values())
     for inner in written if isinstance(written, list) else ():
-        yield from _tags(inner)
+        yield from tags(inner)
 
 
 def _place(kind: type | Callable) -> str:

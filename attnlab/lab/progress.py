@@ -36,11 +36,11 @@ class Progress(Protocol):
         ...
 
     def advanced(self, step: int, loss: float, steps_per_second: float | None = None) -> None:
-        """`step` steps are done; `loss` is the mean over lanes. A speed not given is measured here."""
+        """`step` steps are done; `loss` the mean over lanes that did not diverge. A speed not given is measured."""
         ...
 
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
-        """An evaluation after `step` steps: each metric's mean over lanes."""
+        """An evaluation after `step` steps: each metric's mean over lanes that did not diverge."""
         ...
 
     def saved(self, step: int) -> None:

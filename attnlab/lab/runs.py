@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from attnlab.lab.study import Study, check_study, warmups
 from attnlab.lab.variation import Variation
 from attnlab.lab.workers import share, sources
 from attnlab.tasks.base import Problem
+from attnlab.training.signals import Interrupted
 
 GLIMPSED = 4  # variants of a glimpse at most
+UNBEGUN = "before any variant began"  # where a run was stopped
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,35 @@ def run(
     if progress is None:
         with closing(unasked()) as progress:
             return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)
+    home, found = _prepared(study, out, quick, fresh, workers, progress)
+    waiting = [plan for plan in found if plan.done is None]
+    try:
+        if min(workers, len(waiting)) > 1:
+            share(found, min(workers, len(waiting)), home, command, progress)
+        elif failed := in_turn(found, command, progress):
+            raise failed
+    except Exception:
+        if any(plan.folder.file("result").exists() for plan in found):
+            progress.note(f"report of what is done: {report(home)}")
+        raise
+    diverged = sum(len(result(plan)["diverged"]) for plan in found)
+    return Results(home, report(home), 5 if diverged else 0)
+
+
+@contextmanager
+def _unbegun() -> Iterator[None]:
+    """Who is stopped within it has begun no variant, and is told so."""
+    try:
+        yield
+    except Interrupted as stopped:
+        raise Interrupted(stopped.number, UNBEGUN) from None
+
+
+@_unbegun()
+def _prepared(
+    study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Any
+) -> tuple[Path, list[Plan]]:
+    """The study's folder, cleared of what goes, and a plan for every variant; what there is to know of them is told."""
     told = [*study.notes]
     if quick:
         study, whole = glimpse(study), study
@@ -90,7 +122,7 @@ def run(
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no more is to come
     problems: dict[Any, Problem] = {}
-    watch = Stopwatch(home, progress.note, fresh) if study.budget == "seconds" else None
+    watch = Stopwatch(home, progress.note, fresh and study.part_of is None) if study.budget == "seconds" else None
     with progress.waiting("checking every variant"):
         solved = matched(study, Ledger(problems, clock=watch), quick)
         found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
@@ -108,23 +140,12 @@ def run(
     for plan in found:
         if plan.done:
             progress.note(f"{plan.variant}: already finished, in {plan.folder.path}")
-    waiting = [plan for plan in found if plan.done is None]
-    for plan in waiting:
+    for plan in found:
         # All at once: who is stopped on the way goes on without them.
         if plan.clear:
             with locked(plan.folder.path):
                 clear(plan.folder.path)
-    try:
-        if min(workers, len(waiting)) > 1:
-            share(found, min(workers, len(waiting)), home, command, progress)
-        elif failed := in_turn(found, command, progress):
-            raise failed
-    except Exception:
-        if any(plan.folder.file("result").exists() for plan in found):
-            progress.note(f"report of what is done: {report(home)}")
-        raise
-    diverged = sum(len(result(plan)["diverged"]) for plan in found)
-    return Results(home, report(home), 5 if diverged else 0)
+    return home, found
 
 
 def result(plan: Plan) -> dict:
@@ -144,18 +165,9 @@ def _begun(home: Path) -> bool:
 
 
 def glimpse(study: Study) -> Study:
-    """The study with what `--quick` changes: its own `quick` fields, or a few steps of the first two seeds.
-
-    Of more variants than compile in a minute or two it has some, evenly taken, the first among them.
-    """
+    """The study itself; of more variants than compile in a minute or two some, evenly taken, the first among them."""
     if study.vary is not None and (count := len(study.vary.variants)) > GLIMPSED:
         names = list(study.vary.variants)
         kept = [names[n * count // GLIMPSED] for n in range(GLIMPSED)]
         study = study.keeping(Variation({name: study.vary.variants[name] for name in kept}))
-    if study.quick:
-        return study
-    train = study.base.train
-    seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
-    return replace(study, quick={
-        "train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16), "train.seeds": seeds,
-    })  # fmt: skip
+    return study

@@ -62,7 +62,7 @@ def _check_range(path: str, value: Any) -> None:
 class Study:
     """A base experiment, what varies in it, and the question it answers.
 
-    `quick` holds the fields that `--quick` changes, so that a glimpse ends in a minute or two.
+    `quick` holds the fields that `--quick` changes, so that a glimpse ends in a minute or two; None: those of `few`.
     `name` is the experiment's folder; a file that gives none lends its own.
     `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
     `bands` holds where the headline metric is to come out, by variant, as (least, most), None for an end that is open:
@@ -87,7 +87,7 @@ class Study:
     base: Experiment
     vary: Variation | None = None
     question: str = ""
-    quick: dict[str, Any] = field(default_factory=dict)
+    quick: dict[str, Any] | None = None
     name: str = ""
     published: dict[str, float] = field(default_factory=dict)
     bands: dict[str, Band] = field(default_factory=dict)
@@ -114,12 +114,18 @@ class Study:
         self._check_steps()
         self._check_against()
         # What a glimpse changes may make variants alike: it is thrown away.
-        self.variants(quick=True)
+        if self.quick is not None:
+            self.variants(quick=True)
+
+    @property
+    def glimpse(self) -> dict[str, Any]:
+        """The fields that `--quick` changes."""
+        return few(self.base.train) if self.quick is None else self.quick
 
     def variants(self, quick: bool = False) -> dict[str, Experiment]:
         """Each variant's experiment, by name, in order; `quick`: each as a glimpse."""
         changes = self.vary.variants if self.vary else {"base": {}}
-        glimpse = self.quick if quick else {}
+        glimpse = self.glimpse if quick else {}
         return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
 
     def keeping(self, vary: Variation | None, **changes: Any) -> Study:
@@ -141,6 +147,8 @@ class Study:
             ("against", "variants with the one that each is compared with"),
         ):
             value = getattr(self, name)
+            if name == "quick" and value is None:
+                continue
             if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
                 raise ValueError(f"{name}={value!r} must be a dict: {holds}")
         for variant, number in self.published.items():
@@ -163,6 +171,13 @@ class Study:
         for name, changes in (self.vary.variants if self.vary and self.budget != "steps" else {}).items():
             if path := next((path for path in ("train", "train.steps") if path in changes), None):
                 raise ValueError(f"budget={self.budget!r} solves for train.steps, but {name!r} sets {path}")
+
+
+def few(train: Train) -> dict[str, Any]:
+    """The fields of a glimpse, of what is trained so: a few steps of the first two seeds, of which no mean is taken."""
+    seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
+    fields = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16), "train.seeds": seeds}
+    return fields | ({"train.average": 0} if train.average else {})
 
 
 def check_twins(experiments: dict[str, Experiment], where: str) -> None:

@@ -17,9 +17,9 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
     """Write down what the study says now; the answer is what a person should know of it, a line each.
 
     A run of some of its variants leaves all in their places, and those that were made by setting a field behind them
-    (`added`); a variant that the study no longer has is left out. Of a glimpse nothing that was published is kept.
-    `fresh` does without a file that cannot be read. Raises FolderError for one, and
-    for one that cannot be written.
+    (`added`); a variant that the study no longer has is left out. A glimpse adds nothing that was published, and
+    drops nothing. `fresh` does without a file that cannot be read. Raises FolderError for one, and for one that cannot
+    be written.
     """
     whole = study.part_of or study
     try:

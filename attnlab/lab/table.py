@@ -202,16 +202,21 @@ def _estimate(metric: str, outcome: Outcome) -> Cell:
     return Cell(measure(metric, estimate.mean), estimate.reach(metric), f"mean {estimate.mean!r}; by seed {exact}")
 
 
+def _whole(outcome: Outcome) -> bool:
+    """Whether there is a result, and of more than a glimpse, whose numbers stand beside no others."""
+    return bool(outcome.result) and not outcome.experiment.get("quick")
+
+
 def _published(outcome: Outcome) -> Cell:
     """What others printed of the headline metric."""
-    value = outcome.experiment.get("published") if outcome.result else None
+    value = outcome.experiment.get("published") if _whole(outcome) else None
     return Cell(measure(outcome.metric, value), "", "" if number(value) is None else repr(value))
 
 
 def _band(outcome: Outcome) -> Cell:
     """Where the headline metric is to come out, and whether the mean over seeds does."""
     band, estimate = outcome.experiment.get("band"), outcome.headline
-    if not outcome.result or band is None or not is_band(band):
+    if not _whole(outcome) or band is None or not is_band(band):
         return Cell(NONE)
     least, most = band
     ends = [measure(outcome.metric, end) for end in (least, most) if end is not None]

@@ -53,7 +53,10 @@ def run(options: argparse.Namespace) -> int:
         with raised("with nothing left to save"):
             return _run(options)
     except Interrupted as stopped:
-        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {again(options)}") from None
+        from attnlab.lab.runs import UNBEGUN
+
+        go_on = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
+        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {go_on}") from None
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -94,10 +97,12 @@ def command(options: argparse.Namespace) -> str:
     return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])
 
 
-def again(options: argparse.Namespace) -> str:
-    """The command that goes on with a run that was stopped: what is done stays done, so that --fresh is left out."""
+def again(options: argparse.Namespace, fresh: bool = False) -> str:
+    """The command that goes on with a run that was stopped: what is done stays done, unless it is still to be dropped,
+    `fresh`.
+    """
     how = [*(["--out", str(options.out)]), *(["--device", options.device] if options.device else [])]
-    quick = ["--quick"] if options.quick else []
+    quick = [*(["--quick"] if options.quick else []), *(["--fresh"] if fresh else [])]
     workers = ["--workers", str(options.workers)] if options.workers > 1 else []
     return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers])
 
@@ -237,7 +242,7 @@ def _check_run(folder: Path) -> None:
 def _studies(folder: Path) -> list[Path]:
     """The folders of experiments meant: this one, those in it, or that of this run."""
     if (folder / "experiment.json").is_file():
-        return [folder.parent]
+        return [folder.parent if folder.name else Path(os.path.abspath(folder)).parent]
     found = sorted({path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")})
     if not found:
         raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")

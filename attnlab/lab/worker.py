@@ -17,13 +17,13 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
         jax.config.update(name, value)
     from attnlab.lab import configuration
     from attnlab.lab.conduct import in_turn
-    from attnlab.lab.file import load_study
+    from attnlab.lab.file import load_code
     from attnlab.lab.plan import plans
     from attnlab.lab.refusal import explain
     from attnlab.lab.study import Study
 
     for file in told["sources"]:
-        load_study(file)  # for what it adds to the registries
+        load_code(file)  # for what it adds to the registries
     experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
@@ -37,10 +37,11 @@ def main() -> int:
         os.sched_setaffinity(0, cores)
     from attnlab.lab.progress import Plain
     from attnlab.lab.refusal import explain
-    from attnlab.training.signals import Interrupted
+    from attnlab.training.signals import Interrupted, raised
 
     try:
-        refused = work(json.load(sys.stdin), Plain())
+        with raised("with nothing left to save"):
+            refused = work(json.load(sys.stdin), Plain())
     except (Exception, Interrupted) as error:
         refused = explain(error)
     if refused is None:

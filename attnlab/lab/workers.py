@@ -15,11 +15,12 @@ from typing import Any, TextIO
 
 import jax
 
+from attnlab import registry
 from attnlab.lab.cores import cores
 from attnlab.lab.device import apiece
-from attnlab.lab.file import EXPERIMENT
+from attnlab.lab.file import ADDED
 from attnlab.lab.jsonfile import dumps
-from attnlab.lab.own import own
+from attnlab.lab.own import own, tags
 from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
@@ -42,7 +43,7 @@ class WorkerError(Exception):
 def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> None:
     """Train the variants of a study that are not done in so many processes.
 
-    Each process has its share of the cores, runs the experiment files whose own classes the experiments name, reads the
+    Each process has its share of the cores, runs the experiment files whose own entries the experiments name, reads the
     experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done. A
     variant that fails it leaves for the next: so what fails or kills a process loses its own variant alone. What they
     say is told as notes. SIGINT and SIGTERM reach them all, and they save.
@@ -73,19 +74,20 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
 
 
 def sources(plans: Sequence[Plan]) -> list[str]:
-    """The experiment files that define what the experiments name and attnlab does not.
+    """The experiment files that put into the registries what the experiments name and attnlab does not.
 
-    Raises ValueError naming what was defined elsewhere, as in a notebook: another process cannot learn it.
+    Raises ValueError naming what was put there elsewhere, as in a notebook: another process cannot learn it.
     """
     files: dict[str, None] = {}
-    for (place, name), kind in {tag: kind for plan in plans for tag, kind in own(plan.written).items()}.items():
-        module = kind.__module__
-        if module.startswith(EXPERIMENT):
-            files[str(Path(sys.modules[module].__file__ or "").resolve())] = None
-        else:
+    mine = {tag: kind for plan in plans for tag, kind in own(plan.written).items()}
+    for place, name in dict.fromkeys(tag for plan in plans for tag in tags(plan.written)):
+        value, file = ADDED.get((place, name), (None, None))
+        if file is not None and value is registry.table(place)[name]:
+            files[str(file)] = None
+        elif (place, name) in mine:
             raise ValueError(
-                f"workers: {name!r} of attnlab.{place} is defined in {module}, which other processes do not run; "
-                "take workers=1, or define it in the experiment file"
+                f"workers: {name!r} of attnlab.{place} is defined in {mine[place, name].__module__}, which other "
+                "processes do not run; take workers=1, or define it in the experiment file"
             )
     return list(files)
 

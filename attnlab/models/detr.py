@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import Layers, check_shape, check_sizes
 from attnlab.models.encoder import Encoder
-from attnlab.models.vit import laid
+from attnlab.models.vit import added, laid
 from attnlab.modules.block import climb, stack
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
@@ -163,7 +163,7 @@ class DetrNetwork(nnx.Module):
         x, seen = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
         i = np.arange(x.shape[0], dtype=np.int32)
         position = self.encoder.position
-        return x, position.add(x, i, position.table(x.shape[0], x.dtype)), seen
+        return x, added(position, x, i, position.table(x.shape[0], x.dtype)), seen
 
     def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
         """The boxes of queries after each layer, one layer behind the other, reckoned from their points."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
@@ -12,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.config import check_attentions, check_shape, check_sizes
+from attnlab.models.vit import added, laid
 from attnlab.modules.attention import Attention, check_heads
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.position import Position, Quadratic2D
@@ -24,7 +26,7 @@ class Filter:
 
     No residual, no norm, no feed-forward layer: with a head for each pixel of its window, a position that can look
     that far off, and scores that do not drown it, this is a convolution exactly. A position of a grid is laid over
-    the image's own columns.
+    the image's own rows and columns.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -58,9 +60,10 @@ class FilterNetwork(nnx.Module):
     """The network of a `Filter`; one example."""
 
     def __init__(self, key: PRNGKeyArray, config: Filter, shape: Any):
-        laid = {"columns": shape.source.width} if hasattr(config.position, "columns") else {}
-        position = replace(config.position, **laid)
-        self.position = position.create(child(key, "position"), config.width, config.heads)
+        rows, columns = shape.source.height, shape.source.width
+        self.position = laid(config.position, rows, columns).create(child(key, "position"), config.width, config.heads)
+        # Asked for its shape alone: raises where the position ends before the image does.
+        jax.eval_shape(lambda: self.position.table(rows * columns, jnp.float32))
         self.front = Dense(child(key, "front"), shape.source.channels, config.width)
         self.attention = Attention(child(key, "attention"), config.width, config.heads, config.mechanism)
         self.head = Dense(child(key, "head"), config.width, shape.channels)
@@ -75,7 +78,7 @@ class FilterNetwork(nnx.Module):
         """The filtered image, and what a watched attention saw: {"encoder": [1 H T T] or None}."""
         rows, columns, channels = image.shape
         i = np.arange(rows * columns, dtype=np.int32)
-        x = self.position.add(self.front(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype))
+        x = added(self.position, self.front(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype))
         y, seen = self.attention.attend(x, position=self.position)
         y = self.head(y).reshape(rows, columns, -1)
         return y.astype(wide(y.dtype)), {"encoder": None if seen is None else jnp.asarray(seen)[None]}

@@ -83,3 +83,10 @@ def laid(position: Position, rows: int, columns: int) -> Position:
     known = {field.name for field in fields(position)}
     sizes = {"rows": rows, "columns": columns}
     return replace(position, **{name: size for name, size in sizes.items() if name in known})
+
+
+def added(position: Any, x: Float[Array, "T D"], i: Any, table: Any) -> Float[Array, "T D"]:
+    """x with all that a made position adds to vectors: to those of the first layer too, where it adds to each."""
+    before = position.before(i, table)
+    x = position.add(x, i, table)
+    return x if before is None else x + before[0].astype(x.dtype)

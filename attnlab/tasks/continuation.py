@@ -74,7 +74,7 @@ class Continuation(Prompting, Problem):
         number would be lower than that of any model that spells.
 
         Where blocks are longer than those trained on, also "nats_per_character.1-64", ".65-128", …: of the symbols at
-        these places of a block, the first as many as trained on, then twice as many each time.
+        these places of a block, the first as far as trained on, then up to twice as far each time.
         """
         examined = self._examined(part, limit)
         blocks = [row[asked] for row, asked in zip(examined["answers"], examined["asked"], strict=True)]

@@ -38,11 +38,10 @@ class Cora(Task):
 class Nodes(Task):
     """The class of nodes of a graph of one's own; scored by accuracy.
 
-    `graph` names an npz file of sparse matrices, laid out as that of Cora, whose edges are taken in
-    both directions; without one, a graph of 2,000 nodes in four
-    communities is drawn. `split` names a file of lines of a node's name, a tab and its part (train, valid, test);
-    without one, the parts are drawn by `seed`: `each` of every class to train with, and of the others as many to
-    validate and to test with.
+    `graph` names an npz file of sparse matrices, laid out as that of Cora, whose edges are taken in both directions;
+    without one, a graph of 2,000 nodes in four communities is drawn. `split` names a file of lines of a node's name, a
+    tab and its part (train, valid, test); without one, the parts are drawn by `seed`: `each` of every class to train
+    with, and of the others `valid_examples` and `test_examples`.
     """
 
     graph: str = ""

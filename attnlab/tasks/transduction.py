@@ -37,10 +37,10 @@ class Transduction(Pairing, Problem):
     `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
     `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
     learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped; `notes`
-    say of how many, and how many sources are trained on, too. `measure(answers, references)` gives the metrics of
-    texts; where examples have groups, the headline is given for each group too, as "metric.group". With `likelihood`,
-    examinations also ask how likely the first references are: {"perplexity"}, a symbol's. That and the rest of `how`
-    are as `Pairing` takes them.
+    say of how many, how many ask for such a symbol, and how many sources are trained on, too. `measure(answers,
+    references)` gives the metrics of texts; where examples have groups, the headline is given for each group too, as
+    "metric.group". With `likelihood`, examinations also ask how likely the first references are: {"perplexity"}, a
+    symbol's. That and the rest of `how` are as `Pairing` takes them.
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """
@@ -65,9 +65,11 @@ class Transduction(Pairing, Problem):
         self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
         encoded = {part: _encoded(codecs, parts[part]) for part in ("valid", "test")}
         self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
+        told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
         self.notes = tuple(
-            f"{part}: {count} of {len(parts[part])} examples have symbols never seen in training, and are read without"
-            for part, (_, _, count) in encoded.items()
+            f"{part}: {count} of {len(parts[part])} examples {words}"
+            for part, (_, _, counts) in encoded.items()
+            for count, words in zip(counts, told, strict=True)
             if count
         ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
         references = [
@@ -136,15 +138,17 @@ class Transduction(Pairing, Problem):
         return sampled(len(groups), limit, groups)
 
 
-def _encoded(codecs: tuple[Codec, Codec], examples: Iterable[Example]) -> tuple[list[list[int]], list[list[int]], int]:
-    """The ids of sources and of first references, symbols never seen left out; of how many examples."""
-    sources, targets, odd = [], [], 0
+def _encoded(
+    codecs: tuple[Codec, Codec], examples: Iterable[Example]
+) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
+    """The ids of sources and of first references, symbols never seen left out; of how many of these and of those."""
+    sources, targets, odd = [], [], np.zeros(2, int)
     for example in examples:
         sides = zip(codecs, (example.source, example.targets[0]), strict=True)
         (source, target), whole = zip(*(_known(codec, side) for codec, side in sides), strict=True)
         sources.append(source)
         targets.append([*target, END])
-        odd += not all(whole)
+        odd += np.logical_not(whole)
     return sources, targets, odd
 
 

@@ -72,6 +72,9 @@ def test_a_split_is_read_by_name(tmp_path):
     file.write_text("Mu\u0308he\ttrain\n5\tvalid\n8\ttest\n2\ttrain\n")
     named = replace(GRAPH, names=tuple("M\u00fche" if n == 3 else name for n, name in enumerate(GRAPH.names)))
     assert graphs.split(named, file)["train"].tolist() == [3, 2]
+    file.write_text("M\u0085\ttrain\r\n5\tvalid\n8\ttest\n2\ttrain\n", newline="")
+    named = replace(GRAPH, names=tuple("M\u0085" if n == 3 else name for n, name in enumerate(GRAPH.names)))
+    assert graphs.split(named, file)["train"].tolist() == [3, 2]
 
 
 @pytest.mark.parametrize(

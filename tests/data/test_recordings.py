@@ -29,6 +29,13 @@ def test_a_file_is_labelled_by_its_folder_or_by_its_name(tmp_path):
     assert notes == (f"{tmp_path}: 1 files that are no wav were passed over",)
 
 
+def test_the_folder_that_one_is_in_is_read_as_by_its_path(tmp_path, monkeypatch):
+    for name in ("maybe/b.wav", "yes_a.wav"):
+        put(tmp_path / name, tone(440, 8000))
+    monkeypatch.chdir(tmp_path)
+    assert [each.label for each in folder(".", 8000)[0]] == ["maybe", "yes"]
+
+
 def test_labels_that_look_alike_are_one(tmp_path):
     for name in ("gru\u0308n/a.wav", "gr\u00fcn/b.wav", "gru\u0308n_c.wav"):
         put(tmp_path / name, tone(440, 8000))

@@ -116,6 +116,10 @@ def test_white_space_around_a_name_is_none_of_it():
     assert {row[1:] for row in found} == {found[0][1:]}
 
 
+def test_separators_of_unicode_end_no_line():
+    assert rows(("a", 60, 40, "cell\u2028x", 1, 2, 3, 4))[0].label == "cell\u2028x"
+
+
 def test_names_that_look_alike_are_one():
     line = ("Mu\u0308he", 60, 40, "gru\u0308n", 1, 2, 3, 4)
     assert rows(line)[0].label == "gr\u00fcn"

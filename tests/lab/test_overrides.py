@@ -308,6 +308,9 @@ def test_a_pick_above_what_varies(toy):
 def test_quick_yields_to_overrides(toy):
     assert apply(toy.study, ["train.steps=50"]).quick == {}
     assert apply(toy.study, ["model.width=8"]).quick == {"train.steps": 10}
+    study, given = replace(toy.study, quick=None), ["train.steps=50", "train.warmup=20", "train.seeds=5"]
+    assert apply(study, given).glimpse == {}
+    assert apply(study, given[:2]).glimpse == {"train.seeds": 2}
     study = replace(toy.study, quick={"task.languages": ("en",)})
     # Another task has no such field to shorten.
     assert apply(study, ["task=sort"]).quick == {}

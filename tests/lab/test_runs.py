@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -19,9 +20,10 @@ from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.overrides import apply
+from attnlab.lab.plan import plans
 from attnlab.lab.progress import Plain, Silent
 from attnlab.lab.reporting import report
-from attnlab.lab.runs import glimpse
+from attnlab.lab.runs import UNBEGUN, glimpse
 from attnlab.lab.sampling import sample
 from attnlab.lab.study import Study, change
 from attnlab.lab.studyfile import said
@@ -32,6 +34,7 @@ from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
 from attnlab.tasks.reverse import Reverse
 from attnlab.training.checkpoints import CheckpointError
+from attnlab.training.signals import Interrupted
 from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
 
@@ -95,6 +98,28 @@ def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_tou
     with pytest.raises(ValueError, match=r"another configuration: model.width was 8, now 16; attnlab run --fresh"):
         run(other, out)
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+
+
+def test_what_never_came_to_a_row_gives_way_to_another_configuration(finished, tmp_path):
+    out, _ = finished
+    folder = RunFolder(tmp_path / "small" / "softmax")
+    folder.path.mkdir(parents=True)
+    told = RunFolder(out / "small" / "softmax").read("experiment")
+    folder.write("experiment", told)
+    other = {"softmax": change(EXPERIMENT, **{"model.width": 16})}
+    assert plans(STUDY, other, tmp_path / "small", {})[0].clear
+    folder.append_metrics([{"step": 1, "seed": 0, "learning_rate": 1e-3, "loss": 1.0}])
+    with pytest.raises(ValueError, match="another configuration"):
+        plans(STUDY, other, tmp_path / "small", {})
+
+
+def test_who_is_stopped_before_any_variant_began_is_told_so(tmp_path, monkeypatch):
+    def stopped(*args, **how):
+        raise Interrupted(signal.SIGINT, "with nothing left to save")
+
+    monkeypatch.setattr("attnlab.lab.runs.matched", stopped)
+    with pytest.raises(Interrupted, match=f"{UNBEGUN}$"):
+        run(STUDY, tmp_path)
 
 
 def test_a_glimpse_gives_way_to_the_real_run(tmp_path):
@@ -313,8 +338,16 @@ def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrai
 
 def test_a_glimpse_keeps_a_count_of_seeds_a_count():
     study = Study(change(EXPERIMENT, **{"train.seeds": 5}), name="small")
-    assert glimpse(study).quick["train.seeds"] == 2
-    assert glimpse(replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)}))).quick["train.seeds"] == (7, 8)
+    assert study.glimpse["train.seeds"] == 2
+    assert replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)})).glimpse["train.seeds"] == (7, 8)
+
+
+def test_a_glimpse_takes_no_mean_of_checkpoints_that_there_will_not_be():
+    study = Study(
+        change(EXPERIMENT, **{"train.steps": 1000, "train.save_every": 500, "train.average": 2}), name="small"
+    )
+    assert study.variants(quick=True)["base"].train.average == 0
+    assert study.variants()["base"].train.average == 2
 
 
 def test_a_glimpse_of_many_variants_has_some_from_first_to_last():

@@ -164,6 +164,11 @@ def test_values_are_tied_where_rounding_alone_tells_them_apart():
     assert not any(map(tied, ([1.0], [], [0.998, 0.999], [1e-30, 2e-30], [-1.0, 1.0])))
 
 
+def test_what_rounding_makes_of_equal_numbers_is_no_difference():
+    found = compare([0.3] * 3, [0.1 + 0.2] * 3, None)
+    assert (found.verdict, found.difference, found.p) == ("unclear", 0.0, 1.0)
+
+
 def test_a_known_step_is_taken_where_values_lie_further_apart():
     ones, none = [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
     assert compare(ones, none, 0.01).verdict == "unclear"

@@ -120,6 +120,14 @@ def test_a_band_says_whether_the_mean_came_out_where_it_was_to(tmp_path):
     ]
 
 
+def test_a_glimpse_stands_beside_no_number_of_others(tmp_path):
+    told = {"band": (0.94, None), "published": 0.987}
+    variants = {"softmax": {"mean": 0.95, **told}, "linear": {"mean": 0.1, "quick": True, **told}}
+    heads, rows = table_of(outcomes(write_study(tmp_path, variants, steps=40)))
+    cells = [[row[heads.index(name)].text for name in ("published", "band")] for row in rows]
+    assert cells == [["98.7%", "≥ 94.0%"], ["–", "–"]]
+
+
 def test_what_was_published_stands_beside_the_headline_where_there_is_any(tmp_path):
     variants = {"softmax": {"mean": 0.95}, "linear": {"mean": 0.9}}
     assert "published" not in table_of(outcomes(write_study(tmp_path / "none", variants, steps=40)))[0]

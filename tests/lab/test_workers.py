@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import attnlab
-from attnlab.lab import run, workers
-from attnlab.lab.file import load_study
+from attnlab.lab import run, worker, workers
+from attnlab.lab.file import ADDED, load_study
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.progress import Silent
 from attnlab.lab.refusal import explain
@@ -129,6 +129,7 @@ def test_workers_know_what_an_experiment_file_defines(tmp_path, monkeypatch):
         assert run(study, tmp_path / "runs", workers=2).code == 0
         # What was defined in a notebook they cannot know, and then nothing is written.
         monkeypatch.setattr(type(study.base.model.mechanism), "__module__", "__main__")
+        monkeypatch.delitem(ADDED, ("MECHANISMS", "of-this-file"))
         with pytest.raises(
             ValueError, match=r"^workers: 'of-this-file' of attnlab.MECHANISMS is defined in __main__, "
         ):
@@ -137,6 +138,36 @@ def test_workers_know_what_an_experiment_file_defines(tmp_path, monkeypatch):
     finally:
         for name in attnlab.MECHANISMS.keys() - tables.keys():
             del attnlab.MECHANISMS[name]
+
+
+SET = """
+import attnlab
+from attnlab.lab.study import Study, change
+from attnlab.lab.variation import Variation
+from attnlab.mechanisms import Linear
+from tests.lab.test_workers import BASE
+
+attnlab.MECHANISMS["set-otherwise"] = Linear(block=3)
+study = Study(change(BASE, **{"model.mechanism": Linear(block=3)}), Variation({"a": {}, "b": {"train.warmup": 3}}))
+"""
+
+
+def test_workers_know_an_entry_of_a_file_though_its_class_is_attnlab_s(tmp_path):
+    file = tmp_path / "set.py"
+    file.write_text(SET)
+    study = load_study(file)
+    try:
+        assert run(study, tmp_path / "runs", workers=2).code == 0
+    finally:
+        del attnlab.MECHANISMS["set-otherwise"]
+
+
+def test_a_worker_stopped_outside_of_training_says_so_in_a_line(monkeypatch, capsys):
+    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))
+    monkeypatch.setattr("sys.stdin", StringIO("{}"))
+    monkeypatch.setattr("sys.argv", ["worker"])
+    assert worker.main() == 130
+    assert capsys.readouterr().err == "attnlab: stopped by SIGINT with nothing left to save\n"
 
 
 def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monkeypatch):

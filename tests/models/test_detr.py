@@ -6,7 +6,7 @@ import pytest
 from attnlab.analysis.maps import maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.detr import Detr
-from attnlab.modules.position import Learned2D, Position
+from attnlab.modules.position import Floater, Learned2D, Position
 from attnlab.ops.position import sinusoidal_2d
 from attnlab.tasks.base import Image, Tokens
 from attnlab.tasks.objects import Detections
@@ -74,7 +74,7 @@ def test_the_order_of_queries_says_nothing():
         np.testing.assert_allclose(turned, before[:, ::-1], atol=1e-5)
 
 
-@pytest.mark.parametrize("position", [Learned2D(rows=1, columns=1), Detr().position, Position()], ids=str)
+@pytest.mark.parametrize("position", [Learned2D(rows=1, columns=1), Detr().position, Floater(), Position()], ids=str)
 def test_places_are_told_to_the_queries_whatever_numbers_of_rows_and_columns_the_config_has(position):
     """The memory of an image of which nothing is seen differs by place where there is one."""
     model = filled(Detr(position=position, **SMALL), SHAPE)

@@ -6,7 +6,7 @@ import pytest
 from attnlab.analysis.maps import maps
 from attnlab.mechanisms import Delta, Linear
 from attnlab.models import MODELS, Filter
-from attnlab.modules.position import POSITIONS, Learned, Position, Quadratic2D
+from attnlab.modules.position import POSITIONS, Floater, Learned, Learned2D, Position, Quadratic2D
 from attnlab.ops.conv import conv_2d
 from attnlab.tasks.base import Image, Tokens
 from attnlab.tasks.filtering import Filtered
@@ -55,18 +55,33 @@ def test_each_head_looks_at_its_own_pixel():
         assert seen[0, h, centre, at] == pytest.approx(1, abs=1e-6)
 
 
-def test_without_a_position_pixels_are_a_set():
-    config = Filter(width=18, heads=9, position=Position())
-    model = filled(config, SHAPE)
+def moved(position):
+    """How far answers are from those of pixels in another order, put back into theirs."""
+    model = filled(Filter(width=18, heads=9, position=position), SHAPE)
     order = np.random.default_rng(2).permutation(SIDE * SIDE)
     shuffled = IMAGE.reshape(-1, C)[order].reshape(IMAGE.shape)
     found = model(jnp.asarray(IMAGE)).reshape(-1, C)[order]
-    np.testing.assert_allclose(model(jnp.asarray(shuffled)).reshape(-1, C), found, rtol=1e-4, atol=1e-5)
+    return float(np.abs(model(jnp.asarray(shuffled)).reshape(-1, C) - found).max())
+
+
+def test_without_a_position_pixels_are_a_set():
+    assert moved(Position()) < 1e-4
+
+
+@pytest.mark.parametrize("position", [Floater(), Floater(place="input"), Learned2D(), Learned(length=25)], ids=str)
+def test_with_one_they_are_not_wherever_it_adds(position):
+    assert moved(position) > 1e-2
 
 
 def test_the_grid_is_the_images():
     wide = Filtered(Image(2, 7, C), C)
     assert filled(CONFIG, wide).position.config == Quadratic2D(columns=7)
+    assert filled(Filter(width=18, heads=9, position=Learned2D()), wide).position.config == Learned2D(rows=2, columns=7)
+
+
+def test_a_position_that_ends_before_the_image_is_refused_as_it_is_made():
+    with pytest.raises(ValueError, match="24"):
+        Filter(width=18, heads=9, position=Learned(length=24)).create(jax.random.key(0), SHAPE)
 
 
 def test_what_cannot_be_is_refused():

@@ -8,6 +8,7 @@ import pytest
 
 from attnlab.data.example import Example
 from attnlab.data.files import DataError
+from attnlab.data.names import PARTS
 from attnlab.data.units import Bpe, Characters, Words
 from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Problem
@@ -258,8 +259,12 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # And what it cannot say, it cannot get right.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
-    told = "1 of 1 examples have symbols never seen in training, and are read without"
-    assert skipping.notes == (f"valid: {told}", f"test: {told}")
+    read, asked = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
+    assert skipping.notes == tuple(f"{part}: 1 of 1 examples {words}" for part in PARTS[1:] for words in (read, asked))
+    # Of one side alone no more is told than of that.
+    strange = problem({"train": train, "valid": [Example("ab", ("ax",))], "test": train})
+    assert strange.notes[0] == f"valid: 1 of 1 examples {asked}"
+    assert not any(read in note for note in strange.notes)
 
 
 def test_where_all_symbols_are_known_only_what_stands_in_an_earlier_part_is_told(copying):

@@ -45,7 +45,10 @@ def paired(a: BySeed, b: BySeed) -> np.ndarray:
     if first.size != second.size:
         raise ValueError(f"a has {first.size} values and b has {second.size}: they must pair, one a seed")
     with np.errstate(over="ignore"):
-        return checked(first - second)
+        apart = first - second
+    # What rounding makes of equal numbers is no difference.
+    alike = np.abs(apart) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))
+    return checked(np.where(alike, 0.0, apart))
 
 
 def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
