@@ -65,8 +65,9 @@ class Decoder(ABC):
     """A way from a model that scores the next symbol to an answer; its fields say which.
 
     Called for one example: `step(state, token) -> (scores [V], state)` scores what follows `token`, `state` is the
-    one before `begin`, and `length` bounds the tokens, `end` among them. `begin` and `pad` are never chosen, and after
-    `end` follow `pad`s. `key` is for those that draw. `jax.vmap` decodes a batch, each example as it would alone.
+    one before `begin`, and `length` bounds the tokens, `end` among them. `begin` and `pad` are never chosen (where no
+    other symbol is possible the score is −inf, and symbols from there on mean nothing), and after `end` follow `pad`s.
+    `key` is for those that draw. `jax.vmap` decodes a batch, each example as it would alone.
 
     Raises ValueError where `length` is below 1, where the state says (`state.length`) that it has room for fewer, and
     where `end` is one of those that are never chosen.
@@ -86,7 +87,7 @@ class Decoder(ABC):
         at_least_one(length=length)
         if length > (room := getattr(state, "length", length)):
             raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
-        if isinstance(end, int) and end in [mark for mark in (begin, pad) if isinstance(mark, int)]:
+        if isinstance(end, Integral) and end in [mark for mark in (begin, pad) if isinstance(mark, Integral)]:
             raise ValueError(f"{end=} must be another symbol than {begin=} and {pad=}, which are never chosen")
         return self.decode(Request(step, state, begin, end, length, pad), key)
 

@@ -60,8 +60,9 @@ class Mechanism:
     names learned arrays, one set a head, with their shapes ("K" and "V" stand for the widths). `turns` says whether
     rotary positions keep their meaning in it, `biases` whether it adds a bias to scores, `rowwise` whether a query's
     answer depends on no other query, `placed` of one that `follows` edges whether weights tell where tokens stand,
-    whatever q and k hold, `block` how many tokens a stateful one takes at a time (None: all), `unsteady` why a rounding
-    of its inputs may move its answers by more the longer the sequence, where it may. Every mechanism is linear in v.
+    whatever q and k hold, `block` how many tokens of a whole sequence a stateful one takes at a time (None: all),
+    `unsteady` why a rounding of its inputs may move its answers by more the longer the sequence, where it may. Every
+    mechanism is linear in v.
     """
 
     turns = False
@@ -131,10 +132,10 @@ class Mechanism:
 
     def sequence(self, q, k, v, block: Block, *, bias=None, **extra) -> Float[Array, "T V"]:
         """A whole sequence from its beginning, in the mechanism's fastest causal form."""
+        self.check(block)
         if self.pairwise and not self.remembers:
             return blend(self.weights(q, k, block.pairs, i=block.i, j=block.i, bias=bias, **extra), v)
         T = q.shape[0]
-        self.check(block)
         memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
         size = self.block or T
         if size >= T:
@@ -165,7 +166,10 @@ class Mechanism:
         return self
 
     def fit(self, length: int) -> None:
-        """Raise ValueError where it is bound to fewer than `length` positions."""
+        """Raise ValueError where it is bound to fewer than `length` positions, unless it leaves that to `check`.
+
+        As softmax and local-p do of a score that is bound: a cache may be longer than the positions that are used.
+        """
 
     def check(self, block: Block) -> None:
         """Raise ValueError where tokens are known to stand beyond the positions that it is bound to."""
@@ -273,7 +277,7 @@ class Mechanism:
     def start(self, length: int, K: int, V: int, dtype=None) -> Any:
         """The state before the first token. `length` is the room of a cache, and changes no result.
 
-        Raises ValueError where such a state is bound to fewer positions.
+        Raises ValueError as `fit` does.
         """
         self.fit(length)
         return self.room(length, K, V, dtype)

@@ -12,7 +12,7 @@ class BigBird(Softmax):
 
     −right < t−j < left, or t < first, or j < first, or the blocks of `size` tokens around t and j chose each other:
     every block picks `picks` of those before it, by `seed` alone (section 2). Time O(T·(left+right+first+2·picks·size))
-    where positions are known while tracing.
+    where positions are known while tracing. By blocks it has no forward-mode derivatives.
     """
 
     left: int = 64

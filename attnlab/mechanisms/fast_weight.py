@@ -23,7 +23,8 @@ class FastWeight(Chunked):
     neither negative nor known up to a factor; `beta` is a raw number a token, β = sigmoid(beta). By chunks of `chunk`
     tokens; its state is an [M V] matrix.
 
-    Raises ValueError for a chunk below 1, and for a map that is known up to a factor.
+    Raises ValueError for a chunk below 1, and for a map that is known up to a factor, or whose features may be
+    negative: their sum may be nearly zero, and what they write then grows without bound.
     """
 
     feature: Feature = Dpfp()
@@ -32,6 +33,8 @@ class FastWeight(Chunked):
         super().__post_init__()
         if self.feature.scaled:
             raise ValueError(f"feature={self.feature} is known up to a factor for each row: it has no sum")
+        if self.feature.signed:
+            raise ValueError(f"feature={self.feature} may be negative: its features may sum to nearly zero")
 
     @property
     def tokens(self):

@@ -15,9 +15,10 @@ from attnlab.ops.position import alibi_slopes
 class Lightning(Chunked):
     """y_t = Σ_{s≤t} e^(−r (t−s)) (q_t·k_s) v_s, r = 2^(−8h/H) for head h = 1 … H (Qin et al. 2024).
 
-    Lightning Attention-2. The slopes are those of its code, of TransNormerLLM's and of MiniMax-01's, and of ALiBi;
-    TransNormerLLM's paper prints 8h/H, and all shrink them by depth, which a mechanism does not know. By chunks of
-    `chunk` tokens; its state is a [K V] matrix. The norm that follows is the module's business.
+    Lightning Attention-2. The slopes are those of its code, of TransNormerLLM's and of MiniMax-01's, and of ALiBi; the
+    formula is for H a power of two (else see `alibi_slopes`). TransNormerLLM's paper prints 8h/H, and all shrink them
+    by depth, which a mechanism does not know. By chunks of `chunk` tokens; its state is a [K V] matrix. The norm that
+    follows is the module's business.
 
     Raises ValueError for a chunk below 1.
     """

@@ -26,8 +26,9 @@ class Linear(Mechanism):
     """y_t = φ(q_t) Σ_j ψ(k_j)ᵀ v_j / φ(q_t)·Σ_j ψ(k_j) (Katharopoulos et al. 2020, eq. 4-5 and 18-20).
 
     `feature` is one of `attnlab.FEATURES`; `normalise` False leaves the denominator out. O((T+S)·M·V) where the
-    mask depends on the keys alone, and causally by blocks of `block` tokens; its state is an [M, V+1] matrix, of one
-    size for any length. Other masks cost O(T·S). A row whose weights sum to zero answers zero.
+    mask depends on the keys alone, and causally, of a whole sequence, by blocks of `block` tokens (`extend` takes all
+    that it is given at once); its state is an [M, V+1] matrix ([M, V] without the denominator), of one size for any
+    length. Other masks cost O(T·S). A row whose weights sum to zero answers zero.
 
     Does not turn: turned before the map, q and k no longer meet by their distance. Its features may be turned after
     it, but for the denominator, which could cross zero (Su et al. 2021, eq. 19).
@@ -99,7 +100,8 @@ class Linear(Mechanism):
         if k.scale is not None:
             scale = jnp.where(ends.there, edges.gather(k.scale, ends.s), linear.NONE)
             fade = jnp.exp(scale - edges.gather(edges.peak(scale, ends), ends.t))
-        met = lambda q, k: of(jnp.sum(edges.gather(q, ends.t) * edges.gather(k, ends.s), axis=1)) * fade
+        at = lambda q, k: of(jnp.sum(edges.gather(q, ends.t) * edges.gather(k, ends.s), axis=1))
+        met = lambda q, k: jnp.where(ends.there, at(q, k), 0) * fade
         found = met(q.rows, k.rows)
         if not self.normalise:
             return found
@@ -112,7 +114,8 @@ class Linear(Mechanism):
         if self._few(len(q), len(k), q.shape[1], v.shape[1]):
             return self._by_pairs(q, k, v, mask, i, j, learned)
         if (factors := mask.factors(i, j)) is None:
-            return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
+            # Weights that are not normalised may be beyond half precision, though what they make of values is not.
+            return super().mix(q, k, v.astype(wide(v.dtype)), mask, i=i, j=j, bias=bias, **learned).astype(v.dtype)
         i, j = self._places(i, j)
         dtype = wide(v.dtype)
 
@@ -140,7 +143,7 @@ class Linear(Mechanism):
         return self._by_pairs(q, k, v, block.mask, order, order, learned)
 
     def memory(self, length, K, V, dtype):
-        """The empty sum, [M, V+1], and its scale where the map has one: float32 at least.
+        """The empty sum, [M, V+1] or [M, V], and its scale where the map has one: float32 at least.
 
         In bfloat16 the sums would lose most of a long sequence.
         """

@@ -69,8 +69,9 @@ class Linformer(Mechanism):
     def _check(self, j):
         if j.shape[0] > self.length:
             raise ValueError(f"{self}: {j.shape[0]} keys, but length={self.length}; use sized({j.shape[0]})")
-        if not isinstance(j, Tracer) and np.any((np.asarray(j) < 0) | (np.asarray(j) >= self.length)):
-            raise ValueError(f"{self}: a key at position {np.max(np.asarray(j))}, beyond length={self.length}")
+        at = np.zeros(0) if isinstance(j, Tracer) else np.asarray(j)
+        if (beyond := at[(at < 0) | (at >= self.length)]).size:
+            raise ValueError(f"{self}: a key at position {beyond[0]}, and positions are 0 … {self.length - 1}")
 
     def _columns(self, projection, j, seen, dtype):
         """The columns of the keys that count, NaN beyond the length."""

@@ -11,7 +11,8 @@ class Longformer(Softmax):
     """y_t = softmax(score(q_t, k)) v over a window, and the `first` tokens, which see all (Beltagy et al. 2020).
 
     Section 3.1: −right < t−j < left, or t < first, or j < first. The paper gives global tokens projections of their
-    own; here all share one. Time O(T·(left+right+first)) where positions are known while tracing.
+    own; here all share one. Time O(T·(left+right+first)) where positions are known while tracing. By blocks it has no
+    forward-mode derivatives.
     """
 
     left: int = 64

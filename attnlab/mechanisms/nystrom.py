@@ -61,7 +61,7 @@ class Nystrom(Mechanism):
     def cost(self, T, S, K, V, block=None):
         """Means, the three maps, the products with v and the iteration; softmax attention where that is taken."""
         m = self.landmarks
-        pairs = (T + S) * m * (4 * K + 2 * V + 6) + m * m * (2 * K + 5) + m * S * 2 * V + self.steps * 8 * m**3
+        pairs = (T + S) * m * (4 * K + 2 * V + 6) + m * m * (2 * K + 2 * V + 5) + m * S * 2 * V + self.steps * 8 * m**3
         return Cost(
             flops=T * S * (2 * K + 2 * V + 5) if min(T, S) <= m else pairs,
             bytes=moved(T, S, K, V),

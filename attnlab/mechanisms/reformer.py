@@ -39,7 +39,7 @@ class Reformer(Mechanism):
     longer sequences as many as they have blocks, so that a bucket is about as long as a block (the paper's are half as
     long) and all takes O(rounds·T·block). Where tokens are alike most stand in few buckets, and all pairs of these are
     compared: the paper compares neighbours in order alone. Buckets depend on where a turned vector points, and not on
-    distances alone, so that rotary positions lose their meaning.
+    distances alone, so that rotary positions lose their meaning. Sorted, it has no forward-mode derivatives.
     """
 
     buckets: int | None = None

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import Int
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
-from attnlab.ops.mask import Full, Mask
+from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.score import PRODUCTS, Scores, bound, scaled_dot, shapes, starts
 from attnlab.ops.softmax import masked_softmax
 
@@ -72,21 +73,31 @@ class Softmax(Mechanism):
         """Itself, unless its score learns something for every position."""
         return replace(self, length=length) if bound(self.score) else self
 
+    def check(self, block):
+        """As `reach`, of the tokens that count."""
+        self.reach(block.stands)
+
+    def reach(self, j: Int[Places, " S"]) -> None:
+        """Raise ValueError where a key is known to stand where the score learned nothing; traced, it answers NaN."""
+        if not bound(self.score) or isinstance(j, Tracer):
+            return
+        at = np.asarray(j)
+        if (beyond := at[(at < 0) | (at >= self.length)]).size:
+            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {beyond[0]}")
+
     def oversees(self, length):
         """Where its pattern is known to leave none of them out."""
         return self.pattern.over(0, 1, 0, length) is True
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S], rows summing to one (to zero where nothing is allowed), in float32 at least."""
-        self._reach(j)
         if not isinstance(self.pattern, Full):
             allowed = allowed & self.pattern(i, j)
         return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
 
     def along(self, q, k, ends, *, i, j, bias=None, **learned):
         """[E], those of a query summing to one."""
-        self._room(k)
-        self._reach(j)
+        self.reach(j)
         if not isinstance(self.pattern, Full):
             ends = ends.only(edges.pairs(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
         q, k, scores = edges.halves(Scores(self.score, learned, bias), q, k)
@@ -94,7 +105,7 @@ class Softmax(Mechanism):
 
     def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
         """All pairs at once, or by blocks."""
-        self._room(k)
+        self.reach(j)
         if self.block is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
@@ -102,36 +113,29 @@ class Softmax(Mechanism):
 
     def sequence(self, q, k, v, block, *, bias=None, **learned):
         """All pairs at once, or by blocks."""
-        self._room(k)
         if self.block is None:
             return super().sequence(q, k, v, block, bias=bias, **learned)
+        self.check(block)
         order = np.arange(q.shape[0], dtype=np.int32)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
         return self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Two products of the pairs that meet, and five operations a pair for the softmax."""
+        """Two products of the pairs that are computed, and five operations a pair; the score as the scaled dot product.
+
+        By blocks those that meet by the pattern, else all.
+        """
+        pairs = T * S if self.block is None else self._pairs(T, S)
         return Cost(
-            flops=self._pairs(T, S) * (2 * K + 2 * V + 5),
+            flops=pairs * (2 * K + 2 * V + 5),
             bytes=moved(T, S, K, V),
             state_bytes=cached(S, K, V),
         )
 
     def _pairs(self, T, S):
-        """How many pairs are computed."""
+        """How many pairs are computed by blocks."""
         return T * S
 
     def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
         rules = [rule, blockwise.Rule(self.pattern, i, j)]
         return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)[0]
-
-    def _room(self, k):
-        if bound(self.score) and k.shape[0] > self.length:
-            raise ValueError(f"{self} reads positions below length={self.length}: there are {k.shape[0]} keys")
-
-    def _reach(self, j):
-        """Positions that are known raise here; for those of a trace the score answers NaN."""
-        if not bound(self.score) or isinstance(j, Tracer):
-            return
-        if (last := np.max(np.asarray(j), initial=0)) >= self.length:
-            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")

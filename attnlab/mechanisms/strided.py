@@ -15,7 +15,8 @@ class Strided(Softmax):
 
     Section 4.2: (t−j) mod stride = 0, or −stride < t−j < stride: two steps lead from any token to any other. The
     paper's is causal; so is this under a causal mask. Time O(T·(stride + T/stride)) where positions are known while
-    tracing: the window by blocks, the columns by blocks of tokens sorted by column, put together by their sums.
+    tracing: the window by blocks, the columns by blocks of tokens sorted by column, put together by their sums. By
+    blocks it has no forward-mode derivatives.
     """
 
     stride: int = 32
@@ -44,7 +45,5 @@ class Strided(Softmax):
         return blockwise.together([window, (y[back], norm[back])])
 
     def _pairs(self, T, S):
-        if self.block is None:
-            return T * S
         # A window and a column, of whole blocks.
         return T * (min(S, 2 * self.stride) + min(S, S // self.stride + self.block))

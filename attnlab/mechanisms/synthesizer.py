@@ -72,10 +72,11 @@ class Synthesizer(Mechanism):
         return super().sequence(q, k, v, block, bias=bias, **learned)
 
     def cost(self, T, S, K, V, block=None):
-        """The scores, softmax, and one product with v."""
+        """The scores, softmax, and one product with v; of what is learned, what T queries and S keys read."""
+        learned = T * S if self.fixed else (K + 1) * (K + S)
         return Cost(
             flops=T * S * (2 * V + 5) + (0 if self.fixed else 2 * T * K * (K + S)),
-            bytes=moved(T, S, K, V),
+            bytes=moved(T, S, K, V) + 4 * learned,
             state_bytes=cached(S, K, V),
         )
 

@@ -26,7 +26,8 @@ class Local(Softmax):
     """y_t = softmax(score(q_t, k)) v over the keys with −right < t−j < left (local-m, Luong et al. 2015, section 3.2).
 
     A window counts the token itself: local-m of half-width w, keys t−w … t+w, is left = right = w+1. The same is
-    truncated attention over frames of speech. Time O(T·(left+right)) where positions are known while tracing.
+    truncated attention over frames of speech. Time O(T·(left+right)) where positions are known while tracing. By blocks
+    it has no forward-mode derivatives.
     """
 
     left: int = 64
@@ -86,6 +87,10 @@ class LocalP(Mechanism):
         """Itself, unless its score learns something for every position."""
         return replace(self, length=self.within.sized(length).length)
 
+    def check(self, block):
+        """As the softmax."""
+        self.within.check(block)
+
     def oversees(self, length):
         """Where the window is as wide as all, wherever its centre."""
         return self.width >= length
@@ -97,6 +102,7 @@ class LocalP(Mechanism):
 
     def mix(self, q, k, v, mask, *, i, j, bias=None, w_p, v_p, **learned):
         """Every query against the keys that its window may reach, where they are few of all."""
+        self.within.reach(j)
         S, reach = k.shape[0], self._fetched(k.shape[0])
         if reach == S or not _ordered(j) or (seen := _seen(mask, i, j)) is None:
             return super().mix(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)

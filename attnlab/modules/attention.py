@@ -140,11 +140,12 @@ class Attention(nnx.Module):
     ) -> tuple[Float[Array, "T D"], Any]:
         """A sequence from its beginning, causally; `keep` False is padding, behind the sequence or before it all.
 
-        Positions that turn queries and keys, or join values (Shaw's, for which all pairs are weighed), are those of
-        rows: padding in the midst of a sequence takes one there, and none in the mechanism's own count, by which
-        features are turned.
+        Positions that turn queries and keys are those of rows: padding in the midst of a sequence takes one there, and
+        none in the mechanism's own count, by which features are turned and vectors join values (Shaw's, for which all
+        pairs are weighed).
         """
         i = np.arange(x.shape[0], dtype=np.int32)
+        at = i if keep is None else jnp.maximum(jnp.cumsum(keep, dtype=jnp.int32) - 1, 0)
 
         mechanism, turn = self._turned(position)
 
@@ -154,7 +155,7 @@ class Attention(nnx.Module):
             y = causal(mechanism, q, k, memory["v"], keep=keep, **extra)
             if position.valued:
                 mask = Causal() if keep is None else Causal() & Kept(keep) & Rows(keep)
-                y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=i, j=i, **extra).astype(y.dtype)
+                y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
             return y, mechanism.look(q, k, Causal(), keep=keep, **extra)
 
         return self._seen(*self._by_heads(head, *self._both(x), position))

@@ -119,7 +119,8 @@ class DecoderLayer(nnx.Module):
         whole = lambda x: self.attention.whole(x, keep, position)
         if (cross := self._reading(memory)) is None or memory is None:
             return self._layer(x, whole, None, key)
-        known, mask = cross.remember(memory.vectors), Kept(memory.keep) & Rows(keep)
+        known, mask = cross.remember(memory.vectors), Kept(memory.keep)
+        mask = mask if keep is None else mask & Rows(keep)
         return self._layer(x, whole, lambda x: cross.read(x, known, mask), key)
 
     def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:

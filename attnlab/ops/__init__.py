@@ -1,4 +1,4 @@
-"""Pure functions of attention: one example, one head; lifted by `jax.vmap`. Imports jax alone."""
+"""Pure functions of attention: one example, one head; lifted by `jax.vmap`. Imports jax, numpy and jaxtyping alone."""
 
 from attnlab.ops import feature, layer, linear, mask, position, score, softmax
 

@@ -8,7 +8,10 @@ from attnlab.ops.precision import wide
 
 
 def layer_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], shift: Float[Array, " D"], epsilon: float = 1e-6):
-    """(x − mean) / √(variance + ε) · scale + shift, over features, in float32 at least (Ba et al. 2016)."""
+    """(x − mean) / √(variance + ε) · scale + shift, over features (Ba et al. 2016).
+
+    In float32 at least, but for the shift, which is added in the precision of x.
+    """
     dtype = wide(x.dtype)
     centred = x.astype(dtype) - jnp.mean(x.astype(dtype), axis=-1, keepdims=True)
     variance = jnp.mean(centred * centred, axis=-1, keepdims=True)
@@ -30,7 +33,11 @@ def _scaled(x, scale, dtype):
 
 
 def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
-    """x / ‖x‖ for every row, and x · 1e12 where the norm is below 1e-12: zero stays zero, with a finite gradient."""
+    """x / ‖x‖ for every row, and x · 1e12 where the norm is below 1e-12: zero stays zero, with a finite gradient.
+
+    Squares are taken in the precision of x: a row whose square overflows (norms from 1.8e19 on in float32, from 256 on
+    in float16) becomes zero.
+    """
     # The floor is on the square, and no lower: the slope of its root is 5e35 there, and has to fit into float32.
     return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-24))
 

@@ -132,7 +132,7 @@ def hidden_scores(a: Float[Array, "T H"], b: Float[Array, "S H"], w: Float[Array
 
 
 def _normal(key: Array, shape: tuple[int, ...]) -> Array:
-    """Of variance one over the width that is summed."""
+    """Of variance one over the width that is summed; of `concat`, which sums two, over that of each."""
     return jax.random.normal(key, shape, jnp.float32) * shape[-2 if len(shape) > 1 else 0] ** -0.5
 
 

@@ -76,6 +76,8 @@ def test_what_is_no_number_shows(way):
         ((1, 2, 0), "length=0 must be at least 1"),
         ((1, 1, 5), "end=1 must be another symbol than begin=1 and pad=0"),
         ((1, 0, 5), "end=0 must be another symbol than begin=1 and pad=0"),
+        ((1, np.int64(0), 5), r"end=np.int64\(0\) must be another symbol than begin=1 and pad=0"),
+        ((np.int32(1), 1, 5), r"end=1 must be another symbol than begin=np.int32\(1\) and pad=0"),
     ],
 )
 def test_what_cannot_be_met_is_refused(way, asked, line):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.modules.position import Rotary
-from attnlab.ops.feature import Cosformer, Favor, Narrow
+from attnlab.ops.edges import Ends
+from attnlab.ops.feature import Cosformer, Favor, Narrow, Taylor
 from attnlab.ops.mask import EdgeList, Edges
 from attnlab.ops.score import SCORES
 from tests.mechanisms.contract import SMALL as KNOWN
@@ -23,7 +24,7 @@ EXACT = 1e-12
 SMALL = (
     {name: KNOWN[name] for name in ("softmax", "window", "linear", "performer", "cosformer")}
     | {name: Softmax(score=SCORES[name], length=N) for name in ("gat", "cosine", "additive", "location")}
-    | {"unnormalised": Linear(normalise=False)}
+    | {"unnormalised": Linear(normalise=False), "kernel": Linear(feature=Taylor(), normalise=False)}
 )
 
 
@@ -104,6 +105,16 @@ def test_an_isolated_node_is_zero_and_what_nobody_sees_reaches_nothing(mechanism
     near(spoilt, clean, EXACT)
     assert not clean[0][[2, 3, 5]].any()
     assert not clean[1][0][[2, 3, 5]].any()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_padding_of_a_list_weighs_nothing(name):
+    mechanism = SMALL[name]
+    q, k, _, extra = (jax.tree.map(jnp.asarray, x) for x in inputs(mechanism, 2))
+    q, k, order = abs(q), abs(k), np.arange(2, dtype=np.int32)  # of which no feature is zero
+    found = mechanism.along(q, k, Ends(jnp.array([0, 2, 1]), jnp.array([0, 2, 0]), 2, 2), i=order, j=order, **extra)
+    assert found[1] == 0
+    assert (found[jnp.array([0, 2])] != 0).all()
 
 
 def test_queries_of_another_number_than_keys_say_where_they_stand():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms.fast_weight import FastWeight
-from attnlab.ops.feature import Dpfp, EluPlusOne, Favor
+from attnlab.ops.feature import Dpfp, EluPlusOne, Favor, Identity, Narrow, Rebased, Taylor
 from tests.mechanisms.contract import causal
 
 
@@ -55,6 +55,9 @@ def test_a_token_without_features_writes_nothing():
 def test_what_has_no_sum_is_refused():
     with pytest.raises(ValueError, match="known up to a factor"):
         FastWeight(feature=Favor())
+    for feature in (Identity(), Taylor(), Narrow(Rebased(), 2)):
+        with pytest.raises(ValueError, match="may be negative"):
+            FastWeight(feature=feature)
     with pytest.raises(ValueError, match="chunk=0 must be at least 1"):
         FastWeight(chunk=0)
 

@@ -16,7 +16,7 @@ from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.mechanisms.linear import ROWS, WIDE
 from attnlab.modules.position import Rotary
 from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Narrow, Rebased, Taylor
-from attnlab.ops.mask import Causal, Kept, Window
+from attnlab.ops.mask import Causal, Full, Kept, Window
 from tests.mechanisms.contract import (
     K,
     V,
@@ -292,6 +292,25 @@ def test_faint_float16_features_are_not_lost():
     exact = causal(mechanism, *(x.astype(jnp.float32) for x in (q - 12, k - 12, v)))
     assert np.abs(exact).max() > 0.5
     assert np.abs(y.astype(jnp.float32) - exact).max() <= 2e-3 * np.abs(exact).max()
+
+
+@pytest.mark.parametrize(("feature", "least"), [(EluPlusOne(), 35.3), (Exp(), 71.4)], ids=str)
+def test_weights_that_sum_to_less_than_2e_31_are_none(feature, least):
+    one = np.ones((1, 1), np.float32)
+    for far, found in ((least - 0.1, 1), (least + 0.1, 0)):
+        # Of the exponential two features, the larger of the query with the smaller of the key, and the other way round.
+        q, k = ([[0, -far]], [[-far, 0]]) if feature == Exp() else ([[-far]], [[-far]])
+        y = attend(Linear(feature=feature), np.array(q, np.float32), np.array(k, np.float32), one)
+        np.testing.assert_allclose(y, [[found]], rtol=1e-5)
+
+
+@pytest.mark.parametrize("mask", [Full(), Window(3, 3), Causal()], ids=str)
+def test_weights_beyond_half_precision_mix_faint_values(mask):
+    mechanism = Linear(feature=Identity(), normalise=False)
+    q, v = np.full((3, 4), 300, np.float16), np.full((3, 4), 0.01, np.float16)
+    seen = np.asarray(mask(np.arange(3), np.arange(3))).sum(axis=1)
+    y = attend(mechanism, q, q, v, mask, i=np.arange(3), j=np.arange(3))
+    np.testing.assert_allclose(y, np.outer(seen, np.full(4, 4 * 300**2 * 0.01)), rtol=2e-3)
 
 
 def test_cosformer_beyond_its_length():

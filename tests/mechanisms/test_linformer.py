@@ -62,8 +62,10 @@ def test_it_is_bound_to_its_length_and_sized_for_another():
     q, k, v, learned = inputs(SMALL, 4, 10)
     with pytest.raises(ValueError, match=r"10 keys, but length=9; use sized\(10\)"):
         SMALL.attend(q, k, v, **learned)
-    with pytest.raises(ValueError, match="position 9, beyond length=9"):
+    with pytest.raises(ValueError, match="position 9, and positions are 0 … 8"):
         SMALL.attend(q, k[:2], v[:2], j=jnp.array([0, 9]), **learned)
+    with pytest.raises(ValueError, match="position -1, and positions are 0 … 8"):
+        SMALL.attend(q, k[:2], v[:2], j=np.array([-1, 2]), **learned)
     beyond = attend(SMALL, q, k[:2], v[:2], j=jnp.array([0, 9]), **learned)
     assert np.isnan(beyond).all()
     longer = SMALL.sized(10)

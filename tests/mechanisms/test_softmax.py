@@ -1,7 +1,12 @@
+from functools import partial
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Softmax
+from attnlab import mechanisms
+from attnlab.mechanisms import BigBird, Local, LocalP, Longformer, Softmax, Strided
 from attnlab.ops.mask import Causal, Full
 from attnlab.ops.score import SCORES, location
 from tests.mechanisms.contract import K, V, attend, causal, extend, inputs, near
@@ -52,11 +57,49 @@ def test_location_refuses_more_keys_than_positions_and_grows_by_sized():
     mechanism = Softmax(score=location, length=3)
     q, k, v, learned = inputs(mechanism, 4)
     for run in (mechanism.attend, mechanism.whole):
-        with pytest.raises(ValueError, match="length=3: there are 4 keys"):
+        with pytest.raises(ValueError, match="length=3: a key stands at 3"):
             run(q, k, v, **learned)
     longer = mechanism.sized(4)
     assert longer.learned == {"w": ("K", 4)}
     assert Softmax().sized(4) == Softmax()
+
+
+@pytest.mark.parametrize("make", [Softmax, partial(Softmax, block=2), partial(LocalP, 2)], ids=str)
+def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
+    mechanism = make(score=location, length=8)
+    q, k, v, learned = inputs(mechanism, 4)
+    learned = jax.tree.map(jnp.asarray, learned)
+    with pytest.raises(ValueError, match="length=8: a key stands at 20"):
+        mechanism.attend(q, k, v, j=np.array([5, 6, 7, 20]), **learned)
+    with pytest.raises(ValueError, match="length=8: a key stands at -1"):
+        mechanism.attend(q, k, v, j=np.array([-1, 0, 1, 2]), **learned)
+    for own in (None, 2):
+        with pytest.raises(ValueError, match="length=8: a key stands at 20"):
+            mechanisms.causal(mechanism, q, k, v, i=np.arange(4) + 20, block=own, **learned)
+    q, k, v, learned = inputs(mechanism, 4, 40)  # so many that local-p fetches some
+    with pytest.raises(ValueError, match="length=8: a key stands at 8"):
+        mechanism.attend(q, k, v, **learned)
+
+
+@pytest.mark.parametrize("block", [None, 2])
+def test_rows_beyond_the_length_are_taken_where_positions_are_within(block):
+    mechanism = Softmax(score=location, length=4, block=block)
+    q, k, v, learned = inputs(mechanism, 6)
+    keep, segment = np.array([1, 0, 1, 1, 0, 1], bool), np.array([0, 0, 0, 1, 1, 1])
+    padded = causal(mechanism, q, k, v, keep=keep, **learned)
+    near(padded[keep], causal(mechanism, q[keep], k[keep], v[keep], **learned))
+    packed = causal(mechanism, q, k, v, segment=segment, **learned)
+    near(packed[3:], causal(mechanism, q[3:], k[3:], v[3:], **learned))
+    # Padding may stand anywhere, and is known to.
+    i, learned = np.where(keep, np.cumsum(keep) - 1, 99), jax.tree.map(jnp.asarray, learned)
+    near(mechanisms.causal(mechanism, q, k, v, i=i, keep=keep, **learned)[keep], padded[keep])
+
+
+@pytest.mark.parametrize("kind", [Softmax, Local, Strided, Longformer, BigBird])
+def test_its_cost_is_that_of_all_pairs_where_all_are_computed(kind):
+    T, dense = 512, Softmax().cost(512, 512, 64, 64).flops
+    assert kind(block=None).cost(T, T, 64, 64).flops == dense
+    assert (kind(block=64).cost(T, T, 64, 64).flops < dense) == (kind in (Local, Strided, Longformer, BigBird))
 
 
 def test_sizes_that_cannot_be_are_refused():

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Synthesizer
+from attnlab.mechanisms import Softmax, Synthesizer
 from attnlab.ops.mask import Causal, Full, Window
 from tests.mechanisms import test_contract_absence, test_contract_gradients
 from tests.mechanisms.contract import SMALL, K, V, attend, causal, extend, inputs, near, weights
@@ -136,6 +136,15 @@ def test_the_table_keeps_the_contract_too(monkeypatch, promise):
     promise(
         "synthesizer", **({"block": 4} if promise is test_contract_absence.test_packed_sequences_do_not_meet else {})
     )
+
+
+def test_its_bytes_count_what_is_learned_as_far_as_it_is_read():
+    T, S = 5, 7
+    moved = Softmax().cost(T, S, K, V).bytes
+    for mechanism in (DENSE, RANDOM):
+        shapes = mechanism.sized(S).initial(jax.random.key(0), K, V).values()
+        read = sum(x.size for x in shapes) if mechanism is DENSE else T * S
+        assert mechanism.cost(T, S, K, V).bytes == moved + 4 * read
 
 
 def test_a_length_below_one_is_refused_by_name():

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Linear, Softmax, Watched
+from attnlab.mechanisms import Linear, LocalP, Softmax, Synthesizer, Watched
 from attnlab.modules.attention import NOWHERE, Attention
 from attnlab.modules.position import ALiBi, Rotary, Shaw, XPos
 from attnlab.ops.mask import Kept
+from attnlab.ops.score import location
 
 mechanisms = pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=["softmax", "linear"])
 
@@ -155,6 +156,19 @@ def test_padding_reaches_neither_an_answer_nor_a_gradient():
     assert NOWHERE.bias(2) is None
 
 
+@pytest.mark.parametrize(
+    "mechanism", [Softmax(), LocalP(width=2), Softmax(score=location, length=6), Synthesizer(length=6)], ids=str
+)
+@pytest.mark.parametrize("keep", [[0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1]], ids=["left", "within"])
+def test_vectors_that_join_the_values_are_mixed_by_the_same_weights_wherever_padding_stands(mechanism, keep):
+    module, x = made(mechanism)
+    keep, position = np.array(keep, bool), Shaw().create(jax.random.key(3), 8, 2)
+    alone = whole(module, x[keep], None, position)[0]
+    np.testing.assert_allclose(whole(module, x, jnp.asarray(keep), position)[0][keep], alone, atol=1e-6)
+    # So does every row but the first without what joins the values.
+    assert np.abs(alone - whole(module, x[keep])[0])[1:].max(axis=1).min() > 1e-3
+
+
 @pytest.mark.parametrize("key_heads", [1, 2])
 def test_a_full_cache_is_refused(key_heads):
     module = Attention(jax.random.key(0), 8, 2, Softmax(), key_heads)
@@ -168,5 +182,6 @@ def test_a_full_cache_is_refused(key_heads):
 @pytest.mark.parametrize("mechanism", [Softmax(), Softmax(block=2), Linear()], ids=str)
 def test_nothing_is_read_as_nothing(mechanism):
     module = Attention(jax.random.key(0), 8, 2, mechanism)
-    assert module.whole(jnp.ones((0, 8)))[0].shape == (0, 8)
+    for keep in (None, jnp.ones(0, bool)):
+        assert module.whole(jnp.ones((0, 8)), keep)[0].shape == (0, 8)
     assert module.attend(jnp.ones((0, 8)), jnp.ones((3, 8)))[0].shape == (0, 8)

@@ -84,6 +84,13 @@ def test_a_decoder_layer_reads_a_memory_only_where_it_has_a_cross_attention():
             layer(x, KEEP, memory=given)
 
 
+def test_a_decoder_layer_without_padding_needs_no_telling_so():
+    x, memory = (jax.random.normal(jax.random.key(n), (5, 8)) for n in (1, 2))
+    layer = DecoderLayer(jax.random.key(0), SIZES, Softmax(), Softmax())
+    run = jax.jit(lambda layer, keep: layer(x, keep, memory=Memory(memory, KEEP))[0])
+    np.testing.assert_allclose(run(layer, None), run(layer, KEEP), atol=1e-6)
+
+
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu"])
 def test_every_activation_feeds_forward(activation):
     module = FeedForward(jax.random.key(0), 8, 16, activation, 0.0)

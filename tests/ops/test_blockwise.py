@@ -104,6 +104,30 @@ def test_what_a_bias_holds_is_seen_as_a_leaf_and_refused_in_a_closure():
         jax.grad(hidden)(0.5)
 
 
+def test_what_a_bias_holds_is_refused_wherever_it_hides():
+    q, k, v = (np.random.default_rng(n).standard_normal((5, 4)) for n in range(3))
+    slope = lambda s, q, i, j: -s * jnp.abs(i[:, None] - j[None]).astype(q.dtype)
+
+    class Slope:
+        def __init__(self, s):
+            self.s = s
+
+        def __call__(self, q, i, j):
+            return slope(self.s, q, i, j)
+
+    ways = {
+        "partial": [lambda s: partial(slope, s), lambda s: partial(partial(slope), s), lambda s: partial(Slope(s))],
+        "Slope": [Slope],
+        "__call__": [lambda s: Slope(s).__call__],
+    }
+    for name, made in ((name, made) for name, several in ways.items() for made in several):
+        run = lambda s, made=made: Softmax(block=2).attend(q, k, v, bias=made(s)).sum()
+        with pytest.raises(NotImplementedError, match=f"{name} holds a traced array where blocks cannot see it"):
+            jax.grad(run)(0.5)
+        # What is known is no secret.
+        np.testing.assert_allclose(run(0.5), Softmax().attend(q, k, v, bias=made(0.5)).sum(), atol=1e-12)
+
+
 def test_traced_positions_in_any_order():
     order = jnp.array([5, 0, 3, 8, 1, 7, 2, 6, 4], jnp.int32)
     same(both(9, 9, Causal(), 4, i=order[::-1], j=order))
@@ -166,6 +190,12 @@ def test_scores_that_need_no_peak_and_scores_that_do_meet_at_the_bound():
     for size in (26.0, 28.0):
         scaled = q * (size * 2 / jnp.sqrt((q * q).sum(1).max() * (k * k).sum(1).max()))
         np.testing.assert_allclose(Softmax(block=4).attend(scaled, k, v), Softmax().attend(scaled, k, v), atol=1e-12)
+
+
+def test_great_values_stay_finite_without_a_peak():
+    keys, score = 16, 26.9
+    q, v = np.full((keys, 1), score**0.5, np.float32), np.full((keys, 1), 3.7e25, np.float32)  # 6e26 / 16
+    np.testing.assert_allclose(Softmax(block=8).attend(q, q, v), v, rtol=1e-5)
 
 
 def test_the_exponential_is_exact_to_single_precision():

@@ -106,6 +106,14 @@ def test_learned_arrays_start_with_the_shapes_they_state(name):
     assert {n: a.shape for n, a in start.items()} == {n: (K,) * len(s) for n, s in FEATURES[name].learned.items()}
 
 
+@every
+def test_signed_are_those_of_which_a_feature_may_be_negative(name):
+    feature = FEATURES[name]
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((64, K)))
+    rows = feature.query(x, jnp.arange(64), **feature.initial(jax.random.key(0), K)).rows
+    assert bool((rows < 0).any()) == feature.signed
+
+
 def test_where_learned_maps_start():
     x = np.random.default_rng(1).normal(size=(200, 32))
     hedgehog = FEATURES["hedgehog"].initial(jax.random.key(0), 32)

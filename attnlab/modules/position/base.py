@@ -59,7 +59,7 @@ class Hooks:
             if mechanism.turned(self) is None:
                 return "its scores are not products of q and k alone"
             if not self.rotates:
-                return "its features may be turned, and not fade besides"
+                return "what it makes of q and k may be turned, and not fade besides"
         if self.biasing and not mechanism.biases:
             return "it adds no bias to scores"
         if self.valued and (mechanism.remembers or not mechanism.pairwise):

@@ -23,7 +23,7 @@ class Quadratic2D(Position):
     """−α_h ‖δ − Δ_h‖² added to the scores of head h, δ from query to key in a grid (Cordonnier et al. 2020).
 
     The grid has so many `columns`. The centre Δ_h [2] (rows, columns) and the sharpness α_h = softplus(s_h) are
-    learned, and shared by the layers (equation 7 of the paper, up to a constant of each row, which softmax does not
+    learned, and shared by the layers (equation 9 of the paper, up to a constant of each row, which softmax does not
     see). As α grows a head copies the one key at Δ_h, and K² heads with a centre each are a K × K convolution (theorem
     1). Centres start at random with a spread of `spread` pixels.
     """

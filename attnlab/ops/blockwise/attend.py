@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import FunctionType
+from functools import partial
+from types import FunctionType, MethodType
 
 import jax
 import jax.numpy as jnp
@@ -75,7 +76,7 @@ def _call(q, k, v, plan: Plan):
     of = lambda kind: [x for x, its in zip(leaves, kinds, strict=True) if its == kind]
     if hiding := next(filter(_hides, of("known")), None):
         raise NotImplementedError(
-            f"{hiding.__name__} holds a traced array where blocks cannot see it: "
+            f"{getattr(hiding, '__name__', type(hiding).__name__)} holds a traced array where blocks cannot see it: "
             "make it a pytree with that array as a leaf, as jax.tree_util.Partial(function, array) is"
         )
 
@@ -98,9 +99,18 @@ def _call(q, k, v, plan: Plan):
 
 
 def _hides(x) -> bool:
-    """Whether it is a function with something traced in its closure."""
+    """Whether it holds something traced: in its closure, as an argument given before, or as an attribute."""
+    if isinstance(x, partial):
+        return _hides(x.func) or any(_holds(held) for held in (x.args, x.keywords))
+    if isinstance(x, MethodType):
+        return _hides(x.__func__) or _hides(x.__self__)
     cells = (x.__closure__ or ()) if isinstance(x, FunctionType) else ()
-    return any(isinstance(leaf, Tracer) for cell in cells for leaf in jax.tree.leaves(cell.cell_contents))
+    return _holds(getattr(x, "__dict__", {})) or any(_holds(cell.cell_contents) for cell in cells)
+
+
+def _holds(held) -> bool:
+    """Whether any leaf of it is traced."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(held))
 
 
 def _traced(x) -> bool:

@@ -19,7 +19,7 @@ from attnlab.ops.score import Scores
 from attnlab.ops.tree import pytree, static
 
 # Scores within ± this need no peak taken off: exponentials and their sums stay in range, and so does what they make of
-# values between 1e-26 and 1e26.
+# n values between 1e-26 and 6e26/n.
 SAFE = 27.0
 
 

@@ -20,6 +20,11 @@ class Around(Feature):
         return self.feature.scaled
 
     @property
+    def signed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the map."""
+        return self.feature.signed
+
+    @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """As the map."""
         return self.feature.placed

@@ -29,11 +29,13 @@ class Feature:
     """A map φ of queries and ψ of keys, [T K] -> [T M], in whose space the product is the weight.
 
     Frozen, hashable, without arrays. `learned` names learned arrays, one set a head, with their shapes in terms of
-    "K". `scaled` says whether it answers scales, `placed` whether rows tell places by themselves, `closed` whether it
-    has a `kernel`. Rows come in float32 at least: in float16 a square of 300 is infinite, and exp(−24) zero.
+    "K". `scaled` says whether it answers scales, `signed` whether features may be negative, `placed` whether rows tell
+    places by themselves, `closed` whether it has a `kernel`. Rows come in float32 at least: in float16 a square of 300
+    is infinite, and exp(−24) zero.
     """
 
     scaled = False
+    signed = False
     placed = False
     closed = False
 

@@ -106,6 +106,7 @@ class Rebased(Feature):
     keys have a γ, starting at 1, and a β, starting at 0, each.
     """
 
+    signed = True
     closed = True
 
     @property

@@ -29,6 +29,8 @@ class Identity(Same):
     Weights may be negative, and their sum may cross zero: near it the normalised answer is arbitrarily large.
     """
 
+    signed = True
+
     def query(self, x, i):
         """The rows x themselves."""
         return Mapped(widen(x))
@@ -38,8 +40,8 @@ class Identity(Same):
 class EluPlusOne(Same):
     """φ(x) = elu(x) + 1: x + 1 above zero, exp(x) below (Katharopoulos et al. 2020, eq. 7).
 
-    Positive, until exp underflows near −87 in float32: a query or key of which no component is above that has no
-    weight, and a query that sees only such keys answers zero.
+    Positive, until weights underflow: where those that a query gives sum to less than 2e-31 in float32, as of
+    components of −36 in it and in all the keys it sees, it answers zero.
     """
 
     def query(self, x, i):
@@ -79,8 +81,8 @@ class SquaredRelu(Same):
 class Exp(Same):
     """φ(x) = exp(x), component by component.
 
-    Known up to each row's largest feature, so that no exponent overflows; a feature below e^−87 of it counts as zero
-    in float32. Normalised only.
+    Known up to each row's largest feature, so that no exponent overflows; in float32 a feature below e^−87 of it counts
+    as zero, and a query answers zero whose products with keys, so taken, sum to less than 2e-31. Normalised only.
     """
 
     scaled = True

@@ -23,6 +23,7 @@ class Taylor(Feature):
     1 + K + K² features. φ(q)·φ(k) = 1 + s + s²/2 of s = q·k/√K, which is at least 1/2.
     """
 
+    signed = True
     closed = True
 
     def dim(self, K):
@@ -50,8 +51,8 @@ class Taylor(Feature):
 class Dpfp(Feature):
     """φ(x) = r ⊙ roll(r, n) for n = 1…ν, r = [max(x, 0) ; max(−x, 0)] (Schlag et al. 2021, eq. 37-38).
 
-    2Kν features, none negative, all of them zero where no two of the components so paired are. Raises ValueError for
-    ν below 1.
+    2Kν features, none negative, all of them zero where no two components of r so paired are both above zero. Raises
+    ValueError for ν below 1.
     """
 
     nu: int = 1

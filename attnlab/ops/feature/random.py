@@ -20,8 +20,9 @@ class Favor(Feature):
     2m features, of m Gaussian rows in W, by blocks of K that are orthogonal: the mean of φ(q)·φ(k) over seeds is
     exp(q·k/√K), and its variance falls with m. W is a function of `seed`, m and K alone.
 
-    Known up to each row's largest feature, so that no exponent overflows; a feature below e^−87 of it counts as zero
-    in float32. Normalised only. Raises ValueError for m below 1.
+    Known up to each row's largest feature, so that no exponent overflows; in float32 a feature below e^−87 of it counts
+    as zero, and a query answers zero whose products with keys, so taken, sum to less than 2e-31. Normalised only.
+    Raises ValueError for m below 1.
     """
 
     m: int = 64

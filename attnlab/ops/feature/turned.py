@@ -23,6 +23,11 @@ class Turned(Around):
     position: Any = field(kw_only=True)
 
     @property
+    def signed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whatever the map."""
+        return True
+
+    @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whatever the map."""
         return True
