@@ -358,7 +358,7 @@ def test_what_is_still_to_be_dropped_is_dropped_by_the_command_that_goes_on(monk
     def stopped(options):
         raise Interrupted(signal.SIGINT, where)
 
-    monkeypatch.setattr("attnlab.lab.verbs._run", stopped)
+    monkeypatch.setattr("attnlab.lab.verbs._ready", stopped)
     assert main(["run", FILE, "--fresh"]) == 130
     go_on = f"attnlab run {FILE} --out runs{' --fresh' * fresh}"
     assert capsys.readouterr().err.endswith(f"stopped by SIGINT {where}; to go on: {go_on}\n")

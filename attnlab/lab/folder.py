@@ -48,12 +48,6 @@ class RunFolder:
         files = [self.file(name) for name in (*FILES, "metrics")]
         return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])
 
-    def grown(self) -> bool:
-        """Whether anything came of the run: a row, a checkpoint or a result."""
-        rows, checkpoints = self.file("metrics"), Path(self.path) / "checkpoints"
-        done = self.file("result").exists() or (rows.exists() and rows.stat().st_size > 0)
-        return done or (checkpoints.is_dir() and any(checkpoints.iterdir()))
-
     def read(self, name: str) -> dict[str, Any] | None:
         """What the file of that name holds; None where there is none. FolderError where it is broken or another's."""
         path = self.file(name)

@@ -14,7 +14,7 @@ from typing import Any
 
 from attnlab import registry
 from attnlab.lab.reach import named, reach
-from attnlab.lab.study import Study, change, few
+from attnlab.lab.study import Study, change
 from attnlab.lab.value import annotations, members, parse, text
 from attnlab.lab.variation import Variation
 
@@ -45,8 +45,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     for path in sorted(given, key=lambda path: path.count(".")):
         draft = draft.put(path, given[path])
     base = _base(study.base, draft)
-    brief = few(base.train) if study.quick is None else study.quick
-    quick = {path: value for path, value in brief.items() if path not in given and _has(base, {}, path)}
+    quick = study.quick and {path: value for path, value in study.quick.items() if _has(base, {}, path)}
     vary = None if draft.variants is None else Variation(draft.variants)
     varied = study.vary.fields() if study.vary else []
     changed = {path for path in given if path not in varied}
@@ -55,7 +54,8 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
         ({} if other else study.published),
         ({} if otherwise or changed - {"train.seeds"} else study.bands),
     )
-    found = study.keeping(vary, base=base, quick=quick, published=published, bands=bands)
+    fixed = study.given | given.keys()
+    found = study.keeping(vary, base=base, quick=quick, published=published, bands=bands, given=fixed)
     told = (*draft.notes, *_otherwise(study.base, draft, given), *reach(found, given))
     return replace(found, notes=(*study.notes, *told))
 

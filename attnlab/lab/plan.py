@@ -61,8 +61,8 @@ def plans(
             # Read twice: another process may have begun there in between.
             lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
             raise FolderError(f"{lost}; attnlab run --fresh starts again")
-        # A glimpse is thrown away by the real run, and what never came to a row by one of another configuration.
-        clear = fresh and folder.left() if before is None else _thrown(folder, variant, before, written, quick)
+        # A glimpse is thrown away by the real run.
+        clear = fresh and folder.left() if before is None else before["quick"] and not quick
         kept = None if clear else before
         if kept is not None:
             _same(folder, variant, kept, written)
@@ -147,11 +147,6 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
     answer: Any = problem.answer  # where answers are decoded it takes a decoder
     batch = {name: values[:1] for name, values in problem.examination("test", 1)[0].items()}
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
-
-
-def _thrown(folder: RunFolder, variant: str, before: dict, written: dict, quick: bool) -> bool:
-    """Whether nothing is lost with what a folder holds: a glimpse, or what is another's and nothing came of."""
-    return (before["quick"] and not quick) or (not folder.grown() and _other(variant, before, written) is not None)
 
 
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:

@@ -23,10 +23,9 @@ from attnlab.lab.study import Study, check_study, warmups
 from attnlab.lab.variation import Variation
 from attnlab.lab.workers import share, sources
 from attnlab.tasks.base import Problem
-from attnlab.training.signals import Interrupted
+from attnlab.training.signals import UNBEGUN, Interrupted
 
 GLIMPSED = 4  # variants of a glimpse at most
-UNBEGUN = "before any variant began"  # where a run was stopped
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,9 @@ def _prepared(
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no more is to come
     problems: dict[Any, Problem] = {}
-    watch = Stopwatch(home, progress.note, fresh and study.part_of is None) if study.budget == "seconds" else None
+    # What is left out was measured, too: it keeps its steps.
+    all_of_them = (study.part_of or study).variants().keys() <= study.variants().keys()
+    watch = Stopwatch(home, progress.note, fresh and all_of_them) if study.budget == "seconds" else None
     with progress.waiting("checking every variant"):
         solved = matched(study, Ledger(problems, clock=watch), quick)
         found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)

@@ -71,7 +71,8 @@ class Study:
     unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
     `against` names the variant that another is compared with, one that stands before it, by that other's name; the rest
     are compared with the first that was asked the same. `part_of` is the study that this one has some variants of, and
-    `notes` what a person should know of the choice, a line each.
+    `notes` what a person should know of the choice, a line each. `given` are the fields that a person has set, which
+    `--quick` leaves alone.
 
     `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
     "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
@@ -97,6 +98,7 @@ class Study:
     against: dict[str, str] = field(default_factory=dict)
     part_of: Study | None = field(default=None, compare=False, repr=False)
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    given: frozenset[str] = frozenset()
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
@@ -114,13 +116,14 @@ class Study:
         self._check_steps()
         self._check_against()
         # What a glimpse changes may make variants alike: it is thrown away.
-        if self.quick is not None:
+        if self.quick is not None and not self.given:
             self.variants(quick=True)
 
     @property
     def glimpse(self) -> dict[str, Any]:
         """The fields that `--quick` changes."""
-        return few(self.base.train) if self.quick is None else self.quick
+        brief = few(self.base.train) if self.quick is None else self.quick
+        return {path: value for path, value in brief.items() if path not in self.given}
 
     def variants(self, quick: bool = False) -> dict[str, Experiment]:
         """Each variant's experiment, by name, in order; `quick`: each as a glimpse."""
@@ -176,8 +179,8 @@ class Study:
 def few(train: Train) -> dict[str, Any]:
     """The fields of a glimpse, of what is trained so: a few steps of the first two seeds, of which no mean is taken."""
     seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
-    fields = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16), "train.seeds": seeds}
-    return fields | ({"train.average": 0} if train.average else {})
+    few = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16)}
+    return few | {"train.seeds": seeds, "train.average": 0}
 
 
 def check_twins(experiments: dict[str, Experiment], where: str) -> None:

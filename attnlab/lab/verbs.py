@@ -47,33 +47,38 @@ def show(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Train every variant and lane, then the table and the page."""
-    from attnlab.training.signals import Interrupted, raised
+    from attnlab.training.signals import UNBEGUN, Interrupted, raised
 
     try:
+        with raised(UNBEGUN):
+            study, begin = _ready(options)
         with raised("with nothing left to save"):
-            return _run(options)
+            return _run(options, study, begin)
     except Interrupted as stopped:
-        from attnlab.lab.runs import UNBEGUN
-
         go_on = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
         raise Interrupted(stopped.number, f"{stopped.where}; to go on: {go_on}") from None
 
 
-def _run(options: argparse.Namespace) -> int:
+def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
+    """The study that is asked for, and what trains it, on the device that is."""
     from attnlab.lab.device import use
 
     with named(options.out):
         if options.out.exists() and not options.out.is_dir():
             raise ValueError(f"--out {options.out} is a file; name a folder")
     use(options.device, options.workers)
-    study = _study(options)
-    from attnlab.lab.progress import choose
     from attnlab.lab.runs import run
+
+    return _study(options), run
+
+
+def _run(options: argparse.Namespace, study: Any, begin: Any) -> int:
+    from attnlab.lab.progress import choose
     from attnlab.lab.table import results_table
 
     progress = choose()
     try:
-        results = run(
+        results = begin(
             study,
             out=options.out,
             quick=options.quick,
@@ -242,7 +247,7 @@ def _check_run(folder: Path) -> None:
 def _studies(folder: Path) -> list[Path]:
     """The folders of experiments meant: this one, those in it, or that of this run."""
     if (folder / "experiment.json").is_file():
-        return [folder.parent if folder.name else Path(os.path.abspath(folder)).parent]
+        return [Path(os.path.abspath(folder)).parent if folder.name in ("", "..") else folder.parent]
     found = sorted({path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")})
     if not found:
         raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")

@@ -76,7 +76,8 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
 def sources(plans: Sequence[Plan]) -> list[str]:
     """The experiment files that put into the registries what the experiments name and attnlab does not.
 
-    Raises ValueError naming what was put there elsewhere, as in a notebook: another process cannot learn it.
+    Raises ValueError naming what is of one's own and was put there elsewhere, as in a notebook: another process cannot
+    learn it.
     """
     files: dict[str, None] = {}
     mine = {tag: kind for plan in plans for tag, kind in own(plan.written).items()}

@@ -134,7 +134,8 @@ class Mechanism:
         """A whole sequence from its beginning, in the mechanism's fastest causal form."""
         self.check(block)
         if self.pairwise and not self.remembers:
-            return blend(self.weights(q, k, block.pairs, i=block.i, j=block.i, bias=bias, **extra), v)
+            at = block.stands
+            return blend(self.weights(q, k, block.pairs, i=at, j=at, bias=bias, **extra), v)
         T = q.shape[0]
         memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
         size = self.block or T

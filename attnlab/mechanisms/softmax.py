@@ -81,9 +81,8 @@ class Softmax(Mechanism):
         """Raise ValueError where a key is known to stand where the score learned nothing; traced, it answers NaN."""
         if not bound(self.score) or isinstance(j, Tracer):
             return
-        at = np.asarray(j)
-        if (beyond := at[(at < 0) | (at >= self.length)]).size:
-            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {beyond[0]}")
+        if (last := np.max(np.asarray(j), initial=0)) >= self.length:
+            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")
 
     def oversees(self, length):
         """Where its pattern is known to leave none of them out."""
@@ -91,6 +90,7 @@ class Softmax(Mechanism):
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """[T S], rows summing to one (to zero where nothing is allowed), in float32 at least."""
+        self.reach(j)
         if not isinstance(self.pattern, Full):
             allowed = allowed & self.pattern(i, j)
         return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)

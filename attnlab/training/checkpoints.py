@@ -99,7 +99,7 @@ class Checkpoints:
             raise CheckpointError(
                 f"{self.folder}: {more} checkpoint{'s' * (more > 1)} of this run need{'s' * (more == 1)} "
                 f"{needed / 1e6:.1f} MB, and its disk has {free / 1e6:.1f} MB free: make room, choose another --out, "
-                "or keep fewer (train.keep_last, train.keep_best, train.keep_every)"
+                "or keep fewer (train.keep_last, train.keep_best, train.keep_every; --fresh then starts again)"
             )
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
+UNBEGUN = "before any variant began"  # where a run was stopped of which nothing was changed
 
 
 class Interrupted(BaseException):

@@ -327,7 +327,6 @@ def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_pa
     assert (kept["match"], kept["budget"]) == ("parameters", "steps")
     assert kept["experiment"] == configuration.write(matched(STUDY, ledger).experiments["gated"])
     runs.run(STUDY, tmp_path)
-    RunFolder(tmp_path / "equal" / "gated").append_metrics([{"step": 1, "seed": 0, "learning_rate": 1e-3, "loss": 1.0}])
     with pytest.raises(ValueError, match=r"gated holds another configuration: model.feedforward was "):
         runs.run(replace(STUDY, match=None), tmp_path)
 

@@ -20,10 +20,9 @@ from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.lock import LockedError
 from attnlab.lab.outcome import outcomes
 from attnlab.lab.overrides import apply
-from attnlab.lab.plan import plans
 from attnlab.lab.progress import Plain, Silent
 from attnlab.lab.reporting import report
-from attnlab.lab.runs import UNBEGUN, glimpse
+from attnlab.lab.runs import glimpse
 from attnlab.lab.sampling import sample
 from attnlab.lab.study import Study, change
 from attnlab.lab.studyfile import said
@@ -34,7 +33,7 @@ from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
 from attnlab.tasks.reverse import Reverse
 from attnlab.training.checkpoints import CheckpointError
-from attnlab.training.signals import Interrupted
+from attnlab.training.signals import UNBEGUN, Interrupted
 from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
 
@@ -98,19 +97,6 @@ def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_tou
     with pytest.raises(ValueError, match=r"another configuration: model.width was 8, now 16; attnlab run --fresh"):
         run(other, out)
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
-
-
-def test_what_never_came_to_a_row_gives_way_to_another_configuration(finished, tmp_path):
-    out, _ = finished
-    folder = RunFolder(tmp_path / "small" / "softmax")
-    folder.path.mkdir(parents=True)
-    told = RunFolder(out / "small" / "softmax").read("experiment")
-    folder.write("experiment", told)
-    other = {"softmax": change(EXPERIMENT, **{"model.width": 16})}
-    assert plans(STUDY, other, tmp_path / "small", {})[0].clear
-    folder.append_metrics([{"step": 1, "seed": 0, "learning_rate": 1e-3, "loss": 1.0}])
-    with pytest.raises(ValueError, match="another configuration"):
-        plans(STUDY, other, tmp_path / "small", {})
 
 
 def test_who_is_stopped_before_any_variant_began_is_told_so(tmp_path, monkeypatch):

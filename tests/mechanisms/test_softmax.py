@@ -7,7 +7,7 @@ import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import BigBird, Local, LocalP, Longformer, Softmax, Strided
-from attnlab.ops.mask import Causal, Full
+from attnlab.ops.mask import Causal, Full, Kept
 from attnlab.ops.score import SCORES, location
 from tests.mechanisms.contract import K, V, attend, causal, extend, inputs, near
 
@@ -71,13 +71,18 @@ def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
     learned = jax.tree.map(jnp.asarray, learned)
     with pytest.raises(ValueError, match="length=8: a key stands at 20"):
         mechanism.attend(q, k, v, j=np.array([5, 6, 7, 20]), **learned)
-    with pytest.raises(ValueError, match="length=8: a key stands at -1"):
-        mechanism.attend(q, k, v, j=np.array([-1, 0, 1, 2]), **learned)
+    with pytest.raises(ValueError, match="length=8: a key stands at 20"):
+        mechanism.weights(
+            *map(jnp.asarray, (q, k)), jnp.ones((4, 4), bool), i=np.arange(4), j=np.arange(4) + 17, **learned
+        )
+    # A key that none sees may stand before the first position.
+    seen = mechanism.attend(q, k, v, Kept(np.arange(4) > 0), i=np.arange(4), j=np.arange(4) - 1, **learned)
+    assert np.isfinite(seen).all()
     for own in (None, 2):
-        with pytest.raises(ValueError, match="length=8: a key stands at 20"):
+        with pytest.raises(ValueError, match="length=8: a key stands at 23"):
             mechanisms.causal(mechanism, q, k, v, i=np.arange(4) + 20, block=own, **learned)
     q, k, v, learned = inputs(mechanism, 4, 40)  # so many that local-p fetches some
-    with pytest.raises(ValueError, match="length=8: a key stands at 8"):
+    with pytest.raises(ValueError, match="length=8: a key stands at 39"):
         mechanism.attend(q, k, v, **learned)
 
 

@@ -105,7 +105,7 @@ def _hides(x) -> bool:
     if isinstance(x, MethodType):
         return _hides(x.__func__) or _hides(x.__self__)
     cells = (x.__closure__ or ()) if isinstance(x, FunctionType) else ()
-    return _holds(getattr(x, "__dict__", {})) or any(_holds(cell.cell_contents) for cell in cells)
+    return _holds([*getattr(x, "__dict__", {}).values()]) or any(_holds(cell.cell_contents) for cell in cells)
 
 
 def _holds(held) -> bool:
