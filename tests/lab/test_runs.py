@@ -108,6 +108,20 @@ def test_who_is_stopped_before_any_variant_began_is_told_so(tmp_path, monkeypatc
         run(STUDY, tmp_path)
 
 
+def test_seconds_are_measured_anew_where_all_variants_are_fresh(tmp_path, monkeypatch):
+    seen = []
+
+    def watch(home, note, fresh):
+        seen.append(fresh)
+        raise RuntimeError
+
+    monkeypatch.setattr("attnlab.lab.runs.Stopwatch", watch)
+    for overrides in ([], ["model.mechanism=linear"]):
+        with pytest.raises(RuntimeError):
+            run(apply(replace(STUDY, budget="seconds"), overrides), tmp_path, fresh=True)
+    assert seen == [True, False]
+
+
 def test_a_glimpse_gives_way_to_the_real_run(tmp_path):
     study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
     run(study, tmp_path, quick=True)
