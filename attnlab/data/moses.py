@@ -19,8 +19,8 @@ _LETTER = r"[^\W\d_]"
 
 
 def tokenised(sentence: str, language: str) -> str:
-    """What a person writes, as the data sets have it; what they have stays as it is, but for German abbreviations that
-    Moses lists ("ca."), whose full stop is set apart here. `language`: "en" or "de".
+    """What a person writes, as the data sets have it; what they have stays as it is, but for German abbreviations
+    ("ca."), whose full stop is set apart here. `language`: "en" or "de".
 
     >>> tokenised("A man's T-shirt says “Hi”, 1,000 times.", "en")
     'a man &apos;s t-shirt says &quot; hi , &quot; 1,000 times .'

@@ -20,10 +20,10 @@ class State:
     """One lane: its model, its optimiser, its key and rate, the steps done.
 
     `died` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done early, −1
-    where it did not, or was not;
-    `culprit` says what was not finite first when it diverged (`culprits` names it by this number), −1 where all is;
-    `best` is its best merit on validation so far, `waits` the evaluations since (`attnlab.training.stopping`), `mean`
-    the average of its models so far, where one is asked for (`attnlab.training.averaging`).
+    where it did not, or was not; `culprit` says what was not finite first when it diverged (`culprits` names it by this
+    number), −1 where all is; `best` is its best merit on validation so far, `waits` the evaluations since
+    (`attnlab.training.stopping`), `mean` the average of its models so far, where one is asked for
+    (`attnlab.training.averaging`).
     """
 
     model: Any
