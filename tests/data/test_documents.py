@@ -4,7 +4,7 @@ import pytest
 from attnlab.data import documents, sentences
 from attnlab.data.example import Example
 from attnlab.data.files import DataError
-from attnlab.tasks.documents import DocumentPairs
+from attnlab.tasks.documents import DocumentPairs, Documents
 
 
 def generator(seed=0):
@@ -83,6 +83,22 @@ def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
         right[length] = np.mean(found == [n for n, _ in made])
     assert right[30] < 0.8  # Φ(.3·√3) = .70
     assert right[1000] > 0.95  # Φ(.3·√85) = .997, for one who knows the shares themselves
+
+
+def test_drawn_texts_and_pairs_of_the_harness_are_told_by_their_words_whatever_their_order():
+    """The floors that experiments/long_range_all.py quotes beside the accuracy of its mechanisms."""
+    text = Documents(shortest=128, longest=256, valid_examples=1, test_examples=1)
+    pairs = DocumentPairs(tilt=1.0, shortest=64, longest=128, valid_examples=1, test_examples=1)
+    right = {}
+    for task in (text, pairs):
+        batch = task.load().draw(generator(), 1000, "test")
+        texts = ["".join(map(chr, ids[ids > 0] - 1)) for ids in batch["source"].reshape(-1, task.longest)]
+        found = np.argmax(likelihoods(documents.drawn(0, 2, task.tilt), texts), axis=1)
+        told = found if task is text else found[::2] == found[1::2]
+        right[task] = np.mean(told == batch["label"])
+    print(f"naive Bayes: {right[text]:.3f}; of pairs: {right[pairs]:.3f}")
+    assert 0.84 < right[text] < 0.9
+    assert 0.97 < right[pairs] < 1
 
 
 def test_drawn_sentences_are_a_function_of_the_seed_and_parts_differ():
