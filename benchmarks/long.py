@@ -20,17 +20,18 @@ and twice the longest, and judged by the upper end of its 95% interval. `length.
 Expected: the last lines say which part of the claim this machine keeps. By the first command (AMD EPYC, two cores, in
 quiet) a step at 2,048 and 4,096 bytes takes dense softmax 495 and 1,850 ms, linear 56 and 125, windows 99 and 165: at
 4,096 linear makes 14.6 and windows 11.3 times as many, in .044 and .041 of 1,312 MiB, and from 1,024 to 8,192 they grow
-as T^.80 (.75-.84) and T^.88 (.83-.93). In other hours it was 12.4 and 11.7 times, 20 and 11. All of it is kept.
-The whole, in quiet, took 13 minutes; of softmax's time at 4,096 bytes a step took: cosFormer .06, linear, DPFP and
-Nyström .07, Hedgehog, Sinkhorn and Performer .09, local-p .10, windows .11, Longformer .13, strided .16, BigBird .20,
-blockwise softmax .31, ReBased .36, Taylor .42 (in another hour .22 and .25), Reformer .55, sigmoid .64, Synthesizer
-1.08; Linformer .04, with 262,144 parameters more; memory of the others but sigmoid and Synthesizer .04 to .2 of
-softmax's. Linear grew as T^.65 (.60-.69) then, windows as T^.77 (.72-.81). Reformer by its own command, in quiet: 2.43
-times softmax's time at 1,024 (2.40-2.57), 1.22 at 2,048 and .61 at 4,096 (.61-.62), in .115 of the memory. Its four
-rounds, of as many buckets as the sequence has blocks of 64, score three quarters of all pairs at 1,024 and a fifth at
-4,096. They took 3.15, 1.71 and 1.24 times as long while each of several heads stopped by itself, for all gradients were
-then copied for every block, and while each pair's rounds were counted. Heads side by side still take as many blocks
-each as the one whose buckets are fullest.
+as T^.80 (.75-.84) and T^.88 (.83-.93). In other hours it was 12.4 and 11.7 times, 20 and 11, 14.0 and 9.4. All of it is
+kept.
+The whole, alone on the machine in such an hour, took 13 minutes; of softmax's time at 4,096 bytes a step took:
+cosFormer .06, linear, DPFP and Nyström .07, Hedgehog, Sinkhorn and Performer .09, local-p .10, windows .11, Longformer
+.13, strided .16, BigBird .20, blockwise softmax .31, ReBased and Taylor .36 and .42 (in another hour .22 and .25),
+Reformer .55, sigmoid .64, Synthesizer 1.08; Linformer .04, with 262,144 parameters more; memory of the others but
+sigmoid and Synthesizer .04 to .2 of softmax's. Linear grew as T^.65 (.60-.69) then, windows as T^.77 (.72-.81).
+Reformer by its own command, in quiet: 2.43 times softmax's time at 1,024 (2.40-2.57), 1.22 at 2,048 and .61 at 4,096
+(.61-.62), in .115 of the memory. Its four rounds, of as many buckets as the sequence has blocks of 64, score three
+quarters of all pairs at 1,024 and a fifth at 4,096. They took 3.15, 1.71 and 1.24 times as long while each of several
+heads stopped by itself, for all gradients were then copied for every block, and while each pair's rounds were counted.
+Heads side by side still take as many blocks each as the one whose buckets are fullest.
 """
 
 from __future__ import annotations
