@@ -6,15 +6,16 @@ Command: attnlab run experiments/long_range_all.py
          attnlab run experiments/long_range_all.py task=figures --workers 2
          attnlab run experiments/long_range_all.py model.mechanism=linear       (one of them on the first five tasks; on
          induction and recall by the variant's name, as model.mechanism=recall-linear)
-Minutes on two cores: lists 61 with `--workers 2`, beside tests, with jax's compilation cache (AMD EPYC); pixels 135
-likewise, in two parts, the first 94 with a slower Reformer; recall some 90 and induction some 80 likewise, in parts;
-curves 353 by the clocks of its variants, two side by side, halts among them; pairs 53 and text 68 with `--workers 2`;
-some 14 hours for all.
-Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-43.0), Nyström 40.1 (36.4-43.8), softmax by blocks 40.1,
-BigBird 39.9, Hedgehog 39.7 (39.0-40.4), DPFP 39.6 (39.3-39.8), Taylor 39.6, sigmoid 39.5 (39.2-39.9), local-p 39.5,
-cosFormer 39.4, Longformer 39.4, Performer 39.4, Sinkhorn 39.0, windows 38.7 (38.3-39.2), ReBased 38.6, Reformer 38.5
-(37.9-39.1), strided 38.4, linear 38.0 (37.6-38.5), Synthesizer 37.7 (35.7-39.7), Linformer 36.0 (33.9-38.1): none told
-from softmax by three seeds, for softmax's own lie between 39.3 and 41.5.
+Minutes on two cores, with `--workers 2` and jax's compilation cache (AMD EPYC): lists 37, halts left out, pairs 53,
+text 68; pixels 135 beside tests, in two parts, the first 94 with a slower Reformer; recall some 90 and induction some
+80 likewise, in parts; curves 353 by the clocks of its variants, two side by side, halts among them; some 14 hours for
+all.
+Expected: accuracy on lists, 3 seeds: softmax 40.2% (37.4-42.9), by blocks 40.2 (37.6-42.7), Nyström 40.1 (36.4-43.8),
+local-p 39.8 (37.6-42.1), BigBird 39.8 (38.7-40.9), Hedgehog 39.6 (38.9-40.3), Taylor 39.6 (37.5-41.6), sigmoid 39.5
+(39.2-39.8), Performer 39.4 (37.6-41.2), Longformer 39.4 (37.0-41.7), DPFP 39.2 (37.4-41.1), Sinkhorn 39.1 (36.9-41.4),
+cosFormer 39.0 (38.3-39.7), Reformer 38.9 (38.3-39.5), windows 38.8 (38.2-39.3), ReBased 38.7 (36.7-40.8), strided 38.3
+(37.1-39.4), linear 38.0 (37.6-38.5), Synthesizer 37.7 (35.8-39.5), Linformer 36.0 (33.9-38.1): none told from softmax
+by three seeds, for softmax's own lie between 39.3 and 41.4.
 On pixels, likewise: Sinkhorn 90.8% (88.2-93.3), Longformer 88.8 (85.1-92.4), windows 87.4 (83.1-91.7), Nyström 86.1
 (82.1-90.1), strided 80.8 (77.6-84.0), Linformer 76.4 (72.1-80.8), BigBird 75.1 (64.8-85.4), local-p 71.2 (65.8-76.7),
 Performer 69.6 (68.0-71.3), softmax 69.3 (60.2-78.4), by blocks 69.1, DPFP 68.0 (63.6-72.4), ReBased 67.6 (61.0-74.2),
