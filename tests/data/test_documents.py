@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from attnlab.data import documents, sentences
 from attnlab.data.example import Example
 from attnlab.data.files import DataError
+from attnlab.lab.file import load_study
 from attnlab.tasks.documents import DocumentPairs, Documents
 
 
@@ -87,10 +90,11 @@ def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
 
 def test_drawn_texts_and_pairs_of_the_harness_are_told_by_their_words_whatever_their_order():
     """The floors that experiments/long_range_all.py quotes beside the accuracy of its mechanisms."""
-    text = Documents(shortest=128, longest=256, valid_examples=1, test_examples=1)
-    pairs = DocumentPairs(tilt=1.0, shortest=64, longest=128, valid_examples=1, test_examples=1)
+    asked = load_study(Path(__file__).parents[2] / "experiments" / "long_range_all.py").variants()
+    text, pairs = tasks = [asked[f"{name}-softmax"].task for name in ("text", "pairs")]
     right = {}
-    for task in (text, pairs):
+    for task in tasks:
+        assert isinstance(task, Documents)
         batch = task.load().draw(generator(), 1000, "test")
         texts = ["".join(map(chr, ids[ids > 0] - 1)) for ids in batch["source"].reshape(-1, task.longest)]
         found = np.argmax(likelihoods(documents.drawn(0, 2, task.tilt), texts), axis=1)
