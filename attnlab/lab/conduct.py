@@ -77,7 +77,7 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         if trainer.spread is not None:
             progress.note(f"{plan.variant}: {trainer.spread}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
-        checkpoints = saved(folder, plan.experiment, plan.problem.fingerprint, keep=keep, note=progress.note)
+        checkpoints = saved(folder, plan.problem.fingerprint, keep=keep, note=progress.note)
         before, later = max(checkpoints.steps(), default=0), ahead(plans, plan, workers)
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
         begin = partial(go_on, folder, progress)

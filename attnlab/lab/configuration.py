@@ -3,6 +3,9 @@
 A config of a registry is written `{"registry": "MECHANISMS", "name": "softmax", "fields": {…}}` with all its
 fields, a score function `{"registry": "SCORES", "name": "scaled_dot"}`, any other config (`Experiment`,
 `Train`) as a plain object, a tuple as a list.
+
+A configuration of an older attnlab lacks the fields that were added later. A config class names in `missing_values`
+what such a field has there, where that is not its default of today.
 """
 
 import hashlib
@@ -27,7 +30,9 @@ def write(config: Any) -> Any:
 
 
 def read(written: Any, kind: type = Experiment) -> Any:
-    """The config of class `kind` that was written. A field that it leaves out keeps its default.
+    """The config of class `kind` that was written.
+
+    A field that it leaves out has its value in the class's `missing_values`, else its default.
 
     Raises ValueError, in one line with the path, for an unknown name or field and for values that do not fit.
     """
@@ -38,9 +43,21 @@ def read(written: Any, kind: type = Experiment) -> Any:
 
 
 def identity(config: Any) -> str:
-    """The sha256 of a configuration: equal where all fields are."""
-    canonical = json.dumps(_canonical(write(config)), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """The sha256 of a configuration: equal where all fields are. Takes a config, or what `write` gave.
+
+    What an older attnlab wrote keeps the identity that it had then.
+    """
+    written = write(config) if is_dataclass(config) else config
+    canonical = json.dumps(_canonical(written), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def completed(written: Any) -> Any:
+    """What `write` gave, with the fields that were added since; unchanged where it cannot be read."""
+    try:
+        return write(read(written))
+    except (ValueError, NotImplementedError):
+        return written
 
 
 def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
@@ -113,13 +130,14 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
         where = "in a shell, --code FILE runs a Python file that does; in Python, import it"
         raise ValueError(f"{error}; one's own: {hint} ({where})") from None
     # What is written replaces the fields of the registered value, so one without fields is that value itself.
-    return _read_fields(type(held), held, written.get("fields", {}), path) if is_dataclass(held) else held
+    whole = "fields" not in written or not is_dataclass(held)
+    return held if whole else _read_fields(type(held), held, written["fields"], path)
 
 
 def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> Any:
     if not isinstance(written, dict):
         raise ValueError(f"{_at(path)}: the fields of {kind.__name__} must be an object, not {written!r}")
-    values = {}
+    values = {name: value for name, value in getattr(kind, "missing_values", {}).items() if name not in written}
     for name, inner in written.items():
         if name not in registry.field_names(kind):
             raise ValueError(registry.no_field(kind, name, _at((*path, name))))

@@ -30,7 +30,7 @@ def history(run: str | Path, found: Trained) -> Iterator[Then]:
     """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
-    checkpoints = saved(folder, found.experiment, found.problem.fingerprint)
+    checkpoints = saved(folder, found.problem.fingerprint)
     like, lane = jax.eval_shape(trainer.start), None
     for step in reversed(checkpoints.steps()):
         try:

@@ -70,7 +70,7 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
         problem = experiment.task.load()
         same_data(folder, written, problem)
         same_vocabulary(folder, problem)
-    checkpoints = saved(folder, experiment, fingerprint(folder, written), note=passed.append)
+    checkpoints = saved(folder, fingerprint(folder, written), note=passed.append)
     if step == "best" and len(experiment.train.rates) > 1:
         raise CheckpointError(
             f"{run} was trained at {len(experiment.train.rates)} learning rates, and no one checkpoint is the best of "
@@ -106,9 +106,13 @@ def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
         raise FolderError(f"{folder.file('experiment')}: {error}{trained_with}") from error
 
 
-def saved(folder: RunFolder, experiment: Experiment, data: str, **how: Any) -> Checkpoints:
-    """The checkpoints of a run on the data of a fingerprint, and of no other."""
-    identity = {"configuration": configuration.identity(experiment), "data": data}
+def saved(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
+    """The checkpoints of a folder's run on the data of a fingerprint, and of no other.
+
+    Their identity is that of the configuration as the folder holds it: an older one lacks the fields added since.
+    """
+    written = (read(folder, "experiment") or {}).get("experiment")
+    identity = {"configuration": configuration.identity(written), "data": data}
     return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
 
 

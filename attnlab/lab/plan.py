@@ -159,7 +159,7 @@ def _other(variant: str, before: dict, written: dict) -> str | None:
     """What a folder holds that is not what the plan is for; None where it is."""
     if before["variant"] != variant:
         return f"the run of variant {before['variant']!r}"
-    if differing := configuration.difference(before["experiment"], written):
+    if differing := configuration.difference(configuration.completed(before["experiment"]), written):
         fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
         return f"another configuration: {fields}"
     if changed := own.edited(before, written):

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import re
 from dataclasses import dataclass, replace
@@ -6,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.lab.configuration import ABSENT, difference, identity, read, write
+from attnlab.lab.configuration import ABSENT, completed, difference, identity, read, write
 from attnlab.lab.study import change
 
 
@@ -58,6 +59,24 @@ def test_what_is_left_out_keeps_its_default(toy):
     written = write(toy.base)
     del written["model"]["fields"]["dropout"], written["train"]["clip"]
     assert read(written) == toy.base
+
+
+def test_an_older_configuration_has_what_a_later_field_was_before_it_existed(toy, monkeypatch):
+    """A field that came later, with another default than what was done before, is read back as it was then."""
+    older = write(toy.base)
+    del older["model"]["fields"]["norm"], older["train"]["clip"]
+    text = json.dumps(older, sort_keys=True, separators=(",", ":"))
+    named = hashlib.sha256(re.sub(r"(\d)\.0\b", r"\1", text).encode()).hexdigest()
+    assert toy.base.model.norm == "layer"
+    monkeypatch.setattr(toy.Net, "missing_values", {"norm": "rms"}, raising=False)
+    assert read(older) == change(toy.base, **{"model.norm": "rms"})
+    # What is written wins, and a name alone is the registered value itself.
+    assert read(write(toy.base)) == toy.base
+    assert read({"registry": "MODELS", "name": "net"}, toy.Net).norm == "layer"
+    assert difference(completed(older), write(toy.base)) == [("model.norm", "rms", "layer")]
+    # Its checkpoints still have its identity: that of the text.
+    assert identity(older) == named != identity(read(older))
+    assert completed({"no": "experiment"}) == {"no": "experiment"}
 
 
 def test_one_s_own_mechanism_is_added_first(toy):
