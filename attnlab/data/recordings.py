@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import gcd
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,16 @@ def heard(wave: waves.Wave, label: str, name: str, rate: int, least: int = 2) ->
     if len(samples) < least:
         raise DataError(f"{name} lasts {seconds:.3f} seconds: at least {least / rate:.3f}, one frame, are needed")
     return Recording(level(samples), label, name)
+
+
+def short(recording: Recording) -> str:
+    """The name of a recording without the folders that say nothing of it: yes/anna.wav, or yes_anna.wav.
+
+    >>> short(Recording(np.zeros(2), "yes", "/home/me/words/yes/anna.wav"))
+    'yes/anna.wav'
+    """
+    path = PurePath(recording.name)
+    return f"{path.parent.name}/{path.name}" if composed(path.parent.name) == recording.label else path.name
 
 
 def resampled(wave: waves.Wave, rate: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.lab.answertable import keep as keep_answers
 from attnlab.lab.describe import costs
 from attnlab.lab.folder import RunFolder, environment
 from attnlab.lab.jsonfile import named, sweep
@@ -84,7 +85,8 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         fitted = fit(trainer, checkpoints, folder.append_metrics, begin, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
         limit = QUICK if plan.quick else None
-        test = trainer.evaluate(fitted.model, "test", limit, plan.experiment.decoder)
+        answers = trainer.answers(fitted.model, "test", limit, plan.experiment.decoder)
+        test = trainer.scores("test", answers, limit)
         examples = plan.problem.counted("test", limit)
         cost = costs(plan.experiment, plan.problem)
         found = result(plan.experiment, plan.problem, fitted, valid, test, examples, cost)
@@ -95,6 +97,8 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
                 if value is not None:
                     folder.write(name, value)
         folder.write("result", found)
+        if found["metrics"]:
+            _keep_answers(plan, folder, answers, found, limit, progress)
     return found
 
 
@@ -132,6 +136,20 @@ def go_on(folder: RunFolder, progress: Any, step: int) -> None:
         folder.write("environment", record)
         if others := exchanged(record, step):
             progress.note(f"goes on from step {step} with {others}: no longer to the same bits")
+
+
+def _keep_answers(plan: Plan, folder: RunFolder, answers: list, found: dict, limit: int | None, progress: Any) -> None:
+    """Write the answers to the test, of every seed at the chosen rate; what fails is noted and costs no result."""
+    lanes = plan.experiment.train.lanes
+    try:
+        rows = {
+            seed: plan.problem.rows("test", answers[lanes.index((seed, found["learning_rate"]))], limit)
+            for seed in found["seeds"]
+        }
+        if cut := keep_answers(folder.file("answers"), rows, plan.problem.figure):
+            progress.note(f"{plan.variant}: {cut}")
+    except Exception as error:
+        progress.note(f"{plan.variant}: the answers to the test are not kept: {explain(error)[0]}")
 
 
 def _chosen(plan: Plan, fitted: Fitted, found: dict) -> Any:

@@ -26,6 +26,7 @@ FILES: dict[str, Fields] = {
     "maps": {},  # those of older runs hold one example
     "pictures": {"pictures": list},
 }
+OTHERS = {"metrics": "metrics.jsonl", "answers": "answers.tsv"}  # what is no JSON
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
@@ -40,8 +41,8 @@ class RunFolder:
     path: Path
 
     def file(self, name: str) -> Path:
-        """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures or metrics."""
-        return Path(self.path) / ("metrics.jsonl" if name == "metrics" else f"{name}.json")
+        """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures, metrics or answers."""
+        return Path(self.path) / OTHERS.get(name, f"{name}.json")
 
     def left(self) -> bool:
         """Whether there is anything of a run."""

@@ -13,7 +13,7 @@ from attnlab.data.chance import generator
 from attnlab.data.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.tasks import checks
-from attnlab.tasks.base import Batch, Problem, Task
+from attnlab.tasks.base import Batch, Problem, Row, Task
 from attnlab.tasks.drawn import fingerprint
 
 EXAMINED = 20  # sequences of an examination's batch, each asked for all of its keys
@@ -68,6 +68,7 @@ class Retrieval(Problem):
     """
 
     metric, higher = "loss", False
+    figure = "loss"
 
     def __init__(self, task: Associations):
         self.task = task
@@ -113,6 +114,17 @@ class Retrieval(Problem):
             values = np.concatenate([np.asarray(answer[name], np.float64) for answer in answers])
             means[metric] = float(values[asked].mean())
         return means
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """A row for each key that is asked for: the pairs and the key, its value, the value named, and its loss."""
+        found = []
+        for batch, answer in zip(self.examination(part, limit), answers, strict=True):
+            said, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
+            for row, n in zip(*np.nonzero(batch["asked"]), strict=True):
+                pairs = zip(batch["keys"][row].tolist(), batch["values"][row].tolist(), strict=True)
+                text = " ".join(f"{key}:{value}" for key, value in pairs) + f" {batch['queries'][row, n]}?"
+                found.append(Row(text, str(batch["answers"][row, n]), str(said[row, n]), float(loss[row, n])))
+        return found
 
     def ask(self, text: str) -> Batch:
         """One sequence, "0:2 1:0 1?". Raises DataError for what is none, or names a key or value there is not."""

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 Batch = dict[str, Any]  # arrays by name: numpy's on the host, jax's where it is traced
+
+
+class Row(NamedTuple):
+    """One example of an examination and a model's answer to it, as text.
+
+    `input` is the input, or its name where it is no text. `expected` is the right answer, None where it is not known;
+    several right answers have " ||| " between them. `answer` is None where the model answers no text. `figure` is a
+    number that belongs to the answer, such as its probability; `Problem.figure` names it.
+    """
+
+    input: str
+    expected: str | None
+    answer: str | None
+    figure: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,18 @@ class Task(ABC):
     def load(self) -> Problem:
         """Read or generate the data. Raises DataError where it cannot be had."""
 
+    def with_test(self, problem: Any, file: str) -> Problem:
+        """The loaded `problem` with the examples of a user's file as its test; its `notes` are about that file.
+
+        The file has the format of the task's own files. Where the format allows it, the file may hold inputs without
+        answers: then `score` returns {}.
+
+        Raises:
+            DataError: naming the file, and the line where there is one, for what the trained model cannot be given.
+            NotImplementedError: where the task reads no files.
+        """
+        raise NotImplementedError(f"task={type(self).__name__} makes its own examples and reads no other files")
+
     def interpreter(self, vocabulary: dict[str, Any], where: str) -> Interpreter | None:
         """What asks a model that was trained on this task and tells its answers, from the vocabulary of its problem.
 
@@ -130,7 +156,7 @@ class Problem(Interpreter):
 
     `fingerprint` is the sha256 (hex) of the data; `metric` the headline among those of `score`, and `higher` whether
     more of it is better; `notes` what a person should know of how the data were read, and `preparing` how many of the
-    first steps of training are of another kind than what is scored.
+    first steps of training are of another kind than what is scored. `figure` names the number in each of `rows`.
     """
 
     fingerprint: str
@@ -138,6 +164,7 @@ class Problem(Interpreter):
     higher: bool
     notes: tuple[str, ...] = ()
     preparing: int = 0
+    figure: str = ""
 
     @abstractmethod
     def batch(self, seed: int, step: int, size: int) -> Batch:
@@ -156,6 +183,13 @@ class Problem(Interpreter):
     @abstractmethod
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """The metrics by name, rates in 0 … 1; answers in the order of `examination(part, limit)`."""
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """The examples of a part with a model's answers, as text; both in the order of `examination(part, limit)`.
+
+        Empty where an example and its answer cannot be written on a line, as a generated image.
+        """
+        return []
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Of how many the headline metric of `score` is the share that is right; None where it is no such share."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.vocabulary import Vocabulary
-from attnlab.tasks.base import Batch, Classes, Interpreter, Problem
+from attnlab.tasks.base import Batch, Classes, Interpreter, Problem, Row
 
 NONE = -1  # the label of what is not asked for
 
@@ -77,15 +77,29 @@ class Classification(Classifying, Problem):
     """Examples of which each has a class; scored by accuracy."""
 
     metric, higher = "accuracy", True
+    figure = "probability"
+
+    def inputs(self, part: str, limit: int | None = None) -> list[str]:
+        """The examples of `examination(part, limit)` as text or by name, for `rows`; empty where they have neither."""
+        return []
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Each example with its class, the class that it is given, and the probability of that."""
+        label = np.concatenate([np.asarray(batch["label"]) for batch in self.examination(part, limit)])
+        said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
+        return [
+            Row(text, self.classes[label[n]] if label[n] >= 0 else None, self.classes[said[n]], float(chance[n]))
+            for n, text in enumerate(self.inputs(part, limit))
+        ]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy"}: the share of what is asked that is answered right."""
+        """{"accuracy"}: the share of what is asked that is answered right; {} where nothing is asked."""
         right = asked = 0
         for batch, answer in zip(self.examination(part, limit), answers, strict=True):
             label = np.asarray(batch["label"])
             right += int((np.asarray(answer["label"]) == label)[label >= 0].sum())
             asked += int((label >= 0).sum())
-        return {"accuracy": right / max(1, asked)}
+        return {"accuracy": right / asked} if asked else {}
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """What is asked."""

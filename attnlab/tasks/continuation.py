@@ -15,7 +15,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Bytes, Units
 from attnlab.data.vocabulary import PAD, RESERVED, named
-from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.base import Batch, Problem, Row
 from attnlab.tasks.batching import even
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.prompting import Prompting, normal
@@ -38,6 +38,7 @@ class Continuation(Prompting, Problem):
     """
 
     metric, higher = "nats_per_character", False  # of words "nats_per_word"
+    figure = "nats"
 
     def __init__(self, parts: Mapping[str, str], units: Units, length: int, longest: int = 0):
         taken = {"train": ("length", length)}
@@ -93,6 +94,14 @@ class Continuation(Prompting, Problem):
                 amount = up_to[n + 1] - up_to[n]
                 found[f"{self.metric}.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, amount)
         return found
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """The text of each block, and what its symbols cost in nats together."""
+        examined = self._examined(part, limit)
+        nats = [float(n) for answer in answers for n in np.asarray(answer["nats"], np.float64).sum(axis=1)]
+        pairs = zip(examined["answers"], examined["asked"], strict=True)
+        texts = [self.codec.decode(row[on], within=True) for row, on in pairs]
+        return [Row(text, None, None, cost) for text, cost in zip(texts, nats, strict=False)]
 
     @property
     def _measure(self) -> str:

@@ -133,6 +133,11 @@ class Written(Stream):
         shown = [chr(n - 1) if 32 < n - 1 < 127 else f"{n - 1:02x}" for n in ids.tolist()]
         return {"source": shown, "target": shown}
 
+    def written(self, example: Batch) -> str:
+        """The text of a document; bytes that are no UTF-8, as a cut may leave, are written "�"."""
+        ids, keep = (np.asarray(example[name])[0] for name in ("source", "keep"))
+        return bytes((ids[keep] - 1).tolist()).decode("utf-8", errors="replace")
+
     def _written(self, random: np.random.Generator, part: str, label: int, count: int) -> list[bytes]:
         lengths = random.integers(self.task.shortest, self.task.longest, size=count, endpoint=True)
         return list(documents.written(random, self._pools[part][self._known[label]], lengths.tolist()))
@@ -180,6 +185,11 @@ class Compared(Written):
         pair = [{name: np.asarray(batch[name])[:1, n] for name in ("source", "keep")} for n in (0, 1)]
         first, second = (super(Compared, self).tokens(each)["source"] for each in pair)
         return {"source": first, "target": second}
+
+    def written(self, example: Batch) -> str:
+        """Both documents with ||| between them."""
+        pair = [{name: np.asarray(example[name])[:, n] for name in ("source", "keep")} for n in (0, 1)]
+        return BETWEEN.join(super(Compared, self).written(each) for each in pair)
 
     def _given(self, found: list[bytes]) -> Batch:
         return {name: x.reshape(-1, 2, self.task.longest) for name, x in super()._given(found).items()}

@@ -60,6 +60,7 @@ class Finetuning(Labelling, Classification):
             if not parts.get(part):
                 raise DataError(f"the part {part!r} holds no sentences")
         texts = {part: [str(example.source) for example in parts[part]] for part in parts}
+        self._texts = texts
         codec = _fitted(units, [*texts["train"], *unlabelled], least)
         ids = {part: [encoded(codec, text) for text in texts[part]] for part in texts}
         more = [encoded(codec, text) for text in unlabelled]
@@ -126,6 +127,10 @@ class Finetuning(Labelling, Classification):
             nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
             found["masked_nats"] = nats / max(1, asked)
         return found
+
+    def inputs(self, part: str, limit: int | None = None) -> list[str]:
+        """The sentences."""
+        return [self._texts[part][n] for n in sampled(len(self._texts[part]), limit)]
 
     def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
         return self.masking.hide(source, generator(*seeds))

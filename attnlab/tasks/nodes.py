@@ -15,7 +15,7 @@ from attnlab.data.files import DataError
 from attnlab.data.graphs import UNKNOWN, Graph
 from attnlab.data.names import PARTS, check_part, composed
 from attnlab.tasks import checks
-from attnlab.tasks.base import Batch, Problem, Task
+from attnlab.tasks.base import Batch, Problem, Row, Task
 from attnlab.tasks.batching import even
 from attnlab.tasks.sampled import sampled
 
@@ -85,6 +85,7 @@ class NodeClassification(Problem):
     """
 
     metric, higher = "accuracy", True
+    figure = "probability"
 
     def __init__(self, graph: Graph, parts: Mapping[str, np.ndarray]):
         self.graph, self.parts = graph, parts
@@ -129,6 +130,20 @@ class NodeClassification(Problem):
             for metric, name in (("accuracy", "right"), ("nats", "nats"))
         }
         return {metric: float(value.mean()) for metric, value in values.items()}
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Each node by its name, with its class, the class that it is given, and the probability of that."""
+        said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
+        names, classes, labels = self.graph.names, self.graph.classes, self.graph.labels
+        return [
+            Row(
+                names[node],
+                classes[labels[node]] if labels[node] != UNKNOWN else None,
+                classes[said[n]],
+                float(chance[n]),
+            )
+            for n, node in enumerate(self._examined(part, limit))
+        ]
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Nodes."""

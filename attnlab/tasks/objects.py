@@ -17,7 +17,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.scenes import Scene, Scenes
 from attnlab.tasks.average_precision import Marks, average_precision
-from attnlab.tasks.base import Batch, Image, Problem
+from attnlab.tasks.base import Batch, Image, Problem, Row
 from attnlab.tasks.batching import even
 from attnlab.tasks.boxes import centred, corners
 from attnlab.tasks.matching import Costs, costs
@@ -130,6 +130,23 @@ class Objects(Problem):
         each = {f"ap50.{self.classes[n]}": float(table[0, n]) for n in np.flatnonzero(there)}
         return {"ap50": float(table[0, there].mean()), "ap": float(table[:, there].mean())} | each
 
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Each image by its name, with its boxes and those found with a score of at least .5, the surest first.
+
+        A box is its class, the score of one that was found, and left, top, right and bottom in shares of the sides.
+        """
+        found = []
+        examined = [self._scenes[part][n] for n in self._examined(part, limit)]
+        boxes, label, score = (
+            np.concatenate([np.asarray(answer[name]) for answer in answers]) for name in ("boxes", "label", "score")
+        )
+        for n, scene in enumerate(examined):
+            there = [_box(self.classes[kind], box) for kind, box in zip(scene.labels, scene.boxes, strict=True)]
+            sure = [m for m in np.argsort(-score[n], kind="stable") if score[n, m] >= SURE]
+            said = [_box(f"{self.classes[label[n, m]]} {score[n, m]:.3f}", boxes[n, m]) for m in sure]
+            found.append(Row(scene.name, "; ".join(there), "; ".join(said)))
+        return found
+
     def ask(self, text: str) -> Batch:
         """{"image": [1 H W 3]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
 
@@ -213,6 +230,10 @@ def _arrays(found: list[Scene], most: int) -> Batch:
     for n, scene in enumerate(found):
         boxes[n, : len(scene.boxes)], labels[n, : len(scene.boxes)] = centred(scene.boxes), scene.labels
     return {"image": np.stack([scene.image for scene in found]), "boxes": boxes, "label": labels}
+
+
+def _box(what: str, box: np.ndarray) -> str:
+    return " ".join([what, *(f"{float(edge):.4f}" for edge in box)])
 
 
 def _four(box: np.ndarray) -> tuple[float, float, float, float]:

@@ -84,6 +84,10 @@ class Paths(Stream):
         """Numbers, one a pixel, row by row."""
         return {"source": [str(n) for n in range(1, self.task.size**2 + 1)], "target": []}
 
+    def inputs(self, part: str, limit: int | None = None) -> list[str]:
+        """The images by their numbers: "test:12"."""
+        return [f"{part}:{n}" for n in range(1, len(self._parts[part]["label"][:limit]) + 1)]
+
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """The images, each with what was answered."""
         from attnlab.tasks.drawing import grid

@@ -45,6 +45,7 @@ class Pictures(Classification):
     ):
         super().__init__(classes)
         self.parts, self._share, self._change = parts, share, change
+        self._names_of: dict[str, list[str]] = {}  # of a part's images, where they have names
         train = parts["train"]
         height, width, channels = train.images.shape[1:]
         self.shape = Classes(Image(height, width, channels), len(self.classes))
@@ -95,6 +96,12 @@ class Pictures(Classification):
         """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""
         height, width, _ = self.parts["train"].images.shape[1:]
         return {"source": [str(n) for n in range(1, height * width + 1)], "target": []}
+
+    def inputs(self, part: str, limit: int | None = None) -> list[str]:
+        """The images by name, or by number: "test:12"."""
+        names = self._names_of.get(part)
+        rows = sampled(len(self.parts[part].labels), limit)
+        return [f"{part}:{n + 1}" if names is None else names[n] for n in rows]
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """The images, each with the class it was given and, where that is wrong, the one it is of."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.data.files import DataError
 from attnlab.data.vocabulary import RESERVED, Vocabulary
-from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.base import Batch, Problem, Row
 from attnlab.tasks.prediction import Prediction
 
 
@@ -26,6 +26,18 @@ class Questions(Prediction, Problem):
 
         said = jax.vmap(lambda tokens: jnp.argmax(model(tokens, None, key=None), axis=-1))
         return {"tokens": said(jnp.asarray(batch["tokens"]))}
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """A row for each question: the sequence up to it, and what comes next."""
+        found = []
+        for batch, answer in zip(self.examination(part, limit), answers, strict=True):
+            said = np.asarray(answer["tokens"])
+            for row, place in zip(*np.nonzero(batch["asked"]), strict=True):
+                words = [self.words[n] for n in batch["tokens"][row, : place + 1]]
+                found.append(
+                    Row(" ".join(words), self.words[batch["answers"][row, place]], self.words[said[row, place]])
+                )
+        return found
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Questions."""

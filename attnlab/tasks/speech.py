@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data import waves
+from attnlab.data import recordings, waves
 from attnlab.data.batches import Buckets, rounded
 from attnlab.data.chance import generator
 from attnlab.data.files import DataError, own
@@ -16,7 +16,7 @@ from attnlab.data.joined import NONE, Strings, noisy, varied
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.recordings import Parts, absent, heard, known
 from attnlab.data.repeats import repeated
-from attnlab.tasks.base import Batch, Classes, Frames
+from attnlab.tasks.base import Batch, Classes, Frames, Row
 from attnlab.tasks.batching import even
 from attnlab.tasks.classification import Classification
 from attnlab.tasks.drawn import fingerprint
@@ -51,10 +51,12 @@ class Speech(Classification):
         alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
         self.notes = (*notes, *absent(self.words, parts), *repeated(alike))
         index = {word: n for n, word in enumerate(self.words)}
-        self._strings = {}
+        self._strings: dict[str, Strings] = {}
+        self._names_of: dict[str, list[str]] = {}
         for n, part in enumerate(PARTS):
             sounds = [self.mel(each.samples) for each in parts[part]]
             words = np.array([index[each.label] for each in parts[part]], np.int32)
+            self._names_of[part] = [recordings.short(each) for each in parts[part]]
             self._strings[part] = Strings(self._random(n), sounds, words, task.digits, gap)
         self._lengths = {part: each.lengths(task.speed * (part == "train")) for part, each in self._strings.items()}
         self._buckets = Buckets(self._lengths["train"], task.buckets)
@@ -129,6 +131,18 @@ class Speech(Classification):
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Each string by the names of its recordings, with its words and those answered; of one its probability."""
+        strings, found = self._strings[part], {}
+        for (rows, _), answer in zip(self._examined(part, limit), answers, strict=True):
+            word, chance = (np.asarray(answer[name])[: len(rows)] for name in ("word", "probability"))
+            for row, true, said, sure in zip(rows.tolist(), strings.spoken(rows), word, chance, strict=True):
+                name = " + ".join(self._names_of[part][n] for n in strings.pieces[row])
+                expected = " ".join(self._named(true)) if (true != NONE).all() else None
+                figure = float(sure[0]) if len(said) == 1 else None
+                found[row] = Row(name, expected, " ".join(self._named(said)), figure)
+        return [found[row] for row in sorted(found)]
 
     def ask(self, text: str) -> Batch:
         """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""

@@ -48,5 +48,15 @@ class Stream(Classification):
         check_part(part, limit)
         return even({name: x[:limit] for name, x in self._parts[part].items()}, self._most, label=NONE)
 
+    def inputs(self, part: str, limit: int | None = None) -> list[str]:
+        """The symbols of each example with a space between them."""
+        examples = {name: x[:limit] for name, x in self._parts[part].items()}
+        count = len(examples["label"])
+        return [self.written({name: x[n : n + 1] for name, x in examples.items()}) for n in range(count)]
+
+    def written(self, example: Batch) -> str:
+        """One example, a batch of one, as text."""
+        return " ".join(self.tokens(example)["source"])
+
     def _drawn(self, size: int, part: str, *more: int) -> Batch:
         return self.draw(generator(self.task.seed, PARTS.index(part), *more), size, part)

@@ -15,7 +15,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units
 from attnlab.data.vocabulary import END
-from attnlab.tasks.base import Batch, Problem
+from attnlab.tasks.base import Batch, Problem, Row
 from attnlab.tasks.metrics import perplexity
 from attnlab.tasks.pairing import Pairing
 from attnlab.tasks.sampled import sampled
@@ -57,6 +57,7 @@ class Transduction(Pairing, Problem):
     ):
         _refuse_empty(parts)
         self.metric, self.higher, self._parts, self._measure = metric, higher, parts, measure
+        self.figure = "nats" if how.get("likelihood") else ""
         codecs = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
         sources = [codecs[0].encode(written(source)) for source, _ in pairs]
@@ -115,6 +116,21 @@ class Transduction(Pairing, Problem):
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
         by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Source, references and answer; the figure is what the first reference costs in nats, where that is asked."""
+        examples = [self._parts[part][n] for n in self._examined(part, limit)]
+        texts = [self.target.decode(row) for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
+        nats = [float(n) for answer in answers if "nats" in answer for n in np.asarray(answer["nats"])]
+        return [
+            Row(
+                written(example.source),
+                " ||| ".join(map(written, example.targets)) if example.targets else None,
+                text,
+                nats[n] if nats and example.targets else None,
+            )
+            for n, (example, text) in enumerate(zip(examples, texts, strict=False))
+        ]
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Examples, where the headline says how many of them are right, or wrong."""

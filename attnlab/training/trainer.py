@@ -87,6 +87,14 @@ class Trainer:
 
     def evaluate(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[dict[str, float]]:
         """The metrics of every lane's model on a part of the data, answered by a decoder where one is given."""
+        return self.scores(part, self.answers(model, part, limit, decoder), limit)
+
+    def scores(self, part: str, answers: list[list[Any]], limit: int | None = None) -> list[dict[str, float]]:
+        """The metrics of every lane, from what `answers` found."""
+        return [self.problem.score(part, lane, limit) for lane in answers]
+
+    def answers(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[list[Any]]:
+        """What every lane's model answers to the batches of an examination: a list of batches for each lane."""
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"answer by {decoder}", []
         with fitting(self.train, "answering"):
@@ -94,10 +102,7 @@ class Trainer:
                 program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
                 answers.append(jax.tree.map(np.asarray, program(model, batch)))
         lanes = range(len(self.train.lanes))
-        return [
-            self.problem.score(part, [jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers], limit)
-            for n in lanes
-        ]
+        return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
 
     def _compile(self, what: str, function: Callable, arguments: tuple, **options: Any) -> Callable:
         """The function compiled for these shapes, once; the options are those of `jax.jit`."""

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import named, sweep, write_whole
 from attnlab.lab.outcome import Outcome, outcomes
 from attnlab.lab.reporting import gallery, groups, looking, making, pictures, sections, spreadsheet, trade
@@ -31,6 +32,7 @@ def report(folder: str | Path) -> Path:
     for file, content in drawn.items():
         _picture(folder / file, content)
     files = ["table.csv", *(file for file, content in drawn.items() if content is not None)]
+    files += [f"{one.name}/answers.tsv" for one in found if RunFolder(folder / one.name).file("answers").is_file()]
     write_whole(path, page(found, folder.resolve().name, files))
     for line in (line for outcome in found for line in outcome.troubles):
         print(plain(f"attnlab: could not be read: {line}"), file=sys.stderr)

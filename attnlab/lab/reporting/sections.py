@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from attnlab.lab.comparison import comparison
 from attnlab.lab.estimates import Estimate
@@ -122,8 +123,8 @@ def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
 
 
 def beside(files: Sequence[str]) -> Markup:
-    """What else stands in the folder: the same numbers and figures as files."""
-    links = [tag("li", tag("a", file, href=file)) for file in files]
+    """What else stands in the folder: the same numbers and figures as files, and the answers to the test."""
+    links = [tag("li", tag("a", file, href=quote(file))) for file in files]
     return section("Beside this page", tag("ul", links, class_="plain"))
 
 
