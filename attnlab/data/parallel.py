@@ -1,12 +1,14 @@
 """One's own pairs of lines: a file of two columns, or two files of which line n of one answers line n of the other."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from attnlab.data.example import Example
 from attnlab.data.files import DataError, contents, own, text
-from attnlab.data.names import check
+from attnlab.data.names import check, composed
 
 LONGER = ("refuse", "truncate", "skip")
 S = TypeVar("S", str, list[int], list[str])
@@ -50,8 +52,8 @@ class Limit:
 class Corpus:
     """The pairs of one's own files, and what became of the other lines. Lines are counted from 1.
 
-    `lines` [N] holds the line of each example; `empty` those left out because both sides are empty; `longer`
-    those that a limit cut or left out.
+    `lines` [N] holds the line of each example, the first where several became one; `empty` those left out because both
+    sides are empty; `longer` those that a limit cut or left out; `joined` those of a source with several targets.
     """
 
     path: str
@@ -60,13 +62,45 @@ class Corpus:
     empty: list[int]
     longer: list[int]
     limit: Limit = Limit()
+    joined: tuple[int, ...] = ()
+
+    def merged(self) -> Corpus:
+        """The corpus with each source (of a group) that has several targets as one example of several references.
+
+        The example stands where the first of its lines does, and its references are in the order of the lines, each
+        once. Lines that are alike as a whole stay as they are, and so do those that were cut: what they were before
+        may differ. Texts are compared in Unicode's NFC.
+        """
+        cut = set(self.longer)
+        rows: dict[tuple[str, str], list[int]] = {}
+        for n, (example, line) in enumerate(zip(self.examples, self.lines, strict=True)):
+            if line not in cut:
+                rows.setdefault((composed(str(example.source)), example.group), []).append(n)
+        examples, dropped, joined = list(self.examples), set(), []
+        for first, *others in rows.values():
+            targets = {composed(str(self.examples[n].targets[0])): n for n in (*others[::-1], first)}
+            if len(targets) == 1:
+                continue
+            references = tuple(self.examples[n].targets[0] for n in sorted(targets.values()))
+            examples[first] = examples[first]._replace(targets=references)
+            dropped.update(others)
+            joined += [self.lines[n] for n in (first, *others)]
+        kept = [n for n in range(len(examples)) if n not in dropped]
+        lines = [self.lines[n] for n in kept]
+        return replace(self, examples=[examples[n] for n in kept], lines=lines, joined=tuple(sorted(joined)))
 
     def notes(self) -> list[str]:
         """A line for each thing that a reader should know; none where every line became an example."""
         treated = "cut" if self.limit.longer == "truncate" else "left out"
         length = f"longer than {self.limit.most} and {treated}"
         told = {"empty and left out": self.empty, length: self.longer}
-        return [f"{self.path}: {_count(numbers)} {what}" for what, numbers in told.items() if numbers]
+        found = [f"{self.path}: {_count(numbers)} {what}" for what, numbers in told.items() if numbers]
+        if self.joined:
+            several = sum(len(example.targets) > 1 for example in self.examples)
+            sources = "1 source has" if several == 1 else f"{several:,} sources have"
+            what = f"each one example with several references ({len(self.joined):,} lines)"
+            found.append(f"{self.path}: {sources} several targets: {what}; in training lines stay separate pairs")
+        return found
 
 
 def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:

@@ -30,6 +30,22 @@ def bleu_tokenised_lower(answers: Sequence[str], references: Sequence[Sequence[s
     return {"bleu_tokenised_lower": _bleu(answers, references, tokenize="none", lowercase=True)}
 
 
+def bleu_zh(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+    """{"bleu_zh"}: corpus BLEU-4 of Chinese text, each Chinese character a token (sacreBLEU's `zh`).
+
+    Raises as `bleu` does.
+    """
+    return {"bleu_zh": _bleu(answers, references, tokenize="zh")}
+
+
+def bleu_characters(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+    """{"bleu_characters"}: corpus BLEU-4 of text in any script, each character a token (sacreBLEU's `char`).
+
+    For scripts without spaces between words, such as those of Japanese and Thai. Raises as `bleu` does.
+    """
+    return {"bleu_characters": _bleu(answers, references, tokenize="char")}
+
+
 def chrf(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
     """{"chrf"}: chrF2 of text, over characters in runs of one to six, spaces apart (Popović 2015; 2016).
 
@@ -50,6 +66,11 @@ def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> d
     split = [answer.split() for answer in answers]
     accepted = [[reference.split() for reference in each] for each in references]
     return {"word_edit_rate": _edit_rate(split, accepted)}
+
+
+def word_errors(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
+    """{"word_error_rate"}: the share of answers that are none of their references, as `error_rates` has it."""
+    return {"word_error_rate": 1 - _matched(answers, references)}
 
 
 def perplexity(nats: float, tokens: int) -> float:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from attnlab.data import moses, multi30k, names, parallel
-from attnlab.data.example import Example, Parts
+from attnlab.data.example import Example
 from attnlab.data.parallel import Limit
 from attnlab.data.units import Bpe, Characters, Units
 from attnlab.tasks import checks
-from attnlab.tasks.metrics import bleu, bleu_tokenised_lower, by_length, chrf, exact_match, word_edits
+from attnlab.tasks.headline import AUTO, METRICS, headline
+from attnlab.tasks.metrics import bleu, bleu_tokenised_lower, by_length, chrf
 from attnlab.tasks.pairing import PairTask
-from attnlab.tasks.transduction import Measure, Transduction
+from attnlab.tasks.transduction import Transduction
 
 EDGES = (10, 15, 20)  # the words of a source, by which scores are told apart
 
@@ -57,18 +57,21 @@ class Multi30k(PairTask):
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
         first = bleu_tokenised_lower if self.tokenised else bleu
         measure = lambda answers, references: first(answers, references) | chrf(answers, references)
-        return _problem(self, parts, measure, first.__name__)
+        units = (self.units,) if self.joint else (self.units, self.units)
+        return Transduction(parts, units, measure, first.__name__, True, self.buckets, **self.how)
 
 
 @dataclass(frozen=True)
 class Parallel(PairTask):
-    """One's own pairs of texts, in any script; scored by BLEU, chrF, word edits and exact match.
+    """Your own pairs of texts, in any script; scored by exact match, word errors, word edits, chrF or BLEU.
 
     `train`, `valid` and `test` name a file each, of two columns with a tab between them, or two files with a comma
     between their names, which answer each other line by line. Where `grouped`, each line has a third column, its
-    group, such as a language: scores are told for each besides. `target_units` are those of targets where they are not
-    those of sources. `metric` is the headline: bleu, bleu_tokenised_lower,
-    chrf, word_edit_rate or exact_match. Pairs with a side of more than `longest` characters (0: none is too long)
+    group, such as a language: scores are reported for each besides. A source that has several targets in `valid` or
+    `test` is one example there, with several references; in `train` each line is a pair of its own. `target_units` are
+    those of targets where they are not those of sources. `metric` is the headline: bleu, bleu_zh, bleu_characters,
+    bleu_tokenised_lower, chrf, word_edit_rate, word_error_rate or exact_match; auto chooses from what the references
+    look like (`attnlab.tasks.headline`). Pairs with a side of more than `longest` characters (0: none is too long)
     are refused, cut or left out, as `longer` says: refuse, truncate or skip. The rest as in `multi30k`.
     """
 
@@ -81,7 +84,7 @@ class Parallel(PairTask):
     units: Units = Characters()
     target_units: Units | None = None
     joint: bool = False
-    metric: str = "bleu"
+    metric: str = AUTO
     longest: int = 0
     longer: str = "refuse"
     smoothing: float = 0.0
@@ -109,25 +112,15 @@ class Parallel(PairTask):
         corpora = {
             part: parallel.pairs(getattr(self, part), limit, self.grouped) for part in ("train", "valid", "test")
         }
+        for part in ("valid", "test"):
+            corpora[part] = corpora[part].merged()
         parts = {part: corpus.examples for part, corpus in corpora.items()}
-        found = _problem(self, parts, _all, self.metric, self.target_units)
-        found.notes = (*(note for corpus in corpora.values() for note in corpus.notes()), *found.notes)
+        target = self.target_units or self.units
+        units, chosen = (self.units,) if self.joint else (self.units, target), headline(parts, self.metric)
+        found = Transduction(parts, units, chosen.measure, chosen.metric, chosen.higher, self.buckets, **self.how)
+        told = [note for corpus in corpora.values() for note in corpus.notes()]
+        found.notes = (*chosen.notes(self.metric, target), *told, *found.notes)
         return found
-
-
-METRICS = ("bleu", "bleu_tokenised_lower", "chrf", "word_edit_rate", "exact_match")
-
-
-def _all(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    measures = (bleu, bleu_tokenised_lower, chrf, word_edits, exact_match)
-    return {name: value for measure in measures for name, value in measure(answers, references).items()}
-
-
-def _problem(
-    task: Multi30k | Parallel, parts: Parts, measure: Measure, metric: str, target: Units | None = None
-) -> Transduction:
-    units = (task.units,) if task.joint else (task.units, target or task.units)
-    return Transduction(parts, units, measure, metric, metric != "word_edit_rate", task.buckets, **task.how)
 
 
 def _grouped(examples: list[Example]) -> list[Example]:

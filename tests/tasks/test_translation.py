@@ -46,6 +46,7 @@ def test_ones_own_files_in_any_units(own, units, joint):
     assert with_nats["perplexity"] == pytest.approx(2 ** (4 / tokens))
     assert problem.tell({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
     assert problem.notes == (
+        "headline: bleu, because references are sentences (median 5 words); task.metric=NAME takes another",
         *(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test")),
         "valid: 3 of 3 examples stand in train, too",
         "test: 3 of 3 examples stand in train, too",
@@ -110,7 +111,7 @@ def test_what_is_refused_of_ones_own_data(own, fields, words):
 def test_longer_lines_may_be_cut_or_left_out(own):
     cut = Parallel(**own, longest=16, longer="truncate").load()
     assert cut.shape.source_length <= 16
-    assert "2 lines (1, 2) longer than 16 and cut" in cut.notes[1]
+    assert "2 lines (1, 2) longer than 16 and cut" in cut.notes[2]
     (batch,) = Parallel(**own, longest=16, longer="skip").load().examination("test")
     assert len(batch["source"]) == 1
 
