@@ -18,7 +18,8 @@ class Comparison:
     `references` holds for each variant the one it is compared with: the one that the study names for it (`named`: it
     names some), else the first of those that were asked the same, which for most studies is its first. `margin` is what
     counts as the same, or None; `planned` whether the folders told which variant is the first; `silent` says in a
-    sentence's end why nothing at all is compared, and is empty where something is.
+    sentence's end why nothing at all is compared, and is empty where something is. `pending` are the variants that
+    are still to be compared: they or their references have not finished. The verdicts are corrected for them too.
     """
 
     references: dict[str, Outcome]
@@ -29,6 +30,7 @@ class Comparison:
     alone: dict[str, tuple[int, ...]]
     named: bool = False
     silent: str = ""
+    pending: tuple[str, ...] = ()
 
     @property
     def leaders(self) -> list[Outcome]:
@@ -51,6 +53,7 @@ class Comparison:
 def comparison(found: Sequence[Outcome]) -> Comparison:
     """Every finished variant against its reference, by the headline metric, corrected for all (Holm, Shaffer's form).
 
+    All that the study plans count, also those that have not finished: a verdict does not change because they do.
     Only what was asked the same is compared: variants of one task, which may differ in what the task calls teaching.
     Seeds are paired; those that one side alone has are left out, and named. One that is not finite takes its variant
     out as a whole.
@@ -62,6 +65,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     # What does not tell its task is taken to be of the first.
     asked = {outcome.name: _asked(outcome) or _asked(ordered[0]) for outcome in ordered}
     references, named = _references(ordered, asked)
+    by_name = {outcome.name: outcome for outcome in ordered}
     bare = Comparison(references, is_planned(first), margin, {}, {}, {}, named)
     silent = {
         name: _silent(leader, [leader, *(outcome for outcome in found if outcome.name in bare.members(leader))])
@@ -84,8 +88,13 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         tried[outcome.name] = outcome.tried(), reference.tried()
         higher[outcome.name] = bool(outcome.result["higher"])
         steps[outcome.name] = outcome.step()
-    said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked)
-    return replace(bare, verdicts=said, refused=refused, alone=alone)
+    pending = tuple(
+        name
+        for name, reference in references.items()
+        if name != reference.name and (by_name[name].result is None or reference.result is None)
+    )
+    said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked, pending=len(pending))
+    return replace(bare, verdicts=said, refused=refused, alone=alone, pending=pending)
 
 
 def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict[str, Outcome], bool]:

@@ -2,6 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
 from attnlab.lab.comparison import comparison
 from attnlab.lab.statistics import compare, verdicts
 from tests.lab.made import outcome
@@ -183,3 +187,62 @@ def test_variants_that_differ_in_what_is_examined_are_not_compared_though_their_
     alone = comparison(found[:2])
     assert (alone.verdicts, alone.refused, alone.silent) == ({}, {}, "")
     assert [alone.word(one) for one in found[:2]] == ["", ""]
+
+
+def planned(name, values, order):
+    """A variant that the study plans and that has no result yet."""
+    return replace(outcome(name, values, order=order), result=None, metrics={})
+
+
+def test_planned_comparisons_count_before_they_are_finished():
+    # p of "good" is between .05/8 and .05: better if it were the only comparison, unclear among the eight planned.
+    base = [0.50, 0.53, 0.51, 0.48, 0.52]
+    good = [x + 0.012 + away for x, away in zip(base, [-0.01, 0.0, 0.01, -0.005, 0.005], strict=True)]
+    p = ttest_rel(good, base).pvalue
+    assert 0.05 / 8 < p < 0.05
+    assert compare(good, base, None).verdict == "better"
+    others = {f"v{n}": [x + 0.02 * (-1) ** (n + m) for m, x in enumerate(base)] for n in range(7)}
+    words = []
+    for done in range(len(others) + 1):
+        found = [outcome("base", base), outcome("good", good, order=1)]
+        for n, (name, values) in enumerate(others.items()):
+            found.append((outcome if n < done else planned)(name, values, order=n + 2))
+        said = comparison(found)
+        words.append(said.word(found[1]))
+        assert len(said.pending) == 7 - done
+        assert said.verdicts["good"].comparisons == 8
+        assert said.verdicts["good"].p == pytest.approx(min(1, 8 * p))
+    assert words == ["unclear"] * 8
+
+
+def test_a_claim_is_never_taken_back_by_the_number_of_finished_variants():
+    # Whatever order they finish in, an adjusted p never grows.
+    rng = np.random.default_rng(0)
+    base = list(rng.normal(0.5, 0.01, 5))
+    values = {f"v{n}": [x + rng.normal(0.01 * n, 0.008) for x in base] for n in range(5)}
+    last = dict.fromkeys(values, 1.0)
+    for done in range(1, 6):
+        found = [outcome("base", base, margin=0.004)]
+        for n, (name, each) in enumerate(values.items()):
+            found.append((outcome if n < done else planned)(name, each, order=n + 1))
+        for name, verdict in comparison(found).verdicts.items():
+            assert verdict.p <= last[name] + 1e-12
+            last[name] = verdict.p
+    assert min(last.values()) < 0.05
+
+
+def test_those_whose_reference_is_unfinished_count_and_those_of_another_question_do_not():
+    def named(name, against, order, make=outcome):
+        made = make(name, BASE, order=order)
+        return replace(made, experiment={**made.experiment, "against": against})
+
+    found = [
+        outcome("base", BASE),
+        planned("late", BASE, order=1),
+        named("of-late", "late", 2),
+        named("of-gone", "gone", 3, planned),
+        outcome("good", [x + 0.03 for x in BASE], order=4),
+    ]
+    said = comparison(found)
+    assert said.pending == ("late", "of-late")
+    assert said.verdicts["good"].comparisons == 3

@@ -37,6 +37,7 @@ def verdicts(
     tried: Mapping[str, tuple[int, int]] | None = None,
     steps: Mapping[str, float | None] | None = None,
     asked: Mapping[str, Hashable] | None = None,
+    pending: int = 0,
 ) -> dict[str, Verdict]:
     """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
 
@@ -64,7 +65,11 @@ def verdicts(
     than its interval. One variant alone is judged as by `compare`. `tried` gives `compare`'s, by name, where a
     learning rate was chosen; `higher` is `compare`'s, for all or by name, and `steps` holds its `step` by name.
 
-    Raises ValueError as `compare` does, naming the variant.
+    `pending` is how many more comparisons the study plans whose runs have not finished. They count among the k and
+    among the m, as if their p-values were 1. When they finish, adjusted p-values can only become smaller: the number of
+    comparisons alone never takes a claim back.
+
+    Raises ValueError as `compare` does, naming the variant, and for `pending` below 0.
     Shaffer 1986, J. Am. Stat. Assoc. 81:826, procedure S2.
 
     >>> base = [0.50, 0.52, 0.51, 0.49]
@@ -74,6 +79,8 @@ def verdicts(
     """
     check_margin(margin)
     check_level(level)
+    if pending < 0:
+        raise ValueError(f"{pending=} must be 0 or more: the planned comparisons whose runs have not finished")
     cases, chosen, least, kinds, apart = {}, tried or {}, steps or {}, asked or {}, {}
     for name, (a, b) in pairs.items():
         try:
@@ -85,10 +92,11 @@ def verdicts(
     for name, case in cases.items():
         others = [other for other in apart if other != name and kinds.get(other) == kinds.get(name)]
         cases[name] = replace(case, heaps=tuple(one for other in others for one in apart[other]))
-    adjusted = _adjusted([p_values(case, margin) for case in cases.values()])
+    unknown = [(1.0,)] * pending
+    adjusted = _adjusted([*(p_values(case, margin) for case in cases.values()), *unknown])
     return {
-        name: conclude(case, margin, level, *p, comparisons=len(cases))
-        for (name, case), p in zip(cases.items(), adjusted, strict=True)
+        name: conclude(case, margin, level, *p, comparisons=len(cases) + pending)
+        for (name, case), p in zip(cases.items(), adjusted, strict=False)
     }
 
 
