@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from attnlab.data import files
 from attnlab.data.example import Example, Parts, shuffled
 from attnlab.data.files import DataError, Source, read, text
 from attnlab.data.names import check
@@ -55,18 +56,33 @@ def parts(split: str) -> Parts:
 
 
 def rows(content: str, path: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Each line's command and actions: "IN: walk twice OUT: I_WALK I_WALK".
+    """Each line's command and actions: "IN: walk twice OUT: I_WALK I_WALK", or with a tab between and neither mark.
 
     Raises DataError naming the path and the line where a line is not of this form or one side is empty.
     """
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue
+        if line.count("\t") == 1 and all(sides := [tuple(side.split()) for side in line.split("\t")]):
+            yield sides[0], sides[1]
+            continue
         first, *words = line.split()
         if first != "IN:" or words.count("OUT:") != 1 or words[0] == "OUT:" or words[-1] == "OUT:":
-            raise DataError(f"{path}, line {number}: {line!r} is not IN: a command OUT: its actions")
+            form = "IN: a command OUT: its actions, nor both with a tab between"
+            raise DataError(f"{path}, line {number}: {line!r} is not {form}")
         middle = words.index("OUT:")
         yield tuple(words[:middle]), tuple(words[middle + 1 :])
+
+
+def own(path: str) -> list[Example]:
+    """The examples of a user's file, gzipped where its name ends in .gz, in a fixed order that is not the file's.
+
+    Raises DataError where it is missing, damaged, not UTF-8, empty or not of the format.
+    """
+    content = text(files.contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
+    if not (found := [Example(command, (actions,)) for command, actions in rows(content, path)]):
+        raise DataError(f"{path} holds no commands")
+    return shuffled(found)
 
 
 def _examples(file: str) -> list[Example]:

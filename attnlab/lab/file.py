@@ -9,6 +9,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from attnlab import registry
+from attnlab.lab.neighbours import find_neighbours, use_neighbours
 from attnlab.lab.study import Experiment, Study
 
 EXPERIMENT = "attnlab_experiment_"  # what the module of an experiment file is called, before the file's own name
@@ -25,7 +26,7 @@ def load_study(path: str | Path) -> Study:
     if (content := _content(path)) is None:
         near = ", ".join(experiments()) or "none in ./experiments"
         raise ValueError(f"{path}: no such experiment file; there are: {near}")
-    module = _run(path, _compile(path, content))
+    module = _run(path, content)
     study = getattr(module, "study", None) or getattr(module, "experiment", None)
     if isinstance(study, Experiment):
         study = Study(study)
@@ -39,12 +40,14 @@ def load_study(path: str | Path) -> Study:
 def load_code(path: str | Path) -> ModuleType:
     """Run a Python file for what it defines and adds to the registries, as an experiment file may.
 
+    It can import the modules beside it, which are read anew each time.
+
     Raises ValueError, in one line with the file and its line, for what cannot be run.
     """
     path = Path(path)
     if (content := _content(path)) is None:
         raise ValueError(f"{path}: no such file of code")
-    return _run(path, _compile(path, content))
+    return _run(path, content)
 
 
 def _check(path: Path, study: Study) -> None:
@@ -92,7 +95,9 @@ def _compile(path: Path, content: bytes) -> CodeType:
         raise ValueError(f"{path}: cannot be read as Python: {error}") from error
 
 
-def _run(path: Path, code: CodeType) -> ModuleType:
+def _run(path: Path, content: bytes) -> ModuleType:
+    code = _compile(path, content)
+    neighbours = find_neighbours(path, content)
     name = f"{EXPERIMENT}{path.stem}"
     while getattr(sys.modules.get(name), "__file__", str(path)) != str(path):
         name += "_"  # two files of one name, in different folders
@@ -101,6 +106,7 @@ def _run(path: Path, code: CodeType) -> ModuleType:
     before = {place: dict(registry.table(place)) for place in registry.PLACES}
     # Where a file defines configs of its own, their annotations are looked up by module name.
     sys.modules[name] = module
+    use_neighbours(neighbours)
     try:
         # Not by an importer: it would leave compiled files beside the experiment.
         exec(code, module.__dict__)
@@ -109,7 +115,7 @@ def _run(path: Path, code: CodeType) -> ModuleType:
         if hasattr(error, "exit_code"):
             raise
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise ValueError(f"{path}:{_line(error, path)}: {kind}{error}") from error
+        raise ValueError(f"{_place(error, path, neighbours)}: {kind}{error}") from error
     for place, held in before.items():
         for entry, value in registry.table(place).items():
             if held.get(entry) is not value:
@@ -117,6 +123,11 @@ def _run(path: Path, code: CodeType) -> ModuleType:
     return module
 
 
-def _line(error: BaseException, path: Path) -> int:
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno or 0 for frame in reversed(frames) if frame.filename == str(path)), 0)
+def _place(error: BaseException, path: Path, neighbours: dict[str, Path]) -> str:
+    """The file and the line where code failed: the last of the experiment file and of those that it imports."""
+    beside = {str(file): path.parent / file.relative_to(path.parent.resolve()) for file in neighbours.values()}
+    known = {str(path): path} | beside
+    if isinstance(error, SyntaxError) and error.filename in beside:
+        return f"{beside[error.filename]}:{error.lineno or 0}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in known]
+    return f"{known[frames[-1].filename]}:{frames[-1].lineno or 0}" if frames else f"{path}:0"

@@ -84,6 +84,11 @@ class Task(ABC):
 
     teaching: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def unread(self) -> dict[str, Any]:
+        """The fields that `load` does not read, given the others, with the values that say so."""
+        return {}
+
     @abstractmethod
     def load(self) -> Problem:
         """Read or generate the data. Raises DataError where it cannot be had."""

@@ -111,10 +111,49 @@ def test_a_legal_value_that_no_variant_has_becomes_the_one_variant(toy):
     }
 
 
-def test_a_variant_is_known_by_its_own_name_too(toy):
-    study = toy.vary("model.mechanism", elu=toy.Linear(), series=toy.Linear(feature=toy.Taylor()))
-    assert list(apply(study, ["model.mechanism=series"]).variants()) == ["series"]
+def test_a_variant_is_chosen_by_its_name(toy):
+    study = toy.vary("model.mechanism", elu=toy.Linear(), series=toy.Linear(feature=toy.Taylor()), last=toy.Softmax())
+    assert list(apply(study, ["variant=series"]).variants()) == ["series"]
+    assert list(apply(study, ["variant=last,elu"]).variants()) == ["elu", "last"]
+    assert apply(study, ["variant=series"]).variants() == {"series": study.variants()["series"]}
     assert list(apply(study, ["model.mechanism=linear"]).variants()) == ["elu"]
+    assert apply(study, ["variant=series"]).given == frozenset()
+    words = "variant='serie' is not known; nearest: 'series'; known: elu, series, last"
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        apply(study, ["variant=serie"])
+    with pytest.raises(ValueError, match=r"^variant='' is not known"):
+        apply(study, ["variant=elu,"])
+    assert apply(Study(toy.base), ["variant=base"]).variants() == {"base": toy.base}
+
+
+def test_a_variant_is_chosen_by_the_name_that_other_overrides_give_it(toy):
+    put = ["model.mechanism=softmax-blocks"]
+    both = product(toy.study.vary, over("model.width", a=64, b=128))
+    study = Study(toy.base, both)
+    assert list(apply(study, [*put, "variant=softmax-blocks-b"]).variants()) == ["softmax-blocks-b"]
+    # By the study's own name, too, of which it takes the new one.
+    assert list(apply(study, [*put, "variant=linear-a"]).variants()) == ["softmax-blocks-a"]
+    with pytest.raises(ValueError, match=r"^variant='linear-c' is not known; nearest: 'linear-b'; known: softmax-bl"):
+        apply(study, [*put, "variant=linear-c"])
+
+
+def test_a_name_that_is_no_value_says_how_a_variant_is_chosen(toy):
+    study = toy.vary("model.mechanism", series=toy.Linear(block=1), linear=toy.Softmax())
+    del toy.tables["MECHANISMS"]["softmax-blocks"]
+    with pytest.raises(
+        ValueError, match=r"'series' is not known; .*; variant=series selects the variant of that name$"
+    ):
+        apply(study, ["model.mechanism=series"])
+    # The name of a variant, whose value is another: which is meant is not known.
+    named = toy.vary("model.mechanism", linear=toy.Softmax(), other=toy.Softmax(block=3))
+    words = "model.mechanism=linear is the value of no variant; variant=linear selects the variant of that name"
+    with pytest.raises(ValueError, match=f"^{words}$"):
+        apply(named, ["model.mechanism=linear"])
+
+
+def test_more_variants_than_the_one_so_named_are_told_with_how_it_alone_is_chosen():
+    (told,) = apply(load_study(EXPERIMENTS / "cora.py"), ["model=gat"]).notes
+    assert told == "model=gat selects 3 of 4 variants: gat, dot, linear; variant=gat selects that one alone"
 
 
 def test_variants_of_the_class_named(toy):
@@ -125,9 +164,9 @@ def test_variants_of_the_class_named(toy):
 def test_what_is_chosen_among_variants_is_told_where_others_are_left_out(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     assert apply(study, ["model.mechanism=linear"]).notes == ("model.mechanism=linear selects 2 of 3 variants: a, c",)
-    (told,) = apply(study, ["model.mechanism=softmax-blocks"]).notes
-    assert told == (
-        "model.mechanism=softmax-blocks is the value of none of 3 variants; put into each, it leaves 1: softmax-blocks"
+    assert apply(study, ["model.mechanism=softmax-blocks"]).notes == (
+        "model.mechanism=softmax-blocks is the value of no variant, and is set in all 3 variants",
+        "a, b, c are one variant now: softmax-blocks",
     )
     # Nothing is left out, and nothing is said.
     assert apply(study, ["model.mechanism.score=cosine", "model.width=128"]).notes == ()
@@ -139,8 +178,8 @@ def test_a_value_that_no_variant_has_goes_where_the_field_is():
     study = apply(load_study(EXPERIMENTS / "cora.py"), ["model.mechanism=performer"])
     assert {name: type(each.model).__name__ for name, each in study.variants().items()} == {"performer": "Gat"}
     assert study.notes == (
-        "model.mechanism=performer is the value of none of 4 variants; put into the 3 that have the field, "
-        "it leaves 1: performer",
+        "model.mechanism=performer is the value of no variant, and is set in the 3 of 4 variants that have it",
+        "gat, dot, linear are one variant now: performer",
     )
     detr = apply(load_study(EXPERIMENTS / "detr.py"), ["model.mechanism=performer"])
     assert {name: each.model.anchored for name, each in detr.variants().items()} == {
@@ -193,24 +232,23 @@ def test_a_mechanism_inside_another_is_another_value_and_that_is_told(name):
     )
 
 
-@pytest.mark.parametrize("chosen", [[], ["model.mechanism=recall-softmax"]])
+@pytest.mark.parametrize("chosen", [[], ["variant=recall-softmax"]])
 def test_a_mechanism_put_inside_another_names_the_variants_and_those_that_become_one_are_one(chosen):
     study = load_study(EXPERIMENTS / "long_range.py")
     found = apply(study, ["task=recall", *chosen, "model.mechanism.mechanism=sigmoid"])
     before = study.variants()["recall-softmax"]
     inside = replace(before.model.mechanism, mechanism=MECHANISMS["sigmoid"])
     assert found.variants() == {"recall-sigmoid": change(before, **{"model.mechanism": inside})}
-    assert re.fullmatch(
-        r"model\.mechanism\.mechanism=sigmoid: recall-softmax(, recall-.* are| is) recall-sigmoid now", found.notes[-1]
-    )
+    assert re.fullmatch(r"recall-softmax(, recall-.* are one variant now:| is now) recall-sigmoid", found.notes[-1])
 
 
 def test_what_stood_around_another_is_told_where_it_is_replaced():
     found = apply(load_study(EXPERIMENTS / "long_range.py"), ["task=recall", "model.mechanism=sigmoid"])
     assert only(found).model.mechanism == MECHANISMS["sigmoid"]
-    assert found.notes[-1] == (
-        "model.mechanism=sigmoid is the value of none of 8 variants; put into each, it leaves 1: recall-sigmoid; what "
-        "stood there was around another: model.mechanism.mechanism=sigmoid changes that one alone"
+    assert list(found.variants()) == ["recall-sigmoid"]
+    assert found.notes[1] == (
+        "model.mechanism=sigmoid is the value of no variant, and is set in all 8 variants; what stood there was around "
+        "another: model.mechanism.mechanism=sigmoid changes that one alone"
     )
 
 
@@ -218,22 +256,26 @@ def test_variants_that_a_number_below_makes_one_are_one(toy):
     study = toy.vary("model.mechanism", a=toy.Linear(block=1), b=toy.Softmax(), c=toy.Linear(block=2))
     found = apply(study, ["model.mechanism.block=8"])
     assert list(found.variants()) == ["a", "b"]
-    assert found.notes == ("model.mechanism.block=8: a, c are a now",)
+    assert found.notes == ("a, c are one variant now: a",)
 
 
-def test_what_another_task_has_otherwise_than_the_study_set_it_is_told():
+def test_another_task_keeps_what_the_study_set():
     study = load_study(EXPERIMENTS / "extrapolation.py")
-    assert apply(study, ["task=text"]).notes == ("task=text has its own longest 0, not 256",)
-    assert apply(study, ["task=text", "task.longest=128"]).notes == ()
+    found = apply(study, ["task=text"])
+    assert found.notes == ("task=text keeps longest=256 of the file's task",)
+    assert found.base.task.longest == 256
+    found = apply(study, ["task=text", "task.longest=128"])
+    assert (found.notes, found.base.task.longest) == ((), 128)
     # Nor is anything told of what nobody set.
     assert apply(load_study(EXPERIMENTS / "bert.py"), ["task=sst2"]).notes == ()
 
 
 def test_a_variant_is_chosen_that_the_model_of_the_base_could_not_be():
     study = load_study(EXPERIMENTS / "long_range.py")
-    found = apply(study, ["model.mechanism=recall-linear"])
+    found = apply(study, ["variant=recall-linear"])
     assert found.variants() == {"recall-linear": study.variants()["recall-linear"]}
-    assert found.base == study.base
+    # The base takes all of what was chosen, and so it can be built.
+    assert found.base == study.variants()["recall-linear"]
     # What the base cannot be for another reason is refused in the words that name what was asked.
     with pytest.raises(ValueError, match=r"^model.heads=5 must divide model.width=96$"):
         apply(Study(EXPERIMENT, over("model.width", narrow=64, wide=96)), ["model.width=96", "model.heads=5"])
@@ -242,9 +284,15 @@ def test_a_variant_is_chosen_that_the_model_of_the_base_could_not_be():
 def test_varied_numbers(toy):
     study = toy.vary("model.width", narrow=64, wide=128)
     assert list(apply(study, ["model.width=128"]).variants()) == ["wide"]
-    words = "model.width='96': the study varies this field over 64, 128; choose among them"
-    with pytest.raises(ValueError, match=f"^{words}$"):
-        apply(study, ["model.width=96"])
+    found = apply(study, ["model.width=96"])
+    assert {name: each.model.width for name, each in found.variants().items()} == {"width-96": 96}
+    assert found.base.model.width == 96
+    assert found.notes == (
+        "model.width=96 is the value of no variant, and is set in all 2 variants",
+        "narrow, wide are one variant now: width-96",
+    )
+    with pytest.raises(ValueError, match=r"^model.width='x' must be a whole number$"):
+        apply(study, ["model.width=x"])
 
 
 def test_the_base_follows_the_variant_that_is_kept(toy):
