@@ -22,9 +22,10 @@ from attnlab.lab.look import looks
 from attnlab.lab.own import codes, places
 from attnlab.lab.plan import Plan, ahead
 from attnlab.lab.refusal import explain
-from attnlab.lab.result import result
+from attnlab.lab.result import result, undecided
 from attnlab.lab.shown import shown
 from attnlab.lab.studyfile import asked
+from attnlab.lab.ties import tie
 from attnlab.lab.versions import exchanged, onward
 from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
@@ -84,12 +85,16 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         begin = partial(go_on, folder, progress)
         fitted = fit(trainer, checkpoints, folder.append_metrics, begin, progress)
         valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
+        unsure = undecided(plan.experiment, plan.problem, fitted, valid)
+        losses = trainer.losses(fitted.model, "valid", 512) if unsure else None
         limit = QUICK if plan.quick else None
         answers = trainer.answers(fitted.model, "test", limit, plan.experiment.decoder)
         test = trainer.scores("test", answers, limit)
         examples = plan.problem.counted("test", limit)
         cost = costs(plan.experiment, plan.problem)
-        found = result(plan.experiment, plan.problem, fitted, valid, test, examples, cost)
+        found = result(plan.experiment, plan.problem, fitted, valid, test, examples, cost, losses)
+        if line := tie(found):
+            progress.note(f"{plan.variant}: {line}")
         if found["metrics"]:
             model = _chosen(plan, fitted, found)
             kept = {"maps": looks(plan.experiment.model, model, plan.problem), "pictures": shown(model, plan.problem)}

@@ -93,7 +93,9 @@ def unfinished(run: str | Path, found: Trained, newest: int) -> list[str]:
         return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
     if read(RunFolder(Path(run)), "result") is not None:
         return []
-    return [f"unfinished: as it was at step {newest:,} of {found.experiment.train.steps:,}"]
+    train = found.experiment.train
+    first = f", at the first of {len(train.rates)} learning rates, {train.rates[0]:g}: none is chosen before the end"
+    return [f"unfinished: as it was at step {newest:,} of {train.steps:,}{first if len(train.rates) > 1 else ''}"]
 
 
 def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.lab.statistics import Choice, choose, summary
+from attnlab.lab.statistics import Choice, choose, leaders, summary
 from attnlab.lab.study import Experiment
 from attnlab.tasks.base import Problem
 from attnlab.training.loop import Fitted
@@ -25,18 +25,20 @@ def result(
     test: Scores,
     examples: int | None,
     costs: dict,
+    losses: list[float] | None = None,
 ) -> dict[str, Any]:
     """The metrics on test over the seeds of the chosen learning rate, and what they cost.
 
     The headline is a share of so many `examples`; None: it is no share. Of several rates `statistics.choose` takes one,
-    by the headline metric on validation of all seeds. That it was the best of its `contenders` is inside the intervals
+    by the headline metric on validation of all seeds, and by the `losses` of the lanes there where rates share the best
+    (`undecided`). That it was the best of its `contenders` is inside the intervals
     of that metric and of its parts ("exact_match.de"); in which direction other metrics are good is not known, and
     theirs are those of a rate that was given. Lanes that diverged are listed and never averaged. A metric that is not
     finite for some seed has its values and no mean.
     """
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
-    by_rate = _by_rate(experiment, problem, valid, alive)
+    by_rate = _by_rate(experiment, problem, valid, alive, losses)
     choice = _choose(by_rate, problem.higher)
     rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
@@ -78,14 +80,28 @@ def result(
     }
 
 
-def _by_rate(experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray) -> list[dict]:
-    """The headline metric on validation at each of several rates, by seed; None where a lane diverged."""
+def undecided(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None) -> bool:
+    """Whether several learning rates share the best headline metric on validation, so that it cannot choose."""
+    by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
+    return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.higher)) > 1
+
+
+def _by_rate(
+    experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray, losses: list[float] | None = None
+) -> list[dict]:
+    """The headline metric on validation at each of several rates, by seed, and the losses; None for diverged lanes."""
     if valid is None:
         return []
+    columns = {"values": [scores[problem.metric] for scores in valid]} | ({} if losses is None else {"losses": losses})
     # A lane that diverged is frozen where it last was sound: its numbers say nothing of its rate.
-    scores = {lane: valid[n][problem.metric] if alive[n] else None for n, lane in enumerate(experiment.train.lanes)}
+    lanes = {lane: n for n, lane in enumerate(experiment.train.lanes)}
+    sound = lambda column, n: column[n] if alive[n] else None
     return [
-        {"learning_rate": rate, "values": [scores[seed, rate] for seed in experiment.train.seed_list]}
+        {"learning_rate": rate}
+        | {
+            name: [sound(column, lanes[seed, rate]) for seed in experiment.train.seed_list]
+            for name, column in columns.items()
+        }
         for rate in experiment.train.rates
     ]
 
@@ -93,7 +109,13 @@ def _by_rate(experiment: Experiment, problem: Problem, valid: Scores | None, ali
 def _choose(by_rate: list[dict], higher: bool) -> Choice:
     if not by_rate:
         return Choice(0, (0,))
-    return choose(list(zip(*(entry["values"] for entry in by_rate), strict=True)), higher)
+    losses = _table(by_rate, "losses") if "losses" in by_rate[0] else None
+    return choose(_table(by_rate, "values"), higher, losses)
+
+
+def _table(by_rate: list[dict], name: str) -> list[tuple]:
+    """The numbers of that name [seeds, rates]."""
+    return list(zip(*(entry[name] for entry in by_rate), strict=True))
 
 
 def peak_memory() -> int:

@@ -89,6 +89,15 @@ class Trainer:
         """The metrics of every lane's model on a part of the data, answered by a decoder where one is given."""
         return self.scores(part, self.answers(model, part, limit, decoder), limit)
 
+    def losses(self, model: Any, part: str, limit: int | None = None) -> list[float]:
+        """The loss of every lane's model on a part of the data: the mean over the batches of its examination."""
+        loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
+        found = []
+        with fitting(self.train, "answering"):
+            for batch in self.problem.examination(part, limit):
+                found.append(np.asarray(self._compile("loss", loss, (model, batch))(model, batch), np.float64))
+        return np.mean(found, axis=0).tolist()
+
     def scores(self, part: str, answers: list[list[Any]], limit: int | None = None) -> list[dict[str, float]]:
         """The metrics of every lane, from what `answers` found."""
         return [self.problem.score(part, lane, limit) for lane in answers]

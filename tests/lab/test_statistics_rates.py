@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attnlab.lab.statistics import Choice, choose, compare, interval, summary
+from attnlab.lab.statistics import Choice, choose, compare, interval, leaders, lowest, summary
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,32 @@ from attnlab.lab.statistics import Choice, choose, compare, interval, summary
 )
 def test_choose(scores, higher, choice):
     assert choose(scores, higher) == choice
+
+
+@pytest.mark.parametrize(
+    ("scores", "losses", "best"),
+    [
+        ([[0.0, 0.0], [0.0, 0.0]], [[5.0, 1.0], [5.0, 2.0]], 1),
+        ([[0.0, 0.0], [0.0, 0.0]], [[1.0, 5.0], [2.0, 5.0]], 0),
+        ([[0.2, 0.4], [0.4, 0.2]], [[3.0, 1.0], [3.0, 1.0]], 1),  # equal means of unequal seeds
+        ([[0.5, 0.4]], [[9.0, 1.0]], 0),  # no tie: the loss says nothing
+        ([[0.1, 0.5, 0.5]], [[0.1, 3.0, 2.0]], 2),  # the worse rate has the lowest loss, and is not asked
+        ([[None, 0.5, 0.5]], [[None, 3.0, 2.0]], 2),
+        ([[0.5, 0.5]], [[math.nan, 9.0]], 1),  # a loss that is not finite is never the lowest
+        ([[math.inf, math.inf]], [[3.0, 2.0]], 1),
+        ([[0.5, 0.5]], [[2.0, 2.0]], 0),
+    ],
+)
+@pytest.mark.parametrize("higher", [True, False])
+def test_the_loss_chooses_among_rates_with_one_score(scores, losses, best, higher):
+    signed = [[x if x is None or higher else -x for x in row] for row in scores]
+    assert choose(signed, higher, losses).best == best
+
+
+def test_which_rates_share_the_best_score_and_the_lowest_loss():
+    assert leaders([[0.3, 0.1, 0.3], [0.1, 0.1, 0.1]]) == (0, 2)
+    assert leaders([[0.3, 0.1, 0.3], [0.1, 0.1, 0.1]], higher=False) == (1,)
+    assert lowest([[2.0, 0.0, 1.0], [2.0, 0.0, 1.0]], (0, 2)) == (2,)
 
 
 def test_a_rate_is_excluded_seed_by_seed():

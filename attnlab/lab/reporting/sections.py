@@ -16,6 +16,7 @@ from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.table import Cell, Sheet, sheets, state
+from attnlab.lab.ties import tie
 
 NAMED = 8  # variants that are not begun, at most
 DASHES = ("none", "6 2", "2 2", "7 2 2 2")
@@ -84,7 +85,8 @@ def numbers(found: list[Outcome]) -> Markup:
     ]
     chosen = sorted({title(outcome.metric) for outcome in found if outcome.tried() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
-    return section("The numbers", parts, tag("p", notes, class_="quiet"), _data(found))
+    ties = [tag("p", name(o.name), f": {line}.", class_="quiet") for o in found if (line := tie(o.result or {}))]
+    return section("The numbers", parts, ties, tag("p", notes, class_="quiet"), _data(found))
 
 
 NOTES = (

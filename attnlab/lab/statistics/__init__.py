@@ -3,7 +3,7 @@
 from attnlab.lab.statistics.family import holm, verdicts
 from attnlab.lab.statistics.intervals import difference, interval, summary
 from attnlab.lab.statistics.power import POWER, needed, power, smallest
-from attnlab.lab.statistics.rates import Choice, choose
+from attnlab.lab.statistics.rates import Choice, choose, leaders, lowest
 from attnlab.lab.statistics.seeds import tied
 from attnlab.lab.statistics.verdict import Verdict, Word, compare
 
@@ -17,6 +17,8 @@ __all__ = [
     "difference",
     "holm",
     "interval",
+    "leaders",
+    "lowest",
     "needed",
     "power",
     "smallest",
