@@ -7,7 +7,29 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
-# Where each registry lives. All are plain dicts, name → default instance (SCORES: name → function).
+
+class Registry(dict[str, Value]):
+    """A dict, name → value, whose `[name]` says of an unknown name what is near it and what is known.
+
+    Args:
+        name: what the registry is called.
+
+    >>> numbers = Registry("MECHANISMS")
+    >>> numbers |= {"softmax": 1, "linear": 2}
+    >>> numbers["sofmax"]
+    Traceback (most recent call last):
+    KeyError: "MECHANISMS['sofmax'] is not known; nearest: 'softmax'; known: softmax, linear"
+    """
+
+    def __init__(self, name: str):
+        super().__init__()
+        self.name = name
+
+    def __missing__(self, name: Any) -> Value:
+        raise KeyError(unknown(f"{self.name}[{name!r}] is not known", str(name), self))
+
+
+# Where each registry lives. All are dicts, name → default instance (SCORES: name → function).
 PLACES = {
     "MECHANISMS": "attnlab.mechanisms",
     "POSITIONS": "attnlab.modules.position",

@@ -64,6 +64,22 @@ def test_every_registry_has_its_place_and_is_exported(place):
 
 
 @pytest.mark.parametrize("place", registry.PLACES)
+def test_an_unknown_name_of_a_registry_is_answered_with_the_nearest_and_the_known(place):
+    table = registry.table(place)
+    name = next(iter(table))
+    with pytest.raises(KeyError) as missing:
+        table[name[:-1] + "~"]
+    assert f"{place}['{name[:-1]}~'] is not known; nearest: " in str(missing.value)
+    assert f"known: {', '.join(table)}" in str(missing.value)
+    with pytest.raises(KeyError, match="3"):
+        table[3]
+    # Else it is a dict as any: nothing is added by asking.
+    assert isinstance(table, dict)
+    assert table.get("nothing") is None
+    assert "nothing" not in table
+
+
+@pytest.mark.parametrize("place", registry.PLACES)
 def test_a_list_tells_the_names_of_a_registry_apart(place):
     table = registry.table(place)
     assert len({registry.first_line(value) for value in table.values()}) == len(table)

@@ -16,6 +16,7 @@ Inputs = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
 def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, seed: int = 0) -> Inputs:
     """(q [T K], k [T K], v [T V], extras) of standard normal numbers; learned arrays as the mechanism starts them.
 
+    What differs by head is that of the last of two heads.
     Drawn in float64, then rounded: in float64 every digit counts, so that a sum kept in less shows.
     """
     generator = np.random.default_rng(seed)
@@ -23,7 +24,8 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, 
     q, k, v = normal(T, K), normal(T, K), normal(T, V)
     tokens = {name: normal(T, *shape_of(shape, K, V)) for name, shape in sorted(mechanism.tokens.items())}
     learned = mechanism.initial(jax.random.key(seed), K, V)
-    return q, k, v, tokens | {name: np.asarray(x).astype(dtype) for name, x in learned.items()}
+    constants = {name: x[-1] for name, x in mechanism.heads(2).items()}
+    return q, k, v, tokens | {name: np.asarray(x).astype(dtype) for name, x in (learned | constants).items()}
 
 
 def rows(mechanism: Mechanism, inputs: Inputs, chosen: Any) -> Inputs:

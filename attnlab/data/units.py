@@ -8,8 +8,10 @@ from attnlab.data.files import DataError
 from attnlab.data.listed import Bytes, Characters, Words
 from attnlab.data.merges import Bpe
 from attnlab.data.vocabulary import Vocabulary
+from attnlab.registry import Registry
 
-UNITS: dict[str, Units] = {units.kind: units for units in (Characters(), Bytes(), Words(), Bpe())}
+UNITS: dict[str, Units] = Registry("UNITS")
+UNITS |= {units.kind: units for units in (Characters(), Bytes(), Words(), Bpe())}
 
 
 def from_json(content: object, path: str | Path = "units") -> Codec:

@@ -30,8 +30,10 @@ from attnlab.mechanisms.strided import Strided
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.ops.feature import Cosformer, Dpfp, Favor, Hedgehog, Rebased, Taylor
+from attnlab.registry import Registry
 
-MECHANISMS: dict[str, Mechanism] = {
+MECHANISMS: dict[str, Mechanism] = Registry("MECHANISMS")
+MECHANISMS |= {
     "softmax": Softmax(),
     "softmax-blockwise": Softmax(block=512),
     "sigmoid": Sigmoid(),

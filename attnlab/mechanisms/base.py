@@ -26,6 +26,7 @@ from attnlab.mechanisms.given import (
     arrays,
     check_bias,
     check_kinds,
+    check_names,
     check_rows,
     check_shapes,
     floats,
@@ -184,7 +185,10 @@ class Mechanism:
         return {}
 
     def heads(self, H: int) -> dict[str, Float[Array, " H"]]:
-        """What differs by head and is not learned, one number a head."""
+        """What differs by head and is not learned, one number a head.
+
+        A call takes the number of its head: no default, which every head of a `jax.vmap` would share.
+        """
         return {}
 
     def cost(self, T: int, S: int, K: int, V: int, block: int | None = None) -> Cost:
@@ -338,13 +342,8 @@ class Mechanism:
         return select(keep, q), select(keep, k), select(keep, v), chosen
 
     def _complete(self, extra: dict, bias) -> dict:
-        """The extras, checked by name, with the default of one head for what is not learned."""
+        """The extras as arrays, checked by name."""
         if bias is not None and not self.biases:
             raise NotImplementedError(f"{self} cannot honour a bias: {bias}")
-        defaults = {name: value[0] for name, value in self.heads(1).items()}
-        wanted = {*self.tokens, *self.learned, *defaults}
-        if unknown := set(extra) - wanted:
-            raise TypeError(f"{self} takes no {sorted(unknown)}; it takes {sorted(wanted)}")
-        if missing := wanted - set(extra) - set(defaults):
-            raise TypeError(f"{self} needs {sorted(missing)}")
-        return defaults | {name: jnp.asarray(value) for name, value in extra.items()}
+        check_names(self, extra)
+        return {name: jnp.asarray(value) for name, value in extra.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -28,11 +29,33 @@ def floats(*given: Any) -> tuple[Any, ...]:
 
 
 def check_kinds(mechanism: Any, mask: Any, bias: Any) -> None:
-    """Raises TypeError, naming it, for a mask that is none, or a bias that is no function."""
+    """Raises TypeError, saying what to write, for a mask that is none, or a bias that is no function."""
     if not isinstance(mask, Mask):
-        told = mask.__name__ if isinstance(mask, type) else type(mask).__name__
-        raise TypeError(f"{mechanism}: a mask is wanted, as Causal() or Kept(keep), not {told}")
+        raise TypeError(f"{mechanism}: {_no_mask(mask)}")
     check_bias(mechanism, bias)
+
+
+def _no_mask(mask: Any) -> str:
+    """Why what was given is no mask, and what to write."""
+    if isinstance(mask, type) and issubclass(mask, Mask):
+        needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
+        return f"{mask.__name__} is a class: write {mask.__name__}({', '.join(needed)})"
+    if hasattr(mask, "shape"):
+        kind = "Kept" if len(mask.shape) == 1 else "Edges"
+        return f"an array {tuple(mask.shape)} is no mask: give {kind}(array)"
+    return f"expected a mask, for example Causal() or Kept(keep), got {type(mask).__name__}"
+
+
+def check_names(mechanism: Any, extra: dict) -> None:
+    """Raises TypeError, naming them, for extras that the mechanism does not take, and for those that are missing."""
+    constants = set(mechanism.heads(1))
+    wanted = {*mechanism.tokens, *mechanism.learned, *constants}
+    if unknown := set(extra) - wanted:
+        raise TypeError(f"{mechanism} takes no {sorted(unknown)}; it takes {sorted(wanted)}")
+    if missing := wanted - set(extra):
+        told = ", ".join(f"{name}=mechanism.heads(H)[{name!r}]" for name in sorted(missing & constants))
+        hint = f", which differs by head: pass {told} under jax.vmap over H heads, or its entry for one" if told else ""
+        raise TypeError(f"{mechanism} needs {sorted(missing)}{hint}")
 
 
 def check_bias(mechanism: Any, bias: Any) -> None:
@@ -56,16 +79,25 @@ def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> Non
     """
     shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if not q.ndim == k.ndim == v.ndim == 2:
-        raise ValueError(f"{mechanism}: {shapes} are not [T K], [S K], [S V] of one head: lift others by jax.vmap")
+        raise ValueError(f"{mechanism}: {shapes} are not [T K], [S K], [S V] of one head{_lifted(q, k, v, new)}")
     (T, K), (S, V) = q.shape, v.shape
     if k.shape != (S, K) or (new and T != S):
         raise ValueError(
             f"{mechanism}: {shapes} do not fit: they must be {'[T K], [T K], [T V]' if new else '[T K], [S K], [S V]'}"
         )
-    for names, rows in ((mechanism.tokens, (S,)), (mechanism.learned, ())):
+    constants = dict.fromkeys(mechanism.heads(1), ())
+    for names, rows in ((mechanism.tokens, (S,)), (mechanism.learned, ()), (constants, ())):
         for name, shape in names.items():
             if extra[name].shape != (wanted := (*rows, *shape_of(shape, K, V))):
                 raise ValueError(f"{mechanism}: {name} {extra[name].shape} must be {wanted} beside {shapes}")
+
+
+def _lifted(q, k, v, new: bool) -> str:
+    """How to write a call over leading axes, such as those of heads and a batch, where all three have as many."""
+    if not (more := q.ndim - 2) > 0 or not q.ndim == k.ndim == v.ndim:
+        return ""
+    call = "lambda q, k, v: causal(mechanism, q, k, v)" if new else "mechanism.attend"
+    return f": over leading axes, write {'jax.vmap(' * more}{call}{')' * more}(q, k, v)"
 
 
 def select(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:

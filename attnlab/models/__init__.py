@@ -19,8 +19,10 @@ from attnlab.models.sagan import SAGAN
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.transformer import Transformer
 from attnlab.models.vit import ViT
+from attnlab.registry import Registry
 
-MODELS: dict[str, Any] = {
+MODELS: dict[str, Any] = Registry("MODELS")
+MODELS |= {
     "transformer": Transformer(),
     "language": Language(),
     "retriever": Retriever(),

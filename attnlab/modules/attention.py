@@ -234,7 +234,10 @@ class Attention(nnx.Module):
 
     def _fits(self, name: str, x: Float[Array, "T D"]) -> None:
         if x.ndim != 2:
-            raise ValueError(f"{name} {x.shape} is not [T {self.width}] of one example: lift others by jax.vmap")
+            raise ValueError(
+                f"{name} {x.shape} is not [T {self.width}] of one example: "
+                "for a batch, write jax.vmap(attention.attend)(x), and likewise of `whole`, `read` and `extend`"
+            )
         if x.shape[1] != self.width:
             raise ValueError(f"{name} has width {x.shape[1]}, and the attention model.width={self.width}")
 

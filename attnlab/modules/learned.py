@@ -21,6 +21,9 @@ def learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int 
 
 
 def extras(mechanism: Mechanism, learned: Mapping[str, Any], heads: int | None = None) -> dict[str, Array]:
-    """What a call is given besides its tokens: the learned arrays, and what differs by head."""
-    fixed = {} if heads is None else mechanism.heads(heads)
+    """What a call is given besides its tokens: the learned arrays, and what differs by head.
+
+    Both with a leading axis of heads; for one head (`heads` None) without it.
+    """
+    fixed = {name: x[0] for name, x in mechanism.heads(1).items()} if heads is None else mechanism.heads(heads)
     return {name: value[...] for name, value in learned.items()} | fixed

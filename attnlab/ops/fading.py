@@ -111,5 +111,10 @@ def _fill(x):
 
 
 def _products(rows, k):
-    """Every row of each by every row of k, in one product."""
-    return jnp.split(jnp.concatenate(rows, axis=1) @ jnp.swapaxes(k, 1, 2), len(rows), axis=1)
+    """Every row of each by every row of k.
+
+    Each in a product of its own: under a `jax.vmap` over queries alone, what keys make of keys (and with it the state)
+    must stay free of that axis.
+    """
+    turned = jnp.swapaxes(k, 1, 2)
+    return tuple(row @ turned for row in rows)

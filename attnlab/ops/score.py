@@ -19,6 +19,7 @@ from attnlab.ops.layer import unit
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import product, wide
 from attnlab.ops.tree import pytree
+from attnlab.registry import Registry
 
 
 def dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
@@ -101,9 +102,8 @@ def _directions(q, k, heat):
     return unit(q) * jnp.exp(jnp.minimum(heat, math.log(100.0))), unit(k)
 
 
-SCORES: dict[str, Callable] = {
-    score.__name__: score for score in (dot, scaled_dot, general, additive, concat, location, gat, cosine)
-}
+SCORES: dict[str, Callable] = Registry("SCORES")
+SCORES |= {score.__name__: score for score in (dot, scaled_dot, general, additive, concat, location, gat, cosine)}
 
 # Scores as dot products of other queries and keys, which are made once.
 PLAIN: dict[Callable, Callable] = {scaled_dot: _scaled, general: _turned, cosine: _directions}

@@ -1,5 +1,6 @@
 """What a model is asked to do: data, batches, the loss, the metrics. Importing it imports no jax."""
 
+from attnlab.registry import Registry
 from attnlab.tasks.associations import Associations
 from attnlab.tasks.base import Classes, Frames, Image, Pairs, Problem, Task, Tokens
 from attnlab.tasks.dates import Dates
@@ -29,7 +30,8 @@ __all__ = [
     "Tones", "Trec",
 ]  # fmt: skip
 
-TASKS: dict[str, Task] = {
+TASKS: dict[str, Task] = Registry("TASKS")
+TASKS |= {
     "dates": Dates(),
     "reverse": Reverse(),
     "copy": Copy(),

@@ -83,8 +83,11 @@ def inputs(mechanism, T, S=None, seed=0, dtype=None):
 
 @cache
 def _learned(mechanism, seed):
+    """The learned arrays, and what differs by head and is not learned: that of the last of two heads."""
+    with jax.enable_x64(True):
+        constants = jax.device_get({name: x[-1] for name, x in mechanism.heads(2).items()})
     with jax.enable_x64(False):
-        return jax.device_get(mechanism.initial(jax.random.key(seed), K, V))
+        return jax.device_get(mechanism.initial(jax.random.key(seed), K, V)) | constants
 
 
 def tokens_of(mechanism, extras):

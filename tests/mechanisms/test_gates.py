@@ -20,7 +20,7 @@ def softplus(x):
 
 def gates(name, K, extra):
     """(the factor of a write, the log gates [T K or 1]) of raw extras, straight from the papers."""
-    one = {"retention": np.log(1 - 2.0**-5), "lightning": -(2.0**-8)}
+    one = {"retention": np.log(1 - 2.0**-6), "lightning": -(2.0**-8)}  # of the second of two heads
     if name in one:
         return 1, np.full((1, 1), one[name])
     if name == "ssd":

@@ -1,5 +1,7 @@
 """What is given is taken as it is meant, or refused in a line that names it."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +10,9 @@ import pytest
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.mechanisms.given import check_kinds
+from attnlab.modules.attention import Attention
 from attnlab.ops.counts import check_counts
-from attnlab.ops.mask import Causal, Full, Kept
+from attnlab.ops.mask import Causal, Full, Kept, Window
 from attnlab.ops.score import dot
 from tests.mechanisms.contract import SMALL, K, V, every, inputs, refusal, stateful
 
@@ -69,11 +72,69 @@ def test_padding_in_numbers_keeps_where_it_is_not_zero():
 
 
 @pytest.mark.parametrize(
-    ("mask", "told"), [(np.ones((4, 4), bool), "not ndarray"), (None, "not NoneType"), (Causal, "not Causal")]
+    ("mask", "told"),
+    [
+        (np.ones((4, 4), bool), "an array (4, 4) is no mask: give Edges(array)"),
+        (jnp.ones(4, bool), "an array (4,) is no mask: give Kept(array)"),
+        (None, "expected a mask, for example Causal() or Kept(keep), got NoneType"),
+        (Causal, "Causal is a class: write Causal()"),
+        (Kept, "Kept is a class: write Kept(keep)"),
+        (Window, "Window is a class: write Window(left, right)"),
+    ],
 )
-def test_what_is_no_mask_is_named(mask, told):
-    with pytest.raises(TypeError, match=rf"a mask is wanted, as Causal\(\) or Kept\(keep\), {told}"):
+def test_what_is_no_mask_is_named_with_what_to_write(mask, told):
+    with pytest.raises(TypeError, match=re.escape(told) + "$"):
         check_kinds(Softmax(), mask, None)
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_the_line_that_lifts_a_call_over_leading_axes_is_one_that_runs(axes):
+    mechanism = Softmax()
+    q = k = v = np.ones((3,) * axes + (4, 2), np.float32)
+    extend = lambda q, k, v: mechanism.extend(mechanism.start(4, 2, 2), q, k, v)
+    for call, form in ((mechanism.attend, mechanism.attend), (mechanism.whole, None), (extend, None)):
+        with pytest.raises(ValueError, match="of one head: over leading axes, write ") as refused:
+            call(q, k, v)
+        line = str(refused.value).rpartition("write ")[2]
+        assert ("causal" in line) == (form is None)
+        found = eval(line, {"jax": jax, "mechanism": mechanism, "causal": mechanisms.causal, "q": q, "k": k, "v": v})
+        np.testing.assert_allclose(found, v, atol=1e-6)
+
+
+HEADED = [name for name, mechanism in MECHANISMS.items() if mechanism.heads(2)]
+
+
+@pytest.mark.parametrize("name", HEADED)
+def test_heads_lifted_with_their_constants_are_each_as_alone_and_without_them_refused(name):
+    """In a loop of NumPy over heads and tokens: every head fades at a rate of its own."""
+    mechanism, H, T = MECHANISMS[name], 3, 7
+    q, k, v = np.random.default_rng(0).normal(size=(3, H, T, 4)).astype(np.float32)
+    run = jax.vmap(lambda q, k, v, **extra: mechanisms.causal(mechanism, q, k, v, **extra))
+    with pytest.raises(TypeError, match=r"needs \['rate'\], which differs by head: pass rate=mechanism.heads\(H\)"):
+        run(q, k, v)
+    with pytest.raises(ValueError, match=r"rate \(3,\) must be \(\)"):
+        mechanisms.causal(mechanism, q[0], k[0], v[0], rate=mechanism.heads(H)["rate"])
+    found = run(q, k, v, rate=mechanism.heads(H)["rate"])
+    # Of one token after the first, the share of the first that is left: e^−rate, the rates worked out by hand.
+    left = {"retention": [31 / 32, 63 / 64, 127 / 128], "lightning": np.exp([-1 / 16, -1 / 256, -1 / 4])}[name]
+    for h in range(H):
+        state = np.zeros((4, 4))
+        for t in range(T):
+            state = left[h] * state + np.outer(k[h, t], v[h, t])
+            y = q[h, t] @ state * (0.5 if name == "retention" else 1)
+            np.testing.assert_allclose(found[h, t], y, atol=1e-5)
+
+
+def test_one_key_head_of_each_kind_has_the_constants_of_its_heads_in_a_module():
+    """What a module fills in: heads of one attention fade apart."""
+    attention = Attention(jax.random.key(0), 8, 2, MECHANISMS["retention"])
+    for kernel in (attention.q, attention.k, attention.v):
+        kernel.w.set_value(jnp.tile(jnp.eye(8, 4), (1, 2)))
+    attention.o.w.set_value(jnp.eye(8))
+    x = np.zeros((2, 8), np.float32)
+    x[:, 0] = 1
+    y = attention.whole(jnp.asarray(x))[0]
+    np.testing.assert_allclose(y[1, [0, 4]], [(1 + 31 / 32) / 2, (1 + 63 / 64) / 2], atol=1e-6)
 
 
 def test_what_is_no_bias_is_named():

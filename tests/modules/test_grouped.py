@@ -83,10 +83,18 @@ def test_the_state_is_remembered_once_a_key_head(name):
     assert jax.eval_shape(token_by_token, grouped, x()).shape == (5, WIDTH)
 
 
-@pytest.mark.parametrize("name", ["softmax", "linear", "short-convolution"])
-def test_token_by_token_equals_the_whole(name):
-    grouped = made(2, MECHANISMS[name])
-    np.testing.assert_allclose(token_by_token(grouped, x()), whole(grouped, x())[0], atol=1e-5)
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].stateful])
+def test_several_tokens_at_a_time_and_one_by_one_are_the_whole(name):
+    grouped = made(2, MECHANISMS[name].sized(8))
+    all_at_once = whole(grouped, x())[0]
+    np.testing.assert_allclose(token_by_token(grouped, x()), all_at_once, atol=1e-5)
+
+    @jax.jit
+    def in_parts(module, x):
+        first, state = module.extend(x[:3], module.start(8, jnp.float32), jnp.arange(3))
+        return jnp.concatenate([first, module.extend(x[3:], state, jnp.arange(3, 5))[0]])
+
+    np.testing.assert_allclose(in_parts(grouped, x()), all_at_once, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["shaw", "alibi", "t5", "rotary"])

@@ -12,8 +12,10 @@ from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
 from attnlab.modules.position.quadratic import Quadratic2D
 from attnlab.modules.position.relative import T5, ALiBi, Shaw
 from attnlab.modules.position.turning import Rotary, XPos
+from attnlab.registry import Registry
 
-POSITIONS: dict[str, Position] = {
+POSITIONS: dict[str, Position] = Registry("POSITIONS")
+POSITIONS |= {
     "none": Position(),
     "sinusoidal": Sinusoidal(),
     "learned": Learned(),

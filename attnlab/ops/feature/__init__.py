@@ -11,8 +11,10 @@ from attnlab.ops.feature.position import Cosformer
 from attnlab.ops.feature.products import Dpfp, Taylor
 from attnlab.ops.feature.random import Favor
 from attnlab.ops.feature.turned import Turned
+from attnlab.registry import Registry
 
-FEATURES: dict[str, Feature] = {
+FEATURES: dict[str, Feature] = Registry("FEATURES")
+FEATURES |= {
     "elu+1": EluPlusOne(),
     "identity": Identity(),
     "relu": Relu(),
