@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from attnlab import registry
-from attnlab.lab import instruments, verbs
+from attnlab.lab import instruments, scoreverb, verbs
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,6 +93,17 @@ def _inspect_options(parser: Parser) -> None:
     add("--other", metavar="RUN2", type=Path, help="also print how far this run's maps are from those of another")
     add("--html", metavar="FILE.html", type=Path, help="write a page of all attention maps with their figures")
     add("--json", metavar="FILE.json", type=Path, help="write every map and number to this file")
+
+
+def _score_options(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run's folder, such as runs/trec/bert")
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="+", help="what to answer: a file or folder like those of the run's task")
+    words = "where to write the answers (default: RUN/answers-FILE.tsv; - is standard output); none is replaced"
+    add("--out", metavar="FILE.tsv", type=Path, help=words)
+    add("--json", metavar="FILE.json", type=Path, help="write all metrics, with the values of each seed, to this file")
+    _code_option(parser)
+    _step_option(parser)
 
 
 def _translate_options(parser: Parser) -> None:
@@ -229,6 +240,12 @@ VERBS = {
         "give a trained model an input; print its answer and its attention",
         verbs.sample,
         _sample_options,
+    ),
+    "score": Verb(
+        "RUN FILE … [--out FILE.tsv] [--json FILE.json] [--step N|best] [--code FILE] …",
+        "examine a trained model on other files: its metrics over all seeds, and its answers (inputs alone: answers)",
+        scoreverb.score,
+        _score_options,
     ),
     "inspect": Verb(
         "RUN --input TEXT [--step N|best] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",

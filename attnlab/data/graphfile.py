@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +20,16 @@ ARRAYS = (*(f"{name}_{part}" for name in ("adj", "attr") for part in PARTS), "la
 CLASSES = 2**16  # at most
 
 
-def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
+def read(file: bytes | Path, path: str | Path = "graph", classes: Sequence[str] = ()) -> Graph:
     """A graph from npz: sparse matrices as `adj_*` and `attr_*` (data, indices, indptr, shape), `labels`, names.
 
     `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
     −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and place,
     for what is no such file: a node or a class out of range (without `class_names`, of labels that leave one out, the
     first too great), rows that do not fit, numbers that are not finite, no features at all.
+
+    `classes` names the classes of a graph that is examined by a trained model. Then `class_names` may be missing though
+    labels leave classes out, and `labels` too: no node has one.
     """
     arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
@@ -34,6 +38,8 @@ def read(file: bytes | Path, path: str | Path = "graph") -> Graph:
         raise DataError(f"{path}: adj {_by(adjacency.shape)} and attr {_by(features.shape)} are not of the same nodes")
     if not features.shape[1]:
         raise DataError(f"{path}: attr has no columns: a node needs features, if only a column of its own")
+    if classes:
+        arrays = {"labels": np.full(N, UNKNOWN), "class_names": np.array(classes)} | arrays
     edges, notes = joined(adjacency.entries[adjacency.values != 0], N)
     if not np.isin(adjacency.values, (0, 1)).all():
         notes = (*notes, "weights of edges are left out: an edge is there where its weight is not 0")

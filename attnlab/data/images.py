@@ -47,7 +47,7 @@ def fashion() -> dict[str, Labelled]:
     """Fashion-MNIST: 60,000 to train with and 10,000 to test, 28 × 28, grey. Raises DataError as `files.read`."""
     found = [arrays.idx(files.read(source), source.file) for source in SOURCES]
     names = [source.file for source in SOURCES]
-    return {"train": _labelled(found[:2], names[:2]), "test": _labelled(found[2:], names[2:])}
+    return {"train": checked(found[:2], names[:2]), "test": checked(found[2:], names[2:])}
 
 
 def own(name: str, part: str) -> Labelled:
@@ -59,7 +59,7 @@ def own(name: str, part: str) -> Labelled:
     """
     path = chosen(name, part)
     images, labels = arrays.idx(path), _labels(path)
-    return _labelled([images, arrays.idx(labels)], [path, labels])
+    return checked([images, arrays.idx(labels)], [path, labels])
 
 
 def chosen(name: str, part: str) -> Path:
@@ -212,14 +212,24 @@ def _labels(images: Path) -> Path:
     """Where the labels of a file of images lie."""
     if "images" not in images.name:
         raise DataError(f"{images}: a name with 'images' in it is expected: its labels lie beside it under 'labels'")
-    name = images.name.replace("images", "labels").replace("idx3", "idx1").replace("idx4", "idx1").removesuffix(".gz")
-    for path in (images.with_name(name), images.with_name(f"{name}.gz")):
-        if path.is_file():
-            return path
+    if (found := labels_of(images)) is not None:
+        return found
+    name = _labels_name(images)
     raise DataError(f"{images} has no labels: there is neither {name} nor {name}.gz beside it")
 
 
-def _labelled(pair: Iterable[np.ndarray], names: Iterable[str | Path]) -> Labelled:
+def labels_of(images: Path) -> Path | None:
+    """The file of the labels of a file of images; None where there is none next to it."""
+    name = _labels_name(images)
+    places = [images.with_name(name), images.with_name(f"{name}.gz")] if "images" in images.name else []
+    return next((path for path in places if path.is_file()), None)
+
+
+def _labels_name(images: Path) -> str:
+    return images.name.replace("images", "labels").replace("idx3", "idx1").replace("idx4", "idx1").removesuffix(".gz")
+
+
+def checked(pair: Iterable[np.ndarray], names: Iterable[str | Path]) -> Labelled:
     """Images and their labels as they were read, checked."""
     (images, labels), (one, other) = pair, names
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):

@@ -137,7 +137,31 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
             examples.append(Example(sides[0], (sides[1],), *group))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no pairs")
+        raise DataError(f"{path} holds no pairs{lost(longer, limit)}")
+    return Corpus(path, examples, kept, empty, longer, limit)
+
+
+def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
+    """The pairs of `path`, `merged`, or its sources alone: of one file in which no line has a tab, each line is a source.
+
+    Examples of sources alone have no targets. Raises DataError as `pairs`.
+    """
+    names = _names(path)
+    rows = lines(text(contents(own(path), path.endswith(".gz")), path)) if len(names) == 1 else []
+    if len(names) == 2 or any("\t" in row for row in rows):
+        return pairs(path, limit, grouped).merged()
+    examples, kept, empty, longer = [], [], [], []
+    for number, row in enumerate(map(str.strip, rows), start=1):
+        if not row:
+            empty.append(number)
+            continue
+        if not limit.met((row,)):
+            longer.append(number)
+        if sides := limit.kept([row], f"{path}, line {number}"):
+            examples.append(Example(sides[0], ()))
+            kept.append(number)
+    if not examples:
+        raise DataError(f"{path} holds no texts{lost(longer, limit)}")
     return Corpus(path, examples, kept, empty, longer, limit)
 
 
@@ -155,6 +179,11 @@ def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> lis
     if len(sources) != len(targets):
         raise DataError(f"{names[0]} has {len(sources)} lines and {names[1]} {len(targets)}: each must answer one")
     return list(zip(sources, targets, strict=True))
+
+
+def lost(longer: list[int], limit: Limit) -> str:
+    """Why nothing is left of a file that holds something: every line is too long."""
+    return f" of at most {limit.most}: its {_count(longer)} longer and left out" if longer else ""
 
 
 def _names(path: str) -> list[str]:

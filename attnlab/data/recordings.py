@@ -77,12 +77,13 @@ def level(samples: np.ndarray) -> np.ndarray:
     return (samples / max(loudness, QUIET)).astype(np.float32)
 
 
-def folder(path: str, rate: int, least: int = 2) -> tuple[list[Recording], tuple[str, ...]]:
+def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[list[Recording], tuple[str, ...]]:
     """The wav files under a folder, in the order of their paths, and what a person should know of how they were read.
 
     A file in a folder below is labelled by the name of the folder it lies in (yes/anna.wav is "yes"); one that lies in
     `path` itself by what stands before the first underscore of its name (yes_anna.wav). Names that begin with a dot
-    are passed over. Raises DataError where the folder is missing or has no such file, a file has no label, and as
+    are passed over. Raises DataError where the folder is missing or has no such file, a file has no label (unless
+    `strict` is False: its label is ""), and as
     `folders.files`, `waves.read` and `heard`.
     """
     root = own(path)
@@ -96,10 +97,31 @@ def folder(path: str, rate: int, least: int = 2) -> tuple[list[Recording], tuple
             continue
         wave = waves.read(file)
         rates[wave.rate] += 1
-        found.append(heard(wave, _label(root, file), name, rate, least))
+        found.append(heard(wave, _label(root, file, strict), name, rate, least))
     if not found:
         raise DataError(f"{path} holds no wav file")
     return found, tuple(_notes(path, rate, rates, other))
+
+
+def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple[list[Recording], tuple[str, ...]]:
+    """The wav files that `folder` reads, to be answered; of those without a class the label is "".
+
+    They have none where the folder has no subfolders and no name begins with one of `classes` and an underscore.
+    Raises DataError as `folder`, and for a class that is none of `classes`.
+    """
+    root = own(path)
+    flat = root.is_dir() and all(file.parent == root for file in folders.files(root))
+    found, notes = folder(path, rate, least, strict=not flat)
+    if flat and not {each.label for each in found} & {*classes}:
+        found = [each._replace(label="") for each in found]
+        return found, (*notes, f"{path}: read as recordings without classes")
+    for each in found:
+        if each.label not in classes:
+            raise DataError(
+                f"{each.name} is labelled {each.label!r}, none of the {len(classes)} classes trained with: "
+                f"{', '.join(classes[:12])}"
+            )
+    return found, notes
 
 
 def known(parts: Parts) -> tuple[str, ...]:
@@ -123,13 +145,15 @@ def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
     return tuple(f"{part} has no recording of {', '.join(names)}" for part, names in lacks.items() if names)
 
 
-def _label(root: Path, file: Path) -> str:
+def _label(root: Path, file: Path, strict: bool = True) -> str:
     *folders, _ = file.relative_to(root).parts
     if len(folders) == 1:
         return composed(folders[0])
     if folders:
         raise DataError(f"{file} lies deeper than a folder for each class: which of its folders is the class?")
     label, mark, _ = file.stem.partition("_")
+    if not strict and not (mark and label):
+        return ""
     if not mark or not label:
         raise DataError(f"{file} has no label: put it in a folder named by its class, or name it label_….wav")
     return composed(label)

@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError, Source, contents, own, read, text
 from attnlab.data.names import check, composed
-from attnlab.data.parallel import Corpus, Limit, lines
+from attnlab.data.parallel import Corpus, Limit, lines, lost
 
 ENCODINGS = ("utf-8", "latin-1")
 TENTH = 10  # every tenth question is held out to validate with, as Kim 2014 holds a tenth out
@@ -97,8 +98,33 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
             examples.append(Example(" ".join(sides[0]), (label,)))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no sentences")
+        raise DataError(f"{path} holds no sentences{lost(longer, limit)}")
     return Corpus(path, examples, kept, empty, longer, limit)
+
+
+def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
+    """The sentences of a file to be sorted into known `classes`, each with its class as `corpus` reads it, or without.
+
+    Where no line has a tab, and none begins with one of the classes, every line is a sentence without a class, an
+    example without targets. Raises DataError as `corpus`, and naming the line for a class that is none of `classes`.
+    """
+    content = lines(_text(contents(own(path), path.endswith(".gz")), path, encoding))
+    heads = {composed(row.split()[0]) for row in content if row.split()}
+    if not heads & {*classes} and not any("\t" in row.strip() for row in content):
+        found = corpus(path, limit, encoding, classes=False)
+        return replace(found, examples=[example._replace(targets=()) for example in found.examples])
+    found = corpus(path, limit, encoding)
+    for line, example in zip(found.lines, found.examples, strict=True):
+        if (label := example.targets[0]) not in classes:
+            raise DataError(
+                f"{path}, line {line}: its class, {label!r}, is none of the {len(classes)} trained with: "
+                f"{_shown(classes)}"
+            )
+    return found
+
+
+def _shown(classes: Collection[str]) -> str:
+    return " ".join(list(classes)[:12]) + (" …" if len(classes) > 12 else "")
 
 
 def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
@@ -133,10 +159,9 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
         each = corpora[part]
         for line, example in zip(each.lines, each.examples, strict=True):
             if (label := example.targets[0]) not in known:
-                shown = " ".join(known[:12]) + (" …" if len(known) > 12 else "")
                 raise DataError(
                     f"{each.path}, line {line}: its class, {label!r}, is none of the {len(known)} classes of "
-                    f"{first.path}: {shown}"
+                    f"{first.path}: {_shown(known)}"
                 )
         found = {example.targets[0] for example in each.examples}
         notes += [f"{each.path}: no line is of the class {label!r}" for label in known if label not in found]

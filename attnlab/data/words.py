@@ -27,6 +27,17 @@ def examples(words: Words) -> list[Example]:
     return shuffled(Example(word, tuple(pronunciations)) for word, pronunciations in words.items())
 
 
+def asked(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> list[Example]:
+    """The examples of a file as `own` reads it; of one in which each line is one word, words without targets."""
+    content = text(contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
+    fields = [found for line in content.split("\n") if (found := line.split())]
+    if not fields:
+        raise DataError(f"{path} holds no words")
+    if any(len(found) > 1 for found in fields):
+        return own(path, rows)
+    return [Example(word, ()) for (word,) in fields]
+
+
 def own(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> list[Example]:
     """The examples of a user's file (gzipped where its name ends in .gz), which `rows(text, path)` reads.
 

@@ -11,6 +11,7 @@ _HOMES = {
     "Results": "attnlab.lab.runs",
     "report": "attnlab.lab.reporting",
     "sample": "attnlab.lab.sampling",
+    "score": "attnlab.lab.scoring",
     "translate": "attnlab.lab.translating",
     "inspect": "attnlab.lab.inspecting",
     "parity": "attnlab.lab.standing",

@@ -19,7 +19,7 @@ _LETTERS = {written[1]: letter for letter, written in ESCAPES.items()}
 
 
 def keep(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int = MOST) -> str | None:
-    """Write the table of `lines` to a file, as many of the first examples as fit into `most` bytes.
+    """Write the examples of a run's test to a file, as many of the first examples as fit into `most` bytes.
 
     Nothing is written where there are no examples. Answers a line about what was left out; None where all is there.
     Raises FolderError.
@@ -28,7 +28,7 @@ def keep(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int =
     if not count:
         return None
     held, size = [], 0
-    for line in lines(rows, figure):
+    for line in lines({"test": (rows, figure)}):
         held.append(encoded(line) + b"\n")
         size += len(held[-1])
         if size > most and len(held) > 1:
@@ -39,21 +39,37 @@ def keep(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int =
     return f"{path.name} holds the first {kept:,} of {count:,} examples of the test" if kept < count else None
 
 
-def lines(rows: Mapping[int, Sequence[Row]], figure: str) -> Iterable[str]:
-    """The table without line ends: the names of the columns, then an example a line.
+def lines(files: Mapping[str, tuple[Mapping[int, Sequence[Row]], str]]) -> Iterable[str]:
+    """The table of the examples of files, without line ends: the names of the columns, then an example a line.
 
-    The columns are "input", "expected", and for each seed "answer.SEED" and what `figure` names, "probability.SEED".
-    A column that no example has is left out.
+    Of each file there are its rows by seed, and what `figure` names in them. The columns are "input", "expected", and
+    for each seed "answer.SEED" and the figure, as "probability.SEED"; before them "file" where there are several. A
+    column that no example has is left out.
     """
+    parts = [_columns(file, *each) for file, each in files.items()]
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    cells = {name: [cell for part in parts for cell in part[name]] for name in names}
+    several = len(files) > 1
+    kept = {name: each for name, each in cells.items() if any(cell is not None for cell in each)}
+    if not several:
+        del kept["file"]
+    yield "\t".join(kept)
+    for row in zip(*kept.values(), strict=True):
+        yield "\t".join(map(escape, row))
+
+
+def _columns(file: str, rows: Mapping[int, Sequence[Row]], figure: str) -> dict[str, list[str | None]]:
+    """The cells of a file's examples by column."""
     first = next(iter(rows.values()))
-    columns = {"input": [row.input for row in first], "expected": [row.expected for row in first]}
+    columns: dict[str, list[str | None]] = {
+        "file": [file for _ in first],
+        "input": [row.input for row in first],
+        "expected": [row.expected for row in first],
+    }
     for seed, each in rows.items():
         columns[f"answer.{seed}"] = [row.answer for row in each]
         columns[f"{figure}.{seed}"] = [None if row.figure is None else f"{row.figure:.6g}" for row in each]
-    columns = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
-    yield "\t".join(columns)
-    for cells in zip(*columns.values(), strict=True):
-        yield "\t".join(map(escape, cells))
+    return columns
 
 
 def escape(cell: str | None) -> str:

@@ -57,6 +57,26 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
 
     Without it, only a task that no input can be asked of without its data loads them.
     """
+    found = restored(run, step, data)
+    lane = lane_of(found.experiment, found.result, np.asarray(found.state.alive))
+    model = jax.tree.map(lambda x: x[lane], chosen(found.experiment.train, found.state, found.step))
+    return Trained(found.experiment, found.problem, model, found.step)
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A run's experiment, its problem, and every lane at a checkpoint; `result` is None where it is unfinished."""
+
+    experiment: Experiment
+    problem: Any
+    trainer: Trainer
+    state: Any
+    step: int
+    result: dict[str, Any] | None
+
+
+def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
+    """What `trained` takes its lane from; the arguments and errors are the same."""
     folder = RunFolder(Path(run))
     written = read(folder, "experiment")
     if written is None:
@@ -83,11 +103,10 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
         passed.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is gone")
     for line in passed:
         print(plain(f"attnlab: {line}; the checkpoint of step {step} is taken"), file=sys.stderr)
-    lane = lane_of(experiment, result, np.asarray(state.alive))
-    return Trained(experiment, problem, jax.tree.map(lambda x: x[lane], chosen(experiment.train, state, step)), step)
+    return Restored(experiment, problem, trainer, state, step, result)
 
 
-def unfinished(run: str | Path, found: Trained, newest: int) -> list[str]:
+def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[str]:
     """Which checkpoint was looked at, where it is not that of the end."""
     if found.step != newest:
         return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
@@ -186,6 +205,11 @@ def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> i
 
     FolderError where the result names no rate that was trained with.
     """
+    return lanes_of(experiment, result, alive)[0]
+
+
+def lanes_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> list[int]:
+    """The lanes of a run's rate whose seeds did not diverge, one at least; the rest as `lane_of`."""
     lanes = experiment.train.lanes
     rate = result.get("learning_rate") if result else experiment.train.rates[0]
     if rate not in experiment.train.rates:
@@ -195,4 +219,4 @@ def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> i
     found = [n for n, (_, at) in enumerate(lanes) if at == rate and sound[n]]
     if not found:
         raise CheckpointError(f"every lane at learning rate {rate} diverged: there is no model to load")
-    return found[0]
+    return found

@@ -43,14 +43,8 @@ def result(
     rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
 
-    def estimate(name: str) -> dict[str, Any]:
-        values = [test[n][name] for n in chosen]
-        if not all(map(math.isfinite, values)):
-            return {"mean": None, "low": None, "high": None, "values": values}
-        return summary(values, len(contenders) if name.split(".")[0] == problem.metric else 1, problem.higher)
-
     return {
-        "metrics": {name: estimate(name) for name in test[0]} if chosen else {},
+        "metrics": over_seeds([test[n] for n in chosen], problem, len(contenders)),
         "examples": examples,
         "metric": problem.metric,
         "higher": problem.higher,
@@ -78,6 +72,18 @@ def result(
         "peak_memory": peak_memory(),
         "fingerprint": problem.fingerprint,
     }
+
+
+def over_seeds(scores: Scores, problem: Problem, contenders: int) -> dict[str, dict[str, Any]]:
+    """Each metric as {"mean", "low", "high", "values"} over seeds, whose rate was chosen among so many contenders."""
+
+    def estimate(name: str) -> dict[str, Any]:
+        values = [each[name] for each in scores]
+        if not all(map(math.isfinite, values)):
+            return {"mean": None, "low": None, "high": None, "values": values}
+        return summary(values, contenders if name.split(".")[0] == problem.metric else 1, problem.higher)
+
+    return {name: estimate(name) for name in scores[0]} if scores else {}
 
 
 def undecided(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None) -> bool:

@@ -123,9 +123,9 @@ def report(options: argparse.Namespace) -> int:
 
 def sample(options: argparse.Namespace) -> int:
     """The answers of a trained model to one input, and where it looked."""
-    _check_run(options.run)
+    check_run(options.run)
     asked = _asked(options)
-    _own(options)
+    own_code(options)
     from attnlab.lab.sampling import lines, sample
 
     if options.html is not None:
@@ -150,8 +150,8 @@ def inspect(options: argparse.Namespace) -> int:
     """Every map of a trained model on one input, with its figures, and those of its training."""
     for folder in (options.run, options.other):
         if folder is not None:
-            _check_run(folder)
-    _own(options)
+            check_run(folder)
+    own_code(options)
     from attnlab.lab.inspecting import inspect
     from attnlab.lab.inspecttable import tables
     from attnlab.lab.jsonfile import check_target, dumps, write_whole
@@ -178,11 +178,11 @@ def inspect(options: argparse.Namespace) -> int:
 
 def translate(options: argparse.Namespace) -> int:
     """A line out for each line in."""
-    _check_run(options.run)
+    check_run(options.run)
     asked = _asked(options)
     if sys.stdin is None:
         raise ValueError("standard input is closed: the lines to translate come from there")
-    _own(options)
+    own_code(options)
     from attnlab.lab.translating import Translator, stream
 
     translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
@@ -228,15 +228,16 @@ def _study(options: argparse.Namespace):
         raise ValueError(str(error)) from error
 
 
-def _own(options: argparse.Namespace) -> None:
-    """Run what defines and registers code of one's own, which a run names."""
+def own_code(options: argparse.Namespace) -> None:
+    """Run the files of `--code`, which define and register what a run names."""
     from attnlab.lab.file import load_code
 
     for file in options.code:
         load_code(file)
 
 
-def _check_run(folder: Path) -> None:
+def check_run(folder: Path) -> None:
+    """Raise FolderError where a folder is no run's, naming the runs in it."""
     if (folder / "experiment.json").is_file():
         return
     inside = ", ".join(str(path.parent) for path in sorted(folder.glob("*/experiment.json")))

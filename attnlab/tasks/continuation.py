@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from copy import copy
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -51,7 +52,11 @@ class Continuation(Prompting, Problem):
         }
         long = {part: [line for line in text.splitlines() if len(line) >= LONG] for part, text in parts.items()}
         same = [f"{part}: the very text of {one}" for one, part in combinations(PARTS, 2) if parts[one] == parts[part]]
-        self.notes = (*self._unseen(parts), *same, *repeated(long, f"lines of {LONG} characters or more"))
+        self.notes = (
+            *self._unseen({part: parts[part] for part in PARTS[1:]}),
+            *same,
+            *repeated(long, f"lines of {LONG} characters or more"),
+        )
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)
             if len(ids) <= size:
@@ -95,6 +100,20 @@ class Continuation(Prompting, Problem):
                 found[f"{self.metric}.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, amount)
         return found
 
+    def with_test(self, text: str, path: str) -> Continuation:
+        """The same problem with the text of a file as its test.
+
+        Raises DataError where it has fewer than two symbols, or more than half were never seen in training.
+        """
+        found, text = copy(self), normal(text)
+        found.notes = tuple(self._unseen({path: text}))
+        found._ids = self._ids | {"test": np.array(self.codec.encode(text, known=True), np.int32)}
+        if len(found._ids["test"]) < 2:
+            raise DataError(
+                f"{path} holds {len(found._ids['test'])} symbols: it needs two, of which the second is scored"
+            )
+        return found
+
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """The text of each block, and what its symbols cost in nats together."""
         examined = self._examined(part, limit)
@@ -116,14 +135,15 @@ class Continuation(Prompting, Problem):
         return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
-        """A line for each examined part with symbols never seen in training."""
-        for part in PARTS[1:]:
-            unseen, count = self.codec.unseen(parts[part])
+        """A line for each text, by its name, with symbols never seen in training."""
+        for name, text in parts.items():
+            unseen, count = self.codec.unseen(text)
             told = f"{len(unseen):,} of {count:,} symbols were never seen in training"
             if 2 * len(unseen) > count:
-                raise DataError(f"the part {part!r}: {told}: {_commonest(unseen)}")
+                called = f"the part {name!r}" if name in PARTS else name
+                raise DataError(f"{called}: {told}: {_commonest(unseen)}")
             if unseen:
-                yield f"{part}: {told} and are left out: {_commonest(unseen)}"
+                yield f"{name}: {told} and are left out: {_commonest(unseen)}"
 
     def _examined(self, part: str, limit: int | None) -> Batch:
         """What is examined, block by block."""

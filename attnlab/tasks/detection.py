@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import cells, discs, scenes
 from attnlab.data.bundles import within
@@ -14,8 +15,26 @@ from attnlab.tasks.base import Task
 from attnlab.tasks.objects import Objects
 
 
+class BoxTask(Task):
+    """A task of finding things in images of rows × columns."""
+
+    rows: int
+    columns: int
+
+    def with_test(self, problem: Any, file: str) -> Objects:
+        """The problem with a folder or an archive of images as its test, with a table of boxes or without."""
+        inside = within(own(file))
+        table = any(name.lower().endswith(".tsv") for name in inside)
+        rows, path = scenes.listed(inside, file) if table else ([], file)
+        images = scenes.pictures(inside, file)
+        if not images:
+            raise DataError(f"{file} holds no images")
+        size = self.rows, self.columns
+        return problem.with_test(scenes.scenes(inside, images, rows, problem.classes, size, path), file)
+
+
 @dataclass(frozen=True)
-class Cells(Task):
+class Cells(BoxTask):
     """Photographs of blood cells (BCCD), resized to rows × columns: red and white cells, and platelets, with boxes.
 
     Scored by average precision at an IoU of .5 (`ap50`) and over .5 … .95 (`ap`) on the 87 published to validate; 21 of
@@ -38,7 +57,7 @@ class Cells(Task):
 
 
 @dataclass(frozen=True)
-class Discs(Task):
+class Discs(BoxTask):
     """Drawn discs, squares and triangles, up to `most` in a noisy image of rows × columns; the rest as in `cells`."""
 
     teaching = ("flip",)
@@ -69,12 +88,13 @@ class Discs(Task):
 
 
 @dataclass(frozen=True)
-class Boxes(Task):
+class Boxes(BoxTask):
     """Images of one's own with boxes, resized to rows × columns; the rest as in `cells`.
 
     `train`, `valid` and `test` name a folder or an archive each, which holds JPEG or PNG images and one table of boxes:
-    a file named as .tsv with tabs between its columns image, label, xmin, ymin, xmax and ymax, in pixels, a box a line;
-    shares of the sides are refused. The classes are the labels of the training part.
+    a file named as .tsv with tabs between its columns. Its first line names them: image, label, xmin, ymin, xmax and
+    ymax. Each other line is a box, its corners in pixels; shares of the sides are refused. The classes are the labels
+    of the training part.
     """
 
     teaching = ("flip",)

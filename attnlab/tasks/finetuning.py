@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.chance import generator
-from attnlab.data.example import Parts
+from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError
 from attnlab.data.masking import Masking
 from attnlab.data.names import check_part
@@ -126,6 +127,25 @@ class Finetuning(Labelling, Classification):
             asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.examination(part, limit))
             nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
             found["masked_nats"] = nats / max(1, asked)
+        return found
+
+    def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> Finetuning:
+        """The same problem with other examples as its test; one without targets has a class that is not known.
+
+        They were read from the file `path`, each from one of its `lines`. Raises DataError, naming the first, where one
+        is longer than any sentence of the task's own files.
+        """
+        texts = [str(example.source) for example in examples]
+        ids, width = [encoded(self.codec, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
+        for line, row in zip(lines, ids, strict=True):
+            if len(row) > width:
+                raise DataError(f"{path}, line {line}: it has {len(row)} symbols, and the model was made for {width}")
+        found = copy(self)
+        found._texts = self._texts | {"test": texts}
+        found._examined = self._examined | {"test": pad(ids, width)}
+        labels = [self.classes.index(str(each.targets[0])) if each.targets else NONE for each in examples]
+        found._labels = self._labels | {"test": np.array(labels, np.int32)}
+        found.notes = ()
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.data import cmudict, names, repeats, sigmorphon
-from attnlab.data.example import Parts
+from attnlab.data import cmudict, names, repeats, sigmorphon, words
+from attnlab.data.example import Example, Parts
 from attnlab.data.units import Characters, Words
 from attnlab.data.words import own
 from attnlab.tasks import checks
@@ -39,6 +39,10 @@ class CMUdict(PairTask):
     def how(self) -> dict[str, Any]:
         """The dictionary's words are in lower case."""
         return {"read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
+
+    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+        """The words of a file in the dictionary's format, or words alone."""
+        return _asked(file, cmudict.rows)
 
     def load(self) -> Transduction:
         """Read the dictionary, fetched where it is not at hand."""
@@ -79,9 +83,18 @@ class Sigmorphon(PairTask):
         """How targets are smoothed."""
         return {"smoothing": self.smoothing}
 
+    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+        """The words of a file of words and phones, or words alone."""
+        return _asked(file, sigmorphon.rows)
+
     def load(self) -> Transduction:
         """Read the three parts, fetched where they are not at hand."""
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
+
+
+def _asked(file: str, rows: Callable) -> tuple[list[Example], list[str], list[str]]:
+    examples = words.asked(file, rows)
+    return examples, [repr(str(example.source)) for example in examples], []
 
 
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable) -> Transduction:

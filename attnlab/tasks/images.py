@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.data import figures, files, images, repeats
+from attnlab.data import asked, figures, files, images, repeats
 from attnlab.data.chance import generator
 from attnlab.data.files import DataError
 from attnlab.data.images import Labelled
@@ -15,8 +15,16 @@ from attnlab.tasks.base import Task
 from attnlab.tasks.pictures import Change, Pictures
 
 
+class ImageTask(Task):
+    """A task of sorting images."""
+
+    def with_test(self, problem: Any, file: str) -> Pictures:
+        """The problem with the images of a file, a folder or a table (`attnlab.data.asked`) as its test."""
+        return problem.with_test(*asked.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
+
+
 @dataclass(frozen=True)
-class FashionMNIST(Task):
+class FashionMNIST(ImageTask):
     """Fashion-MNIST: photographs of clothing, 28 × 28 pixels, in ten classes; scored by accuracy on the 10,000.
 
     `held` of the 60,000 are validated with, a share of every class, always the same. Of the rest `share` is trained
@@ -42,7 +50,7 @@ class FashionMNIST(Task):
 
 
 @dataclass(frozen=True)
-class Images(Task):
+class Images(ImageTask):
     """Images of one's own in IDX files, as MNIST's are; scored by accuracy.
 
     `train`, `valid` and `test` name a file of images each, with its labels beside it under the same name but "labels"
@@ -89,7 +97,7 @@ class Images(Task):
 
 
 @dataclass(frozen=True)
-class Figures(Task):
+class Figures(ImageTask):
     """Ten kinds of simple figures, drawn by a seed on images of `size` × `size`: somewhere, large or small, with noise.
 
     `noise` is its standard deviation, of brightness in 0 … 1. The rest as in `fashion-mnist`.

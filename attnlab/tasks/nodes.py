@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,16 @@ from attnlab.tasks.sampled import sampled
 EXAMINED = 1024  # nodes of an examination's batch: each batch goes over the whole graph
 
 
+class GraphTask(Task):
+    """A task of one graph."""
+
+    def with_test(self, problem: Any, file: str) -> NodeClassification:
+        """The problem on the graph of an npz file: all of its nodes, or the test nodes of the graph trained on."""
+        return problem.with_test(graphfile.read(files.own(file), file, problem.graph.classes), file)
+
+
 @dataclass(frozen=True)
-class Cora(Task):
+class Cora(GraphTask):
     """Papers and what they cite: the field of each of 1,000, from 140 that are known; scored by accuracy.
 
     The parts are those of Planetoid. A batch of 140 is all that is known.
@@ -35,7 +44,7 @@ class Cora(Task):
 
 
 @dataclass(frozen=True)
-class Nodes(Task):
+class Nodes(GraphTask):
     """The class of nodes of a graph of one's own; scored by accuracy.
 
     `graph` names an npz file of sparse matrices, laid out as that of Cora, whose edges are taken in both directions;
@@ -123,13 +132,39 @@ class NodeClassification(Problem):
         return even(self._asked(self._examined(part, limit)), EXAMINED, label=UNKNOWN)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy", "nats"}: the means over the nodes."""
-        count = len(self._examined(part, limit))
+        """{"accuracy", "nats"}: the means over the nodes whose class is known; {} where there are none."""
+        known = self.graph.labels[self._examined(part, limit)] != UNKNOWN
         values = {
-            metric: np.concatenate([np.asarray(answer[name], np.float64) for answer in answers])[:count]
+            metric: np.concatenate([np.asarray(answer[name], np.float64) for answer in answers])[: len(known)][known]
             for metric, name in (("accuracy", "right"), ("nats", "nats"))
         }
-        return {metric: float(value.mean()) for metric, value in values.items()}
+        return {metric: float(value.mean()) for metric, value in values.items()} if known.any() else {}
+
+    def with_test(self, graph: Graph, path: str) -> NodeClassification:
+        """The same problem on another graph, read from the file `path`: all of its nodes are the test.
+
+        A model for it must be built for its `shape`. Raises DataError for another number of features, and for a class
+        that training has not.
+        """
+        found = copy(self)
+        found.notes = (f"{path} is the graph that it was trained on: the nodes of its test are examined",)
+        if graph.fingerprint == self.graph.fingerprint:
+            return found
+        if graph.features != self.graph.features:
+            made = f"the model was made for {self.graph.features:,}"
+            raise DataError(f"{path}: its nodes have {graph.features:,} features, and {made}")
+        known = {name: n for n, name in enumerate(self.graph.classes)}
+        for n in np.unique(graph.labels[graph.labels != UNKNOWN]):
+            if (name := graph.classes[n]) not in known:
+                node, shown = graph.names[int(np.argmax(graph.labels == n))], ", ".join(list(known)[:12])
+                raise DataError(f"{path}: the class {name!r} of node {node!r} is none of those trained with: {shown}")
+        ids = np.array([*(known.get(name, UNKNOWN) for name in graph.classes), UNKNOWN], np.int32)
+        found.graph = replace(graph, labels=ids[graph.labels], classes=self.graph.classes)
+        found.parts = {**self.parts, "test": np.arange(len(graph.labels), dtype=np.int32)}
+        found.shape = Labelled(len(graph.labels), graph.features, len(self.graph.classes))
+        found._at = {name: n for n, name in enumerate(graph.names)}
+        found.notes = graph.notes
+        return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Each node by its name, with its class, the class that it is given, and the probability of that."""

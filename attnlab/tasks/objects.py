@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +121,8 @@ class Objects(Problem):
         Besides, "ap50" of each class of which there is a box: "ap50.RBC".
         """
         scenes = [self._scenes[part][n] for n in self._examined(part, limit)]
+        if not any(len(scene.boxes) for scene in scenes):
+            return {}
         truth = [Marks(scene.boxes, scene.labels) for scene in scenes]
         together = (
             np.concatenate([np.asarray(answer[name]) for answer in answers]) for name in ("boxes", "label", "score")
@@ -130,6 +133,16 @@ class Objects(Problem):
         each = {f"ap50.{self.classes[n]}": float(table[0, n]) for n in np.flatnonzero(there)}
         return {"ap50": float(table[0, there].mean()), "ap": float(table[:, there].mean())} | each
 
+    def with_test(self, found: Scenes, path: str) -> Objects:
+        """The same problem with other images, those under `path`, as its test; without any box, none is known."""
+        other, most = copy(self), max([1, *(len(scene.boxes) for scene in found.scenes)])
+        other._scenes = {**self._scenes, "test": found.scenes}
+        other._arrays = {**self._arrays, "test": _arrays(found.scenes, most)}
+        other.notes = tuple(
+            f"{path}: {count} {'box' if count == 1 else 'boxes'} {change}" for change, count in found.changes.items()
+        )
+        return other
+
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Each image by its name, with its boxes and those found with a score of at least .5, the surest first.
 
@@ -137,6 +150,7 @@ class Objects(Problem):
         """
         found = []
         examined = [self._scenes[part][n] for n in self._examined(part, limit)]
+        known = any(len(scene.boxes) for scene in examined)
         boxes, label, score = (
             np.concatenate([np.asarray(answer[name]) for answer in answers]) for name in ("boxes", "label", "score")
         )
@@ -144,7 +158,7 @@ class Objects(Problem):
             there = [_box(self.classes[kind], box) for kind, box in zip(scene.labels, scene.boxes, strict=True)]
             sure = [m for m in np.argsort(-score[n], kind="stable") if score[n, m] >= SURE]
             said = [_box(f"{self.classes[label[n, m]]} {score[n, m]:.3f}", boxes[n, m]) for m in sure]
-            found.append(Row(scene.name, "; ".join(there), "; ".join(said)))
+            found.append(Row(scene.name, "; ".join(there) if known else None, "; ".join(said)))
         return found
 
     def ask(self, text: str) -> Batch:

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data import parallel
 from attnlab.data.batches import pad
+from attnlab.data.example import Example, Symbols
 from attnlab.data.files import DataError
+from attnlab.data.parallel import Corpus
 from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Batch, Interpreter, Pairs, Task
@@ -124,9 +127,33 @@ class PairTask(Task):
         """What its problem and its interpreter are alike in, as `Pairing` takes it."""
         return {}
 
+    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+        """The examples of a file that is scored, where in it each stands, and notes of how it was read."""
+        examples, *rest = from_corpus(parallel.asked(file))
+        # As a person types them, and not as the data set has them.
+        read = self.how.get("read", str.strip)
+        return ([example._replace(source=read(str(example.source))) for example in examples], *rest)
+
+    def with_test(self, problem: Any, file: str) -> Any:
+        """The problem with the pairs of a file, or its sources alone, as its test."""
+        examples, places, notes = self.asked(file)
+        found = problem.with_test(examples, file, places)
+        found.notes = (*notes, *found.notes)
+        return found
+
     def interpreter(self, vocabulary: dict[str, Any], where: str) -> Pairing:
         """A `Pairing` of the vocabulary."""
         return Pairing.restored(vocabulary, where, **self.how)
+
+
+def from_corpus(corpus: Corpus) -> tuple[list[Example], list[str], list[str]]:
+    """What `PairTask.asked` returns, of a file of lines."""
+    return corpus.examples, [f"line {number}" for number in corpus.lines], corpus.notes()
+
+
+def written(symbols: Symbols) -> str:
+    """A side of an example as text: as it is, or its symbols with a space between them."""
+    return symbols if isinstance(symbols, str) else " ".join(symbols)
 
 
 def _numbers(value: object) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -96,6 +97,14 @@ class Pictures(Classification):
         """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""
         height, width, _ = self.parts["train"].images.shape[1:]
         return {"source": [str(n) for n in range(1, height * width + 1)], "target": []}
+
+    def with_test(self, held: Labelled, names: list[str] | None) -> Pictures:
+        """The same problem with other images as its test, a label of −1 being none, by their names (None: numbers)."""
+        found = copy(self)
+        found.parts = {**self.parts, "test": held}
+        found._names_of = {} if names is None else {"test": names}
+        found.notes = ()
+        return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
         """The images by name, or by number: "test:12"."""

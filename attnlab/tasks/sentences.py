@@ -50,6 +50,20 @@ class Sorting(Task):
         """A `Labelling` of the vocabulary."""
         return Labelling.restored(vocabulary, where, self.read)
 
+    def with_test(self, problem: Any, file: str) -> Finetuning:
+        """The problem with the sentences of a file, with classes or without, as its test; read as a person's input."""
+        corpus = sentences.asked(file, problem.classes, *self.reading)
+        examples = [example._replace(source=self.read(str(example.source))) for example in corpus.examples]
+        found = problem.with_test(examples, file, corpus.lines)
+        alone = () if any(example.targets for example in examples) else (f"{file}: read as sentences without classes",)
+        found.notes = (*corpus.notes(), *alone, *found.notes)
+        return found
+
+    @property
+    def reading(self) -> tuple[Limit, str]:
+        """How a file is read: how long its lines may be, and its encoding."""
+        return Limit(), "utf-8"
+
     def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> Finetuning:
         more, told = _more(self.unlabelled, limit)
         found = Finetuning(
@@ -140,13 +154,18 @@ class Sentences(Sorting):
         """What a person types, without what surrounds it."""
         return text.strip()
 
+    @property
+    def reading(self) -> tuple[Limit, str]:
+        """As the task's own files."""
+        return Limit(self.longest, self.longer), self.encoding
+
     def load(self) -> Finetuning:
         """Read one's files."""
         checks.files(self)
         if self.unlabelled not in ("", *PUBLISHED):
             repeats.distinct({name: getattr(self, name) for name in (*PARTS, "unlabelled")})
-        limit = Limit(self.longest, self.longer)
-        corpora = {part: sentences.corpus(getattr(self, part), limit, self.encoding) for part in PARTS}
+        limit, encoding = self.reading
+        corpora = {part: sentences.corpus(getattr(self, part), limit, encoding) for part in PARTS}
         notes = [note for corpus in corpora.values() for note in corpus.notes()] + sentences.compared(corpora)
         return self._problem({part: corpus.examples for part, corpus in corpora.items()}, tuple(notes), limit)
 

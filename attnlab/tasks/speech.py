@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,7 @@ from attnlab.data.files import DataError, own
 from attnlab.data.frames import FLOOR, LogMel
 from attnlab.data.joined import NONE, Strings, noisy, varied
 from attnlab.data.names import PARTS, check_part
-from attnlab.data.recordings import Parts, absent, heard, known
+from attnlab.data.recordings import Parts, Recording, absent, heard, known
 from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Frames, Row
 from attnlab.tasks.batching import even
@@ -50,14 +51,12 @@ class Speech(Classification):
         super().__init__((*self.words, GAP) if task.gap else self.words)
         alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
         self.notes = (*notes, *absent(self.words, parts), *repeated(alike))
-        index = {word: n for n, word in enumerate(self.words)}
+        self._gap = gap
         self._strings: dict[str, Strings] = {}
         self._names_of: dict[str, list[str]] = {}
-        for n, part in enumerate(PARTS):
-            sounds = [self.mel(each.samples) for each in parts[part]]
-            words = np.array([index[each.label] for each in parts[part]], np.int32)
+        for part in PARTS:
             self._names_of[part] = [recordings.short(each) for each in parts[part]]
-            self._strings[part] = Strings(self._random(n), sounds, words, task.digits, gap)
+            self._strings[part] = self._joined(part, parts[part])
         self._lengths = {part: each.lengths(task.speed * (part == "train")) for part, each in self._strings.items()}
         self._buckets = Buckets(self._lengths["train"], task.buckets)
         self._longest = int(max(rounded(lengths.max()) for lengths in self._lengths.values()))
@@ -111,6 +110,8 @@ class Speech(Classification):
         answer being the `collapse` of its frames. Where no silence is between words it tells no word from two of the
         same, however good the frames are: of strings of 4 digits, a quarter of which have such a pair, .07 are lost.
         """
+        if (self._strings[part].words == NONE).any():
+            return {}
         right, frames, errors = [], [], []
         for (rows, batch), answer in zip(self._examined(part, limit), answers, strict=True):
             true = self._strings[part].spoken(rows)
@@ -131,6 +132,33 @@ class Speech(Classification):
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
+
+    def with_test(self, heard: list[Recording], notes: tuple[str, ...], path: str) -> Speech:
+        """The same problem with other recordings, those under `path`, as its test; a label of "" is none.
+
+        Raises DataError for strings longer than the model reads, and for recordings without a class that would be
+        joined to strings.
+        """
+        if self.task.digits > 1 and not all(each.label for each in heard):
+            raise DataError(
+                f"{path}: recordings without classes are answered one by one: task.digits={self.task.digits}"
+            )
+        found, strings = copy(self), self._joined("test", heard)
+        names, lengths = [recordings.short(each) for each in heard], strings.lengths()
+        if (longest := int(lengths.argmax())) >= 0 and lengths[longest] > self._longest:
+            which = " + ".join(names[n] for n in strings.pieces[longest])
+            seconds, most = (frames * self.mel.step for frames in (lengths[longest], self._longest))
+            raise DataError(f"{path}: {which} lasts {seconds:.2f} seconds: {most:.2f} at most can be read")
+        found._strings, found._lengths = self._strings | {"test": strings}, self._lengths | {"test": lengths}
+        found._names_of, found._known, found.notes = self._names_of | {"test": names}, {}, notes
+        return found
+
+    def _joined(self, part: str, heard: list[Recording]) -> Strings:
+        """Recordings as strings, those of a part always in the same order."""
+        index = {"": NONE} | {word: n for n, word in enumerate(self.words)}
+        words = np.array([index[each.label] for each in heard], np.int32)
+        sounds = [self.mel(each.samples) for each in heard]
+        return Strings(self._random(PARTS.index(part)), sounds, words, self.task.digits, self._gap)
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Each string by the names of its recordings, with its words and those answered; of one its probability."""

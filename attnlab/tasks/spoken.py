@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.data import names, recordings, repeats, spoken, tones
 from attnlab.data.frames import LogMel
@@ -52,6 +53,10 @@ class Heard(Task):
             _ = LogMel(self.rate, self.bands).filters
         except ValueError as refusal:
             raise ValueError(f"task.bands={self.bands} with task.rate={self.rate}: {refusal}") from refusal
+
+    def with_test(self, problem: Any, file: str) -> Speech:
+        """The problem with a folder of wav files, in folders of the classes or without classes, as its test."""
+        return problem.with_test(*recordings.asked(file, problem.words, self.rate, LogMel(self.rate).size), file)
 
 
 @dataclass(frozen=True)

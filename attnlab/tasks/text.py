@@ -35,6 +35,10 @@ class TextTask(Task):
         # Text in lower case is another text, of fewer characters to tell apart.
         return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
 
+    def with_test(self, problem: Any, file: str) -> Continuation:
+        """The problem with a file of text as its test."""
+        return problem.with_test(_content(file), file)
+
     def interpreter(self, vocabulary: dict[str, Any], where: str) -> Prompting:
         """A `Prompting` of the vocabulary."""
         return Prompting.restored(vocabulary, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,13 @@ from attnlab.data.units import Codec, Units
 from attnlab.data.vocabulary import END
 from attnlab.tasks.base import Batch, Problem, Row
 from attnlab.tasks.metrics import perplexity
-from attnlab.tasks.pairing import Pairing
+from attnlab.tasks.pairing import Pairing, written
 from attnlab.tasks.sampled import sampled
 
 EXAMINED = 256  # examples of an examination's batch
 SHARES = ("exact_match", "word_error_rate")  # metrics by which an example is right or wrong
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
-
-
-def written(symbols: Symbols) -> str:
-    """A side of an example as text: as it is, or its symbols with a space between them."""
-    return symbols if isinstance(symbols, str) else " ".join(symbols)
 
 
 class Transduction(Pairing, Problem):
@@ -109,6 +105,8 @@ class Transduction(Pairing, Problem):
         """The metrics over the examples, and the headline over each group."""
         examples = [self._parts[part][n] for n in self._examined(part, limit)]
         tokens = [row for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
+        if not any(example.targets for example in examples):
+            return {}
         if len(tokens) < len(examples):
             raise ValueError(f"{len(tokens)} answers to {len(examples)} examples of {part!r}")
         pairs = [(self.target.decode(row), example) for row, example in zip(tokens, examples, strict=False)]
@@ -116,6 +114,25 @@ class Transduction(Pairing, Problem):
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
         by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
+
+    def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> Transduction:
+        """The same problem with other examples as its test, all with targets or all without.
+
+        They were read from the file `path`, each from one of `places`, such as "line 3". Raises DataError, naming the
+        first, where one is longer than the model reads or answers.
+        """
+        sources, targets, _ = _encoded((self.source, self.target), examples)
+        rooms = {"source": self.shape.source_length, "reference": self.shape.target_length}
+        for side, rows in (("source", sources), ("reference", targets)):
+            for place, ids in zip(places, rows, strict=True):
+                if len(ids) > rooms[side]:
+                    much = f"its {side} has {len(ids)} symbols, and the model was made for {rooms[side]}"
+                    raise DataError(f"{path}, {place}: {much}")
+        found = copy(self)
+        found._parts = self._parts | {"test": examples}
+        found._examples = self._examples | {"test": (sources, targets)}
+        found.notes = tuple(_unknown(path, places, (self.source, self.target), examples))
+        return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Source, references and answer; the figure is what the first reference costs in nats, where that is asked."""
@@ -160,12 +177,27 @@ def _encoded(
     """The ids of sources and of first references, symbols never seen left out; of how many of these and of those."""
     sources, targets, odd = [], [], np.zeros(2, int)
     for example in examples:
-        sides = zip(codecs, (example.source, example.targets[0]), strict=True)
+        # An example of a file that is scored may have no target.
+        sides = zip(codecs, (example.source, example.targets[0] if example.targets else ""), strict=True)
         (source, target), whole = zip(*(_known(codec, side) for codec, side in sides), strict=True)
         sources.append(source)
-        targets.append([*target, END])
+        targets.append([*target, END] if example.targets else [])
         odd += np.logical_not(whole)
     return sources, targets, odd
+
+
+def _unknown(
+    path: str, places: Sequence[str], codecs: tuple[Codec, Codec], examples: Sequence[Example], most: int = 5
+) -> Iterable[str]:
+    """A line about the examples of a file with symbols never seen in training, in sources and in references."""
+    told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
+    for side, words in enumerate(told):
+        texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
+        pairs = zip(places, texts, strict=True)
+        odd = [place for place, text in pairs if text and not _known(codecs[side], text[0])[1]]
+        if odd:
+            shown = ", ".join(odd[:most]) + (", …" if len(odd) > most else "")
+            yield f"{path}: {len(odd)} of {len(examples)} examples {words}: {shown}"
 
 
 def _known(codec: Codec, symbols: Symbols) -> tuple[list[int], bool]:

@@ -12,7 +12,7 @@ from attnlab.data.units import Bpe, Characters, Units
 from attnlab.tasks import checks
 from attnlab.tasks.headline import AUTO, METRICS, headline
 from attnlab.tasks.metrics import bleu, bleu_tokenised_lower, by_length, chrf
-from attnlab.tasks.pairing import PairTask
+from attnlab.tasks.pairing import PairTask, from_corpus
 from attnlab.tasks.transduction import Transduction
 
 EDGES = (10, 15, 20)  # the words of a source, by which scores are told apart
@@ -50,6 +50,14 @@ class Multi30k(PairTask):
         """What is tokenised is read as the data set's own text was made, and written as a person would."""
         own = {"read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
         return (own if self.tokenised else {}) | {"smoothing": self.smoothing, "likelihood": True}
+
+    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+        """Captions of a file; where the data set's own text is tokenised, their references are tokenised too."""
+        examples, *rest = super().asked(file)
+        if self.tokenised:
+            told = lambda text: moses.tokenised(str(text), self.target)
+            examples = [example._replace(targets=tuple(map(told, example.targets))) for example in examples]
+        return (_grouped(examples), *rest)
 
     def load(self) -> Transduction:
         """Read the captions, fetched where they are not at hand."""
@@ -104,6 +112,10 @@ class Parallel(PairTask):
     def how(self) -> dict[str, Any]:
         """How targets are smoothed; references are asked for how likely they are."""
         return {"smoothing": self.smoothing, "likelihood": True}
+
+    def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
+        """The pairs of a file in the format of the task's own, or its sources alone."""
+        return from_corpus(parallel.asked(file, Limit(self.longest, self.longer), self.grouped))
 
     def load(self) -> Transduction:
         """Read one's files."""
