@@ -142,7 +142,7 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
 
 
 def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
-    """The pairs of `path`, `merged`, or its sources alone: of one file in which no line has a tab, each line is a source.
+    """The pairs of `path`, `merged`, or its sources alone: in a file without any tab, each line is a source.
 
     Examples of sources alone have no targets. Raises DataError as `pairs`.
     """
