@@ -129,10 +129,10 @@ class PairTask(Task):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The examples of a file that is scored, where in it each stands, and notes of how it was read."""
-        examples, *rest = from_corpus(parallel.asked(file))
+        examples, places, notes = from_corpus(parallel.asked(file))
         # As a person types them, and not as the data set has them.
         read = self.how.get("read", str.strip)
-        return ([example._replace(source=read(str(example.source))) for example in examples], *rest)
+        return [example._replace(source=read(str(example.source))) for example in examples], places, notes
 
     def with_test(self, problem: Any, file: str) -> Any:
         """The problem with the pairs of a file, or its sources alone, as its test."""

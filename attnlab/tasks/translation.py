@@ -53,11 +53,11 @@ class Multi30k(PairTask):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Captions of a file; where the data set's own text is tokenised, their references are tokenised too."""
-        examples, *rest = super().asked(file)
+        examples, places, notes = super().asked(file)
         if self.tokenised:
             told = lambda text: moses.tokenised(str(text), self.target)
             examples = [example._replace(targets=tuple(map(told, example.targets))) for example in examples]
-        return (_grouped(examples), *rest)
+        return _grouped(examples), places, notes
 
     def load(self) -> Transduction:
         """Read the captions, fetched where they are not at hand."""
