@@ -183,7 +183,8 @@ def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> lis
 
 def lost(longer: list[int], limit: Limit) -> str:
     """Why nothing is left of a file that holds something: every line is too long."""
-    return f" of at most {limit.most}: its {_count(longer)} longer and left out" if longer else ""
+    are = "is" if len(longer) == 1 else "are"
+    return f" of at most {limit.most}: its {_count(longer)} {are} longer and left out" if longer else ""
 
 
 def _names(path: str) -> list[str]:

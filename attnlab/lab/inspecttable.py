@@ -33,10 +33,29 @@ def tables(found: dict[str, Any]) -> list[Any]:
     from rich.text import Text
 
     made: list[Any] = [Text(plain(note)) for note in found["notes"]]
-    for grid in [*attentions(found).values(), *training(found, MOST), *distance(found)]:
+    looked = list(attentions(found).values())
+    for grid in [*looked, *training(found, MOST), *distance(found)]:
         made += ["", _table(grid)]
         made += [Text(plain(note), style="dim") for note in grid.notes]
+        if looked and grid is looked[-1]:
+            made += [Text(line, style="dim") for line in legend(found)]
     return made
+
+
+def legend(found: dict[str, Any]) -> list[str]:
+    """What the columns of the figures mean: those that there are, a line each."""
+    seen = found["attentions"].values()
+    lines = [
+        "rank: effective rank, exp of the entropy of the singular values; of N: the largest possible.",
+        "entropy: of a row's weights in nats, mean over rows; of N: the same if all visible keys weighed alike.",
+        "share: mean over rows of a row's entropy as a share of its largest.",
+        "reach: mean distance in tokens between a row and the keys it reads, weighted.",
+    ]
+    if not all(one["softmax"] for one in seen):
+        lines.append("from softmax: total variation from the softmax of the same queries and keys, 0 to 1.")
+    if any(one["divides"] for one in seen):
+        lines.append("least total: the smallest sum that a row's weights are divided by; near zero a row is unstable.")
+    return lines
 
 
 def _table(grid: Grid) -> Table:
@@ -131,11 +150,12 @@ def distance(found: dict[str, Any]) -> list[Grid]:
 def small(value: float | None) -> str:
     """Three digits; a dash for what is undefined.
 
-    >>> small(2.3), small(807.8), small(0.000569), small(float("nan"))
-    ('2.30', '808', '5.7e-4', '–')
+    >>> small(2.3), small(807.8), small(0.000569), small(float("nan")), small(-0.0)
+    ('2.30', '808', '5.7e-4', '–', '0.00')
     """
     if value is None or not math.isfinite(value):
         return NONE
+    value += 0.0  # so that a zero has no sign
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         # With their zeros, so that points stand below one another.
         return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
@@ -149,7 +169,7 @@ def percent(value: float | None) -> str:
     >>> percent(0.99077), percent(float("nan"))
     ('99%', '–')
     """
-    return NONE if value is None or not math.isfinite(value) else f"{100 * value:.0f}%"
+    return NONE if value is None or not math.isfinite(value) else f"{round(100 * value) + 0:d}%"
 
 
 APART = "from softmax"

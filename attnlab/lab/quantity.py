@@ -44,17 +44,24 @@ def is_rate(metric: str) -> bool:
 
 
 def within(metric: str, low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where the truth can be: a rate lies in 0 … 1, one of edits, and a distance, above 0.
+    """The part of an interval where the truth can be: a rate lies in 0 … 1, one of edits, a distance and a cost in nats
+    are above 0, and a perplexity is above 1.
+
+    Nothing is lost: what is cut off of an interval cannot be the true mean, so that it covers that as often as before.
 
     >>> within("exact_match", -0.1, 1.1), within("word_edit_rate.de", -0.1, 1.1), within("loss", -0.1, 1.1)
     ((0.0, 1.0), (0.0, 1.1), (-0.1, 1.1))
     >>> within("valid.evenness", -0.1, 1.1), within("frechet.real", -0.1, 1.1)
     ((0.0, 1.0), (0.0, 1.1))
+    >>> within("valid.perplexity", -3.0, 14.0), within("nats_per_character.1-64", -0.1, 2.1)
+    ((1.0, 14.0), (0.0, 2.1))
     """
     parts = metric.split(".")
     if "evenness" in parts:
         return max(low, 0.0), min(high, 1.0)
-    if "frechet" in parts:
+    if "perplexity" in parts:
+        return max(low, 1.0), high
+    if "frechet" in parts or any("nats" in part.split("_") for part in parts):
         return max(low, 0.0), high
     if not is_rate(metric):
         return low, high

@@ -82,7 +82,7 @@ def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
         ranked = enumerate(found["answers"], start=1)
         shown += ["", scored(found["decoder"])]
         shown += [
-            f"{n:>{wide}}  {answer.score:9.3f}  {plain(answer.text)}{'' if answer.finished else ' …'}"
+            f"{n:>{wide}}  {round(answer.score, 3) + 0.0:9.3f}  {plain(answer.text)}{'' if answer.finished else ' …'}"
             for n, answer in ranked
         ]
         if not all(answer.finished for answer in found["answers"]):

@@ -196,3 +196,15 @@ def test_a_limit_holds_for_ids_too():
 def test_a_limit_of_another_kind_is_refused(fields):
     with pytest.raises(ValueError, match=next(iter(fields))):
         Limit(**fields)
+
+
+@pytest.mark.parametrize("read", [parallel.pairs, parallel.asked])
+def test_where_every_pair_is_too_long_that_is_said(write, read):
+    path = write("long.tsv", "abcd\tabcdef\nabcde\tab\n\n")
+    with pytest.raises(
+        DataError, match=r"long\.tsv holds no pairs of at most 3: its 2 lines \(1, 2\) are longer and left out"
+    ):
+        read(path, Limit(3, "skip"))
+    alone = write("alone.txt", "abcd\n")
+    with pytest.raises(DataError, match=r"alone\.txt holds no texts of at most 3: its 1 line \(1\) is longer"):
+        parallel.asked(alone, Limit(3, "skip"))

@@ -154,3 +154,10 @@ def test_most_published_sentences_are_read_as_they_are(published):
     for parts in (sentences.trec(), sentences.sst2()):
         lines = [str(example.source) for example in parts["test"]]
         assert sum(sentences.plain(line) == line for line in lines) > 0.96 * len(lines)
+
+
+def test_where_every_sentence_is_too_long_that_is_said(write):
+    with pytest.raises(
+        DataError, match=r"a\.txt holds no sentences of at most 1: its 1 line \(1\) is longer and left out"
+    ):
+        sentences.corpus(write("a.txt", "up one two\n"), Limit(1, "skip"))

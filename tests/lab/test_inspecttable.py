@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from attnlab.lab.inspecttable import MOST, attentions, distance, tables, training
+from attnlab.lab.inspecttable import MOST, attentions, distance, legend, percent, small, tables, training
 from tests.lab.looked import FOUND, found
 
 
@@ -97,6 +97,19 @@ def test_a_terminal_shows_it_whole(width):
     for title in ("encoder: linear, 2 × 3", "cross: softmax, 2 × 3", "through training", "gradient of the loss", "two"):
         assert title in text
     assert text.count("1,200") == 2
+
+
+def test_a_legend_explains_the_columns_that_there_are():
+    text = shown(FOUND, 120)
+    for word in ("rank: ", "entropy: ", "share: ", "reach: ", "from softmax: ", "least total: "):
+        assert text.count(word) == 1
+    softmax = {**FOUND, "attentions": {"cross": FOUND["attentions"]["cross"]}}
+    assert [line.partition(":")[0] for line in legend(softmax)] == ["rank", "entropy", "share", "reach"]
+
+
+def test_a_zero_has_no_sign():
+    assert (small(-0.0), percent(-0.0), percent(-0.001)) == ("0.00", "0%", "0%")
+    assert small(-0.25) == "-0.250"
 
 
 def test_nothing_is_made_of_what_is_undefined():

@@ -86,7 +86,13 @@ def _roofline(axes: Any, found: Sequence[Measured], looks: dict, machine: Machin
 
 
 def _logarithmic(axes: Any, title: str, x: str, y: str) -> None:
+    from matplotlib.ticker import FuncFormatter
+
     axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
+    for axis in (axes.xaxis, axes.yaxis):
+        # Plain numbers: powers of ten would be written as mathematics, which is not set here.
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter("")
     axes.set_title(title, fontsize=10)
     axes.grid(which="major", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)

@@ -41,7 +41,7 @@ def _answers(found: dict[str, Any]) -> Markup | None:
         tag(
             "tr",
             tag("th", n, scope="row"),
-            tag("td", f"{answer.score:.3f}", class_="number"),
+            tag("td", f"{round(answer.score, 3) + 0.0:.3f}", class_="number"),
             tag("td", tag("bdi", answer.text), "" if answer.finished else " …", class_="text"),
         )
         for n, answer in enumerate(found["answers"], start=1)

@@ -191,7 +191,7 @@ _PAPER = """
   .pair{grid-template-columns:1fr 1fr}
   .heads{grid-template-columns:repeat(var(--heads),1fr)}
   .results tbody{columns:2;column-gap:2.5rem}
-  svg,.swatch i{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+  svg,.swatch i,.verdicts li::before{print-color-adjust:exact;-webkit-print-color-adjust:exact}
   details::details-content{content-visibility:visible;block-size:auto;opacity:1}
 }
 """

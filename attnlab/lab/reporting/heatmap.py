@@ -115,7 +115,7 @@ def _cells(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any]) ->
 def _cell(weight: float, t: int, s: int, where: str) -> Markup:
     return tag(
         "rect",
-        tag("title", f"{where}  {weight:.3f}"),
+        tag("title", f"{where}  {round(weight, 3) + 0.0:.3f}"),
         x=CELL * s,
         y=CELL * t,
         width=CELL,

@@ -22,6 +22,17 @@ def test_it_draws_a_picture_of_many(tmp_path):
         assert len(picture.convert("P").getcolors()) > 10
 
 
+def test_its_axes_have_plain_numbers(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr("attnlab.lab.benching.plot.png", lambda figure, _: figures.append(figure) or b"")
+    draw(measured(), MACHINE, tmp_path / "bench.png")
+    figures[0].canvas.draw()
+    axes = [axis for each in figures[0].axes for axis in (each.xaxis, each.yaxis)]
+    words = [label.get_text() for axis in axes for label in axis.get_ticklabels() if label.get_text()]
+    assert len(words) > 10
+    assert all(float(word.replace(",", "")) > 0 for word in words)
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "bench.png").mkdir()
     with pytest.raises(FolderError, match=r"bench\.png"):

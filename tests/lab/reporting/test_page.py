@@ -344,6 +344,8 @@ def test_paper_shows_the_last_layer_s_mean_wherever_the_sliders_are(browser, fin
     assert browser.run(style.format(".cells")) == "none"
     visible = "[...document.querySelectorAll('.lens')].map(l => [...l.children].filter(c => c.offsetHeight).length)"
     assert browser.run(visible) == [1, 1]
+    dot = "getComputedStyle(document.querySelector('.verdicts li'), '::before').printColorAdjust"
+    assert browser.run(dot) == "exact"
     assert browser.paper().startswith(b"%PDF")
 
 
