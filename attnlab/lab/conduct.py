@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from attnlab.lab.answertable import keep as keep_answers
+from attnlab.lab import drawing
 from attnlab.lab.describe import costs
+from attnlab.lab.drawing import attempt, draw, draw_again, examined
 from attnlab.lab.folder import RunFolder, environment
 from attnlab.lab.jsonfile import named, sweep
 from attnlab.lab.loading import saved
 from attnlab.lab.lock import LockedError, locked
-from attnlab.lab.look import looks
 from attnlab.lab.own import codes, places
 from attnlab.lab.plan import Plan, ahead
 from attnlab.lab.refusal import explain
 from attnlab.lab.result import result, undecided
-from attnlab.lab.shown import shown
 from attnlab.lab.studyfile import asked
 from attnlab.lab.ties import tie
 from attnlab.lab.versions import exchanged, onward
 from attnlab.training.checkpoints import Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
-
-QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
 
 
 def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
@@ -42,7 +38,7 @@ def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1
     """
     first = None
     for plan in plans:
-        if plan.done is not None:
+        if plan.done is not None and not plan.folder.undrawn.exists():
             continue
         try:
             conduct(plan, plans, command, progress, workers)
@@ -69,7 +65,9 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
     with locked(folder.path, progress.note):
         sweep(folder.path)
         if (done := folder.read("result")) is not None:
-            # Another process was faster.
+            # Another process was faster, or one was stopped behind its result.
+            if folder.undrawn.exists():
+                draw_again(plan, done, progress.note)
             return done
         describe(plan, command)
         trainer = Trainer(
@@ -84,26 +82,11 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
         begin = partial(go_on, folder, progress)
         fitted = fit(trainer, checkpoints, folder.append_metrics, begin, progress)
-        valid = trainer.evaluate(fitted.model, "valid", 512) if len(train.rates) > 1 else None
-        unsure = undecided(plan.experiment, plan.problem, fitted, valid)
-        losses = trainer.losses(fitted.model, "valid", 512) if unsure else None
-        limit = QUICK if plan.quick else None
-        answers = trainer.answers(fitted.model, "test", limit, plan.experiment.decoder)
-        test = trainer.scores("test", answers, limit)
-        examples = plan.problem.counted("test", limit)
-        cost = costs(plan.experiment, plan.problem)
-        found = result(plan.experiment, plan.problem, fitted, valid, test, examples, cost, losses)
-        if line := tie(found):
-            progress.note(f"{plan.variant}: {line}")
-        if found["metrics"]:
-            model = _chosen(plan, fitted, found)
-            kept = {"maps": looks(plan.experiment.model, model, plan.problem), "pictures": shown(model, plan.problem)}
-            for name, value in kept.items():
-                if value is not None:
-                    folder.write(name, value)
+        answers, found = _examined(plan, trainer, fitted, progress.note)
+        # The result comes first: nothing that is only looked at may cost it.
+        drawing.begin(folder)
         folder.write("result", found)
-        if found["metrics"]:
-            _keep_answers(plan, folder, answers, found, limit, progress)
+        draw(plan, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
     return found
 
 
@@ -143,24 +126,24 @@ def go_on(folder: RunFolder, progress: Any, step: int) -> None:
             progress.note(f"goes on from step {step} with {others}: no longer to the same bits")
 
 
-def _keep_answers(plan: Plan, folder: RunFolder, answers: list, found: dict, limit: int | None, progress: Any) -> None:
-    """Write the answers to the test, of every seed at the chosen rate; what fails is noted and costs no result."""
-    lanes = plan.experiment.train.lanes
-    try:
-        rows = {
-            seed: plan.problem.rows("test", answers[lanes.index((seed, found["learning_rate"]))], limit)
-            for seed in found["seeds"]
-        }
-        if cut := keep_answers(folder.file("answers"), rows, plan.problem.figure):
-            progress.note(f"{plan.variant}: {cut}")
-    except Exception as error:
-        progress.note(f"{plan.variant}: the answers to the test are not kept: {explain(error)[0]}")
+def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str], None]) -> tuple[list, dict]:
+    """What every lane answers to the test, and the result."""
+    experiment, problem = plan.experiment, plan.problem
+    valid = trainer.evaluate(fitted.model, "valid", 512) if len(experiment.train.rates) > 1 else None
+    unsure = undecided(experiment, problem, fitted, valid)
+    losses = trainer.losses(fitted.model, "valid", 512) if unsure else None
+    limit = examined(plan.quick)
+    answers = trainer.answers(fitted.model, "test", limit, experiment.decoder)
+    test = trainer.scores("test", answers, limit)
+    examples = problem.counted("test", limit)
+    found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, note), losses)
+    if line := tie(found):
+        note(f"{plan.variant}: {line}")
+    return answers, found
 
 
-def _chosen(plan: Plan, fitted: Fitted, found: dict) -> Any:
-    """The model of the first lane of the chosen rate that did not diverge."""
-    alive = np.asarray(fitted.state.alive)
-    lane = next(
-        n for n, (_, rate) in enumerate(plan.experiment.train.lanes) if rate == found["learning_rate"] and alive[n]
-    )
-    return jax.tree.map(lambda x: x[lane], fitted.model)
+def _costs(plan: Plan, note: Callable[[str], None]) -> dict[str, Any]:
+    """What the variant costs; None of each where it cannot be counted."""
+    count = partial(costs, plan.experiment, plan.problem)
+    lost = f"{plan.variant}: what it costs cannot be counted"
+    return attempt(count, lost, "its result is complete", note) or dict.fromkeys(("parameters", "flops", "state_bytes"))

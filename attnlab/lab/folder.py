@@ -44,6 +44,11 @@ class RunFolder:
         """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures, metrics or answers."""
         return Path(self.path) / OTHERS.get(name, f"{name}.json")
 
+    @property
+    def undrawn(self) -> Path:
+        """A file that is there while a run has a result and its maps, pictures and answers are not drawn yet."""
+        return Path(self.path) / "undrawn"
+
     def left(self) -> bool:
         """Whether there is anything of a run."""
         files = [self.file(name) for name in (*FILES, "metrics")]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attnlab.lab import configuration, studyfile
 from attnlab.lab.conduct import clear, in_turn
 from attnlab.lab.describe import Ledger
+from attnlab.lab.drawing import attempt
 from attnlab.lab.folder import FolderError, RunFolder, folder_name
 from attnlab.lab.lock import locked
 from attnlab.lab.matching import matched
@@ -30,13 +32,15 @@ GLIMPSED = 4  # variants of a glimpse at most
 
 @dataclass(frozen=True)
 class Results:
-    """A finished study: its folder, its page, and the exit code (5 where lanes diverged).
+    """A finished study: its folder, its page, and the exit code (5 where lanes diverged, 4 without a page).
+
+    `report` is None where the page could not be made; the results are complete then too.
 
     In a notebook each part of the page is drawn where it is asked for; printed, it is text.
     """
 
     folder: Path
-    report: Path
+    report: Path | None
     code: int
 
     def table(self) -> Inline:
@@ -89,11 +93,18 @@ def run(
         elif failed := in_turn(found, command, progress):
             raise failed
     except Exception:
-        if any(plan.folder.file("result").exists() for plan in found):
-            progress.note(f"report of what is done: {report(home)}")
+        if any(plan.folder.file("result").exists() for plan in found) and (page := _page(home, progress.note)):
+            progress.note(f"report of what is done: {page}")
         raise
     diverged = sum(len(result(plan)["diverged"]) for plan in found)
-    return Results(home, report(home), 5 if diverged else 0)
+    page = _page(home, progress.note)
+    return Results(home, page, 5 if diverged else 4 if page is None else 0)
+
+
+def _page(home: Path, note: Callable[[str], None]) -> Path | None:
+    """The page of a study; where none can be made None, and a note."""
+    again = f"all results are kept, and attnlab report {home} makes it"
+    return attempt(partial(report, home), "the page could not be made", again, note)
 
 
 @contextmanager

@@ -90,8 +90,9 @@ def _run(options: argparse.Namespace, study: Any, begin: Any) -> int:
     finally:
         progress.close()
     print_table(results_table(results.folder))
-    print(plain(f"report: {results.report}"))
-    if results.code:
+    if results.report is not None:
+        print(plain(f"report: {results.report}"))
+    if results.code == 5:
         print("attnlab: error: numbers diverged in some lanes; the table counts them", file=sys.stderr)
     return results.code
 

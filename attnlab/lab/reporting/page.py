@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import named, sweep, write_whole
 from attnlab.lab.outcome import Outcome, outcomes
+from attnlab.lab.refusal import explain
 from attnlab.lab.reporting import gallery, groups, looking, making, pictures, sections, spreadsheet, trade
 from attnlab.lab.reporting.layout import document
 from attnlab.lab.reporting.lens import SCRIPT
@@ -22,13 +23,17 @@ def report(folder: str | Path) -> Path:
     `learning.png`, where there is anything to draw.
 
     Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what cannot be read
-    is named on the page, and on stderr. Raises FolderError where there is no run, or no page can be written.
+    is named on the page, and on stderr, where a picture that cannot be drawn is named too. Raises FolderError where
+    there is no run, or no page can be written.
     """
     folder = Path(folder)
     path, found = folder / "report.html", outcomes(folder)
     sweep(folder)
     write_whole(folder / "table.csv", spreadsheet.rows(found))
-    drawn = {"answer.png": pictures.answer(found), "learning.png": pictures.learning(sections.curves(found))}
+    drawn = {
+        "answer.png": _drawn("answer.png", lambda: pictures.answer(found)),
+        "learning.png": _drawn("learning.png", lambda: pictures.learning(sections.curves(found))),
+    }
     for file, content in drawn.items():
         _picture(folder / file, content)
     files = ["table.csv", *(file for file, content in drawn.items() if content is not None)]
@@ -56,6 +61,16 @@ def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
         sections.beside(files) if files else None,
         script=SCRIPT if looked else "",
     )
+
+
+def _drawn(file: str, draw: Callable[[], bytes | None]) -> bytes | None:
+    """A picture; None where there is nothing to draw, or drawing it fails, which is said on stderr."""
+    try:
+        return draw()
+    except Exception as error:
+        why = explain(error)[0].removeprefix("attnlab: error: ")
+        print(plain(f"attnlab: {file} could not be drawn ({why}); the page is made without it"), file=sys.stderr)
+        return None
 
 
 def _picture(path: Path, content: bytes | None) -> None:

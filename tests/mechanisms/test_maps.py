@@ -1,0 +1,77 @@
+"""The map of a mechanism whose extras are as wide as the values: the mean over channels."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.mechanisms import Watched, weights
+from attnlab.mechanisms.causal import causal
+from attnlab.ops.mask import Causal, Full, Window
+from tests.gated import Gated
+
+K, V = 5, 3
+
+
+def drawn(T, S=None):
+    rng = np.random.default_rng(T)
+    q, k = rng.normal(size=(T, K)), rng.normal(size=(S or T, K))
+    extra = {"gate": rng.normal(size=(S or T, V)), "out": rng.normal(size=(S or T, V)), "w": rng.normal(size=V)}
+    return jax.tree.map(jnp.asarray, (q, k, extra))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def by_hand(q, k, extra, sees, gated):
+    """The map of every channel, one number at a time, then their mean."""
+    q, k, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, extra))
+    found = np.zeros((len(q), len(k)))
+    for t in range(len(q)):
+        for s in range(len(k)):
+            for c in range(V):
+                weight = sum(q[t, n] * k[s, n] for n in range(K)) * sigmoid(extra["gate"][s, c]) * extra["w"][c]
+                weight *= sigmoid(extra["out"][t, c]) if gated else 1
+                found[t, s] += weight / V if sees(t, s) else 0
+    return found
+
+
+@pytest.mark.parametrize("T", [1, 2, 3, 7])  # fewer tokens than channels, as many, and more
+def test_the_map_is_the_mean_over_the_channels(T):
+    q, k, extra = drawn(T)
+    found = weights(Gated(), q, k, Causal(), **extra)
+    np.testing.assert_allclose(found, by_hand(q, k, extra, lambda t, s: s <= t, gated=True), atol=1e-5)
+    found = weights(Gated(), q, k, Window(2, 1), **extra)
+    np.testing.assert_allclose(found, by_hand(q, k, extra, lambda t, s: -1 < t - s < 2, gated=False), atol=1e-5)
+    q, k, extra = drawn(T, T + 2)
+    found = weights(Gated(), q, k, Full(), **extra)
+    np.testing.assert_allclose(found, by_hand(q, k, extra, lambda t, s: True, gated=False), atol=1e-5)
+
+
+def test_a_watched_state_holds_the_same_map_token_by_token_and_padding_has_no_row():
+    T = 6
+    q, k, extra = drawn(T)
+    v = jnp.asarray(np.random.default_rng(9).normal(size=(T, V)))
+    keep = jnp.array([True, True, False, True, True, True])
+    mechanism, w = Watched(Gated()), extra.pop("w")
+    state = mechanism.start(T, K, V, jnp.float32)
+    answers = []
+    for n in range(T):
+        row = slice(n, n + 1)
+        here = {name: values[row] for name, values in extra.items()}
+        y, state = mechanism.extend(state, q[row], k[row], v[row], keep=keep[row], w=w, **here)
+        answers.append(y[0])
+    np.testing.assert_allclose(answers, causal(Gated(), q, k, v, keep=keep, w=w, **extra), atol=1e-5)
+    kept = {name: values[keep] for name, values in extra.items()} | {"w": w}
+    expected = by_hand(q[keep], k[keep], kept, lambda t, s: s <= t, gated=True)
+    np.testing.assert_allclose(state.map[:5, :5], expected, atol=1e-5)
+    assert not state.map[5].any()
+
+
+def test_it_can_be_looked_at_under_jit_and_by_heads():
+    q, k, extra = drawn(4)
+    look = jax.vmap(lambda q: Watched(Gated()).look(q, k, Causal(), **extra))
+    found = jax.jit(look)(jnp.stack([q, 2 * q]))
+    np.testing.assert_allclose(found[1], 2 * found[0], atol=1e-5)
+    np.testing.assert_allclose(found[0], by_hand(q, k, extra, lambda t, s: s <= t, gated=True), atol=1e-5)
