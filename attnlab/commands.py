@@ -55,8 +55,13 @@ def _experiment(parser: Parser) -> None:
         metavar="field=value",
         nargs="*",
         default=[],  # without one, argparse would call them required
-        help="fields to set, such as model.width=256 model.mechanism=linear train.seeds=0,1,2",
+        help="fields to set, such as model.width=256 train.seeds=0,1,2; variant=NAME trains one variant of the study",
     )
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(verbs.KINDS)}")
+    _code_option(parser)
 
 
 def _show_options(parser: Parser) -> None:
@@ -178,6 +183,7 @@ def _measured(parser: Parser) -> None:
         help="write all numbers to FILE.json (without a file: to standard output, and nothing else)",
     )
     parser.add_argument("--device", metavar="{cpu,gpu,tpu}", help="where to compute (default: the fastest there is)")
+    _code_option(parser)
 
 
 def _parity_options(parser: Parser) -> None:
@@ -210,10 +216,10 @@ def _bench_options(parser: Parser) -> None:
 
 VERBS = {
     "list": Verb(
-        f"[{'|'.join(verbs.KINDS)}]",
+        f"[{'|'.join(verbs.KINDS)}] [--code FILE]",
         "list names, with a line about each",
         verbs.list_names,
-        lambda parser: parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(verbs.KINDS)}"),
+        _list_options,
     ),
     "show": Verb(
         "FILE [field=value …] [--roofline]",
@@ -260,13 +266,13 @@ VERBS = {
         _translate_options,
     ),
     "parity": Verb(
-        "[NAME …] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}]",
+        "[NAME …] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}] [--code FILE]",
         "compare all forms of each mechanism in float64, and measure the error of each precision",
         instruments.parity,
         _parity_options,
     ),
     "bench": Verb(
-        "[NAME …] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] …",
+        "[NAME …] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] [--code FILE] …",
         "measure time and memory and how they grow with length, beside peers and this machine's roofline",
         instruments.bench,
         _bench_options,

@@ -330,11 +330,13 @@ def test_run(ran, capsys):
     assert call.study.base.train.steps == 5
     assert (call.study.name, call.out, call.quick, call.fresh) == ("small", Path("elsewhere"), True, False)
     assert call.command == f"attnlab run {FILE} train.steps=5 model.mechanism=linear --quick"
-    assert capsys.readouterr().out == "table of runs/small\nreport: runs/small/report.html\n"
+    told = "table of runs/small", "a preview (--quick): its numbers mean nothing", "report: runs/small/report.html"
+    assert capsys.readouterr().out.splitlines() == [*told]
 
 
-def test_run_by_default(ran):
+def test_run_by_default(ran, capsys):
     assert main(["run", FILE, "--device", "cpu"]) == 0
+    assert "preview" not in capsys.readouterr().out
     (call,) = ran.calls
     assert (call.out, call.quick, call.fresh) == (Path("runs"), False, False)
 

@@ -63,10 +63,11 @@ def rows(content: str, path: str) -> Iterator[tuple[tuple[str, ...], tuple[str, 
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue
-        if line.count("\t") == 1 and all(sides := [tuple(side.split()) for side in line.split("\t")]):
+        first, *words = line.split()
+        sides = [tuple(side.split()) for side in line.split("\t")]
+        if first != "IN:" and len(sides) == 2 and all(sides):
             yield sides[0], sides[1]
             continue
-        first, *words = line.split()
         if first != "IN:" or words.count("OUT:") != 1 or words[0] == "OUT:" or words[-1] == "OUT:":
             form = "IN: a command OUT: its actions, nor both with a tab between"
             raise DataError(f"{path}, line {number}: {line!r} is not {form}")

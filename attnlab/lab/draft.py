@@ -142,6 +142,7 @@ class Draft:
         followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
         every = len(self.variants or {})
         where = f"all {every} variants" if len(held) == every else f"the {len(held)} of {every} variants that have it"
+        where = "the one variant" if every == 1 else where
         note = f"{path}={given} is the value of no variant, and is set in {where}"
         if inner := next((found for found in map(wrapped_field, held.values()) if found), None):
             note += f"; what stood there was around another: {path}.{inner}={given} changes that one alone"
@@ -188,7 +189,7 @@ class Draft:
         variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
         renaming = Renaming(olds, label, bool(label), given)
         draft = replace(self, variants=variants, renamings=(*self.renamings, renaming))
-        return draft.noting(f"{path}={given} has no {', '.join(gone)} as the file's has: the study no longer varies it")
+        return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
 
     def put_below(self, path: str, given: str) -> Draft:
         """The value in every variant that has the field, and in the base."""
@@ -229,7 +230,7 @@ class Draft:
         variants = {name: {path: value for path, value in own.items() if path not in idle} for name, own in self.each()}
         renaming = Renaming(olds, otherwise="own")
         draft = replace(self, changes=self.changes | idle, variants=variants, renamings=(*self.renamings, renaming))
-        return draft.noting(f"all files are your own: the study no longer varies {', '.join(varied)}")
+        return draft.noting(f"with files of your own alone the study no longer varies {', '.join(varied)}")
 
     def merged(self) -> Draft:
         """The same with variants that came to be one experiment as one, and with new names where values went."""

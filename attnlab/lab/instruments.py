@@ -7,13 +7,14 @@ from typing import Any
 
 from attnlab import registry
 from attnlab.lab.jsonfile import check_place, dumps, write_whole
-from attnlab.lab.verbs import print_table
+from attnlab.lab.verbs import own_code, print_table
 
 
 def parity(options: argparse.Namespace) -> int:
     """Every form and every precision of the mechanisms, and whether any limit is broken."""
     from attnlab.lab.device import use
 
+    own_code(options)
     chosen, length = _mechanisms(options.names), _whole("--length", options.length)
     _check("--json", options.json)
     use(options.device)
@@ -44,6 +45,7 @@ def bench(options: argparse.Namespace) -> int:
     if options.plot is not None and options.plot.suffix != ".png":
         raise ValueError(f"--plot {options.plot} must end in .png")
     masks = ("causal",) if options.causal else ("full",) if options.full else ("full", "causal")
+    own_code(options)
     chosen = _mechanisms(options.names)
     use(options.device)
     from attnlab.analysis.measure import machine

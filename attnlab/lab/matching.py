@@ -62,17 +62,19 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     lines: list[str] = []
     if study.match is not None:
         match = _Match(study.match, base, ledger)
-        lines += [f"matched to the base: {match.told(match.target)}{match.length}"]
+        lines += [f"matched to {_called(study, base, quick)}: {match.told(match.target)}{match.length}"]
         for name, before in variants.items():
             variants[name] = match.solve(name, before, frozenset(own[name]))
             ledger.expect(variants[name])
             told[name] += match.changed(before, variants[name])
     if study.budget == "seconds" and ledger.clock is None:
-        lines += ["trained for the seconds of the base: how many steps those are is measured when it runs"]
+        seconds = f"trained for the seconds of {_called(study, base, quick)}"
+        lines += [f"{seconds}: how many steps those are is measured when it runs"]
     elif study.budget != "steps":
         spent = budget(study.budget, base, ledger)
         lanes = "a lane" if study.budget == "flops" else "for all lanes together"
-        lines += [f"trained for the {spent.words} of the base: {spent.write(spent.total)} {lanes}"]
+        spender = _called(study, base, quick)
+        lines += [f"trained for the {spent.words} of {spender}: {spent.write(spent.total)} {lanes}"]
         for name, before in variants.items():
             variants[name] = spent.spend(name, before, frozenset(own[name]), coarse=quick)
             told[name] += spent.changed(before, variants[name])
@@ -82,6 +84,15 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     wide = max(map(len, told))
     lines += [f"  {name:<{wide}}  {', '.join(said)}" for name, said in told.items() if said]
     return Matched(variants, lines, ledger)
+
+
+def _called(study: Study, base: Experiment, quick: bool) -> str:
+    """What the base of a study is, for a person: the variant that it is, or its model."""
+    asked = {name: (each.task, each.model) for name, each in (study.part_of or study).variants(quick).items()}
+    same = [name for name, both in asked.items() if both == (base.task, base.model)]
+    if same:
+        return f"{same[0]}, the base of the study"
+    return f"the base of the study, a {type(base.model).__name__} that is none of its variants"
 
 
 class _Match:

@@ -123,9 +123,10 @@ def _prepared(
     """The study's folder, cleared of what goes, and a plan for every variant; what there is to know of them is told."""
     told = [*study.notes]
     if quick:
-        study, whole = glimpse(study), study
+        study, whole, some = glimpse(study), study, ""
         if (few := len(study.variants())) < (every := len(whole.variants())):
-            told += [f"a preview of {few} of the {every} variants, evenly taken"]
+            some = f", of {few} of the {every} variants, evenly taken"
+        told += [f"a preview of a few steps{some}: its numbers mean nothing"]
     for experiment in study.variants(quick).values():
         configuration.write(experiment)  # what could not be read back is refused before anything is loaded or measured
     home = Path(out) / folder_name(study.name or "study")

@@ -19,6 +19,7 @@ def list_names(options: argparse.Namespace) -> int:
     from attnlab.lab.file import experiments
     from attnlab.lab.showing import columns
 
+    own_code(options)
     if options.kind is not None:
         registry.pick(dict.fromkeys(KINDS), options.kind, "list")
     for n, kind in enumerate([options.kind] if options.kind else KINDS):
@@ -90,6 +91,8 @@ def _run(options: argparse.Namespace, study: Any, begin: Any) -> int:
     finally:
         progress.close()
     print_table(results_table(results.folder))
+    if options.quick:
+        print("a preview (--quick): its numbers mean nothing")
     if results.report is not None:
         print(plain(f"report: {results.report}"))
     if results.code == 5:
@@ -230,7 +233,7 @@ def _study(options: argparse.Namespace):
 
 
 def own_code(options: argparse.Namespace) -> None:
-    """Run the files of `--code`, which define and register what a run names."""
+    """Run the files of `--code`, which define and register what is not attnlab's."""
     from attnlab.lab.file import load_code
 
     for file in options.code:

@@ -6,6 +6,7 @@ import pytest
 
 from attnlab.data import scan
 from attnlab.data.files import DataError, Source
+from attnlab.tasks import Scan
 
 
 def test_rows_are_commands_and_actions():
@@ -19,6 +20,35 @@ def test_rows_are_commands_and_actions():
 def test_a_line_of_another_form_is_named_with_its_number(row):
     with pytest.raises(DataError, match=r"own\.txt, line 3: .* is not IN: a command OUT: its actions"):
         list(scan.rows(f"IN: run OUT: I_RUN\n\n{row}\n", "own.txt"))
+
+
+def test_your_own_file_has_either_form(tmp_path):
+    path = tmp_path / "own.tsv"
+    path.write_text("jump twice\tI_JUMP I_JUMP\nIN: run\tOUT: I_RUN\njump twice\tI_JUMP I_JUMP\n")
+    found = sorted((example.source, example.targets) for example in scan.own(str(path)))
+    twice = ("jump", "twice"), (("I_JUMP", "I_JUMP"),)
+    # A line that stands twice counts twice, as in SCAN's own files.
+    assert found == [twice, twice, (("run",), (("I_RUN",),))]
+    path.write_text("jump twice\t\n")
+    with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between$"):
+        scan.own(str(path))
+    path.write_text("\n")
+    with pytest.raises(DataError, match=r"own.tsv holds no commands$"):
+        scan.own(str(path))
+
+
+def test_your_own_files_are_all_that_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "parts", None)  # nothing is fetched
+    names = {part: tmp_path / f"{part}.tsv" for part in ("train", "valid", "test")}
+    for n, (part, path) in enumerate(names.items(), start=1):
+        path.write_text("".join(f"walk {part} {k}\tI_WALK\n" for k in range(n)))
+    task = Scan(**{part: str(path) for part, path in names.items()})
+    assert task.unread == {"split": ""}
+    problem = task.load()
+    assert [len(problem._parts[part]) for part in names] == [1, 2, 3]
+    assert Scan(train="a").unread == {}
+    with pytest.raises(ValueError, match=r"task.split='other'"):
+        Scan(split="other", train="a")
 
 
 @pytest.fixture

@@ -79,3 +79,26 @@ def test_code_that_was_changed_since_is_told(folder, capsys):
     assert capsys.readouterr().err == (
         f"attnlab: {folder}: what is taken for MECHANISMS.mine is not the code that it was trained with\n"
     )
+
+
+def test_what_measures_and_lists_knows_it(folder, monkeypatch, capsys):
+    """`parity`, `bench` and `list` run the file, too."""
+    assert main(["parity", "mine"]) == 2
+    assert "mechanism='mine' is not known" in capsys.readouterr().err
+    asked = {}
+    monkeypatch.setattr("attnlab.lab.standing.parity", lambda chosen, *rest: asked.update(chosen) or [])
+    assert main(["parity", "mine", "--code", "own.py"]) == 0
+    assert asked == {"mine": attnlab.MECHANISMS["mine"]}
+    del attnlab.MECHANISMS["mine"]
+
+    def measured(plan, *rest):
+        assert list(plan.mechanisms) == ["mine"]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnlab.analysis.measure.machine", lambda: None)
+    monkeypatch.setattr("attnlab.lab.benching.measuring.bench", measured)
+    assert main(["bench", "mine", "--code", "own.py"]) == 130
+    capsys.readouterr()
+    assert main(["list", "mechanisms", "--code", "own.py"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.split()[0] == "mine"]
+    assert line.split(maxsplit=1)[1].startswith("linear attention")

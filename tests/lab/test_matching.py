@@ -75,7 +75,9 @@ def test_parameters_agree_and_what_was_changed_is_told(ledger):
     assert gated.model.width % gated.model.heads == 0
     assert change(gated, **{"model.width": 32, "model.feedforward": 64}) == before
     told = f"parameters {ledger.parameters(before):,} → {ledger.parameters(gated):,}"
-    assert found.lines[0] == f"matched to the base: parameters {target:,}"
+    # That the base's decoder has softmax, too, the variant's field does not say.
+    base = "the base of the study, a Transformer that is none of its variants"
+    assert found.lines[0] == f"matched to {base}: parameters {target:,}"
     assert f"feed-forward 64 → {gated.model.feedforward}, {told} (" in found.lines[3]
     assert found.lines[1] == f"  softmax  as it is, parameters {target:,} (+0.00%)"
 
@@ -282,7 +284,9 @@ def test_a_budget_of_seconds_takes_what_a_clock_measures():
     study = two(budget="seconds", **{"train.steps": 300})
     found = matched(study, Ledger(clock=clock))
     assert [each.train.steps for each in found.experiments.values()] == [300, 100]
-    assert found.lines[0] == "trained for the seconds of the base: 1 min 15 s for all lanes together"
+    assert (
+        found.lines[0] == "trained for the seconds of softmax, the base of the study: 1 min 15 s for all lanes together"
+    )
     assert "  linear   steps 300 → 100 (+0.00%)" in found.lines[2]
 
 
@@ -290,7 +294,16 @@ def test_without_a_clock_seconds_are_left_for_when_it_runs():
     study = two(budget="seconds")
     found = matched(study, Ledger())
     assert found.experiments == study.variants()
-    assert found.lines == ["trained for the seconds of the base: how many steps those are is measured when it runs"]
+    assert found.lines == [
+        "trained for the seconds of softmax, the base of the study: how many steps those are is measured when it runs"
+    ]
+
+
+def test_a_base_that_is_no_variant_is_told_by_its_model():
+    found = matched(replace(two(budget="seconds"), vary=over("model.mechanism", linear=Linear())), Ledger())
+    assert found.lines[0].startswith(
+        "trained for the seconds of the base of the study, a Transformer that is none of its variants: how many"
+    )
 
 
 def test_match_and_budget_go_together():

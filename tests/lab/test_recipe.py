@@ -10,6 +10,7 @@ from attnlab.data.units import Bpe
 from attnlab.lab.file import load_study
 from attnlab.lab.overrides import apply
 from attnlab.lab.recipe import described, inherit
+from attnlab.lab.study import warmups
 from attnlab.models import MODELS, Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import TASKS, Boxes, Cells, Multi30k, Parallel
@@ -151,5 +152,7 @@ def test_every_shipped_file_takes_a_variant_by_name_and_a_field_for_all(path):
     study = load_study(path)
     for name, experiment in list(study.variants().items())[-3:]:
         assert apply(study, [f"variant={name}"]).variants() == {name: experiment}
+    # A preview is not told that its learning rate never comes to itself.
+    assert warmups(study.variants(quick=True)) == []
     found = apply(study, ["train.seeds=7", "train.steps=4321"])
     assert {(each.train.seeds, each.train.steps) for each in found.variants().values()} == {(7, 4321)}

@@ -327,13 +327,24 @@ def test_while_variants_are_checked_that_is_told_and_nothing_else(tmp_path, untr
 
     run(replace(STUDY, match="parameters"), out=tmp_path, progress=Heard())
     assert told[:2] == ["checking every variant", "checked"]
-    assert told[2].startswith("matched to the base")
+    assert told[2].startswith("matched to softmax, the base of the study: parameters")
 
 
 def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrained, capsys):
     run(apply(STUDY, ["model.mechanism=linear"]), tmp_path, progress=Plain(sys.stderr))
     first, *_ = capsys.readouterr().err.splitlines()
     assert first == "model.mechanism=linear selects 1 of 2 variants: linear"
+
+
+def test_a_preview_says_that_its_numbers_mean_nothing(tmp_path, untrained, capsys):
+    run(STUDY, tmp_path, quick=True, progress=Plain(sys.stderr))
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "a preview of a few steps: its numbers mean nothing"
+    five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
+    study = Study(change(EXPERIMENT, **TINY), five, name="five", quick={"train.steps": 4})
+    run(study, tmp_path, quick=True, progress=Plain(sys.stderr))
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "a preview of a few steps, of 4 of the 5 variants, evenly taken: its numbers mean nothing"
 
 
 def test_a_glimpse_keeps_a_count_of_seeds_a_count():

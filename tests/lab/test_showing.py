@@ -104,7 +104,7 @@ def test_nothing_is_compiled():
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         vary = over("model.mechanism", softmax=Softmax(), hedgehog=MECHANISMS["hedgehog"])
-        assert "matched to the base" in str(show(Study(EXPERIMENT, vary, match="flops")))
+        assert "matched to softmax, the base of the study" in str(show(Study(EXPERIMENT, vary, match="flops")))
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
     assert "/jax/core/compile/jaxpr_trace_duration" in heard
