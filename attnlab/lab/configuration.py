@@ -5,7 +5,7 @@ fields, a score function `{"registry": "SCORES", "name": "scaled_dot"}`, any oth
 `Train`) as a plain object, a tuple as a list.
 
 A configuration of an older attnlab lacks the fields that were added later. A config class names in `missing_values`
-what such a field has there, where that is not its default of today.
+what such a field has there, where that is not its default of today; a function of the written fields may say it.
 """
 
 import hashlib
@@ -137,7 +137,9 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
 def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> Any:
     if not isinstance(written, dict):
         raise ValueError(f"{_at(path)}: the fields of {kind.__name__} must be an object, not {written!r}")
-    values = {name: value for name, value in getattr(kind, "missing_values", {}).items() if name not in written}
+    missing = getattr(kind, "missing_values", {})
+    missing = missing(written) if callable(missing) else missing
+    values = {name: value for name, value in missing.items() if name not in written}
     for name, inner in written.items():
         if name not in registry.field_names(kind):
             raise ValueError(registry.no_field(kind, name, _at((*path, name))))

@@ -14,6 +14,7 @@ from attnlab.models.config import check_shape
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed
 from attnlab.modules.norm import NORMS
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position import Learned, Position
 from attnlab.ops.layer import gelu
 
@@ -50,7 +51,7 @@ class BertNetwork(ClassifierNetwork):
         self.norm = NORMS[config.norm](config.width)
         vocabulary = shape.source.vocabulary
         self.words = None if config.tied else Embed(child(key, "words"), vocabulary, config.width)
-        self.offset = nnx.Param(jnp.zeros(vocabulary))
+        self.offset = NoDecay(jnp.zeros(vocabulary))
 
     def fill(
         self,

@@ -15,6 +15,7 @@ from attnlab.models.config import Layers, check_names, check_shape
 from attnlab.models.encoder import Encoder
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops.precision import wide
 
 POOLS = ("mean", "token")
@@ -80,7 +81,7 @@ class ClassifierNetwork(nnx.Module):
                 f"model.pool=token: in front of {length} places the token does not see them all by model.mechanism="
                 f"{config.mechanism}; use model.pool=mean, or a mechanism such as softmax or longformer"
             )
-        self.token = nnx.Param(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if begins else None
+        self.token = NoDecay(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if begins else None
         self.encoder = Encoder(child(key, "encoder"), config, length)
         self.head = config.scores(child(key, "head"), shape.classes)
 

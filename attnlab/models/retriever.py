@@ -17,6 +17,7 @@ from attnlab.mechanisms.given import shape_of
 from attnlab.models.config import WIDEST, check_shape, check_sizes
 from attnlab.modules.dense import child
 from attnlab.modules.learned import extras, learned
+from attnlab.modules.parameter import NoDecay
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Told(nnx.Module):
     def __init__(self, key: PRNGKeyArray, values: int, embedding: int, width: int, scale: float):
         self.value = _uniform(child(key, "value"), (values, width), scale)
         self.key = _uniform(child(key, "key"), (embedding, width), scale)
-        self.bias = nnx.Param(jnp.zeros(width))
+        self.bias = NoDecay(jnp.zeros(width))
 
     def __call__(self, table, keys: Int[Array, " T"], values: Int[Array, " T"]) -> Float[Array, "T F"]:
         """One product for all keys there are, then looked up."""
@@ -79,10 +80,10 @@ class RetrieverNetwork(nnx.Module):
         self.config, self.values = config, values
         width, embedding = config.width, max(1, int(config.embedding * keys))
         scale = width**-0.5
-        self.embed = nnx.Param(jax.random.normal(child(key, "embed"), (keys, embedding)))
+        self.embed = NoDecay(jax.random.normal(child(key, "embed"), (keys, embedding)))
         self.k = Told(child(key, "k"), values, embedding, width, scale)
         self.q = _uniform(child(key, "q"), (embedding, width), scale)
-        self.bias = nnx.Param(jnp.zeros(width))
+        self.bias = NoDecay(jnp.zeros(width))
         self.tokens = nnx.Dict(
             {
                 name: Told(

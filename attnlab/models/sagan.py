@@ -17,6 +17,7 @@ from attnlab.models.config import check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.learned import extras, learned
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.spectral import normalised
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.layer import relu
@@ -165,7 +166,7 @@ class ImageAttention(nnx.Module):
         )
         self.o = Dense(child(key, "o"), inner, width, bias=False)
         self.learned = learned(mechanism, key, inner, inner)
-        self.gamma = nnx.Param(jnp.zeros(1))
+        self.gamma = NoDecay(jnp.zeros(1))
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
         """Every place against every other, row by row."""

@@ -9,6 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.dense import INITIALISERS
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops.conv import conv_1d, conv_2d
 from attnlab.ops.precision import wide
 
@@ -41,7 +42,7 @@ class Conv(nnx.Module):
         if initialiser not in INITIALISERS:
             raise ValueError(f"{initialiser=} must be one of {', '.join(INITIALISERS)}")
         self.w = nnx.Param(INITIALISERS[initialiser](key, (*kernel, inputs, outputs)))
-        self.b = nnx.Param(jnp.zeros(outputs)) if bias else None
+        self.b = NoDecay(jnp.zeros(outputs)) if bias else None
         self.stride = stride
 
     def __call__(self, x: Float[Array, "*space C"]) -> Float[Array, "*fewer D"]:
@@ -63,8 +64,8 @@ class GroupNorm(nnx.Module):
     def __init__(self, width: int, groups: int = 1):
         if groups < 1 or width % groups:
             raise ValueError(f"{groups=} must divide {width=}")
-        self.scale = nnx.Param(jnp.ones(width))
-        self.shift = nnx.Param(jnp.zeros(width))
+        self.scale = NoDecay(jnp.ones(width))
+        self.shift = NoDecay(jnp.zeros(width))
         self.groups = groups
 
     def __call__(self, x: Float[Array, "*space D"], epsilon: float = 1e-6) -> Float[Array, "*space D"]:

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab.modules.parameter import NoDecay
+
 # How weights start: the same small spread everywhere (Devlin et al. 2019: 0.02), variance 2/(in + out) (Glorot and
 # Bengio 2010, uniform), variance 2/in (He et al. 2015, normal).
 INITIALISERS: dict[str, Callable] = {
@@ -30,7 +32,7 @@ class Dense(nnx.Module):
         if initialiser not in INITIALISERS:
             raise ValueError(f"{initialiser=} must be one of {', '.join(INITIALISERS)}")
         self.w = nnx.Param(INITIALISERS[initialiser](key, (inputs, outputs)))
-        self.b = nnx.Param(jnp.zeros(outputs)) if bias else None
+        self.b = NoDecay(jnp.zeros(outputs)) if bias else None
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
         """In the dtype of x."""

@@ -4,6 +4,7 @@ import jax
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops.precision import product
 
 
@@ -14,7 +15,7 @@ class Embed(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, vocabulary: int, width: int):
-        self.table = nnx.Param(jax.random.normal(key, (vocabulary, width)) * width**-0.5)
+        self.table = NoDecay(jax.random.normal(key, (vocabulary, width)) * width**-0.5)
         self.width = width
 
     def __call__(self, ids: Int[Array, " T"], dtype) -> Float[Array, "T D"]:

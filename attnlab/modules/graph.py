@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.dense import INITIALISERS, child
 from attnlab.modules.learned import extras, learned
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops import edges
 from attnlab.ops.edges import Ends
 from attnlab.ops.layer import dropout
@@ -71,7 +72,7 @@ class GraphAttention(nnx.Module):
         check_follows(mechanism)
         self.heads, self.mechanism, self.rate = heads, mechanism, rate
         self.w = nnx.Param(INITIALISERS["xavier"](child(key, "w"), (inputs, heads * size)))
-        self.b = nnx.Param(jnp.zeros(heads * size))
+        self.b = NoDecay(jnp.zeros(heads * size))
         self.learned = learned(mechanism, key, size, size, heads)
 
     def __call__(self, x: Any, ends: Ends, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:

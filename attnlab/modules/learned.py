@@ -11,13 +11,19 @@ from jaxtyping import Array, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.dense import child
+from attnlab.modules.parameter import NoDecay
 
 
 def learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None) -> Any:
-    """The learned arrays of a mechanism, from the key of a module; with a leading axis of heads, if it has several."""
+    """The learned arrays of a mechanism, from the key of a module; with a leading axis of heads, if it has several.
+
+    Weight decay reaches those that have two or more axes for one head: matrices, not the constants of gates.
+    """
     key, start = child(key, "learned"), lambda key: mechanism.initial(key, K, V)
     started = start(key) if heads is None else jax.vmap(start)(jax.random.split(key, heads))
-    return nnx.Dict({name: nnx.Param(value) for name, value in started.items()})
+    axes = 0 if heads is None else 1
+    kind = lambda value: nnx.Param if value.ndim - axes >= 2 else NoDecay
+    return nnx.Dict({name: kind(value)(value) for name, value in started.items()})
 
 
 def extras(mechanism: Mechanism, learned: Mapping[str, Any], heads: int | None = None) -> dict[str, Array]:

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops import layer
 
 
@@ -11,8 +12,8 @@ class LayerNorm(nnx.Module):
     """`attnlab.ops.layer.layer_norm` with learned scale and shift."""
 
     def __init__(self, width: int):
-        self.scale = nnx.Param(jnp.ones(width))
-        self.shift = nnx.Param(jnp.zeros(width))
+        self.scale = NoDecay(jnp.ones(width))
+        self.shift = NoDecay(jnp.zeros(width))
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
         """Over features."""
@@ -23,7 +24,7 @@ class RMSNorm(nnx.Module):
     """`attnlab.ops.layer.rms_norm` with a learned scale."""
 
     def __init__(self, width: int):
-        self.scale = nnx.Param(jnp.ones(width))
+        self.scale = NoDecay(jnp.ones(width))
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
         """Over features."""

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.block import Sizes, Sublayer, forward
 from attnlab.modules.dense import Dense, child
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops.position import sinusoidal
 
 
@@ -49,7 +50,7 @@ class Slots(nnx.Module):
     """Queries that are learned vectors, and stand nowhere (Carion et al. 2020)."""
 
     def __init__(self, key: PRNGKeyArray, count: int, width: int):
-        self.place = nnx.Param(jax.random.normal(key, (count, width)))
+        self.place = NoDecay(jax.random.normal(key, (count, width)))
 
     def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
         """(the vector of each, where its box begins: nowhere, which is 0)."""
@@ -66,7 +67,7 @@ class Anchors(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, count: int, width: int, middle: float = 0.5):
         start = jax.random.uniform(child(key, "points"), (count, 2), minval=0.05, maxval=0.95)
-        self.points = nnx.Param(jnp.log(start / (1 - start)))
+        self.points = NoDecay(jnp.log(start / (1 - start)))
         self.dense = Dense(child(key, "dense"), width, width)
         self.width, self.middle = width, middle
 

@@ -19,6 +19,7 @@ from attnlab.mechanisms.softmax import Softmax
 from attnlab.modules.attention import check_heads
 from attnlab.modules.dense import INITIALISERS, Dense, child
 from attnlab.modules.learned import extras, learned
+from attnlab.modules.parameter import NoDecay
 from attnlab.ops.cell import CELLS
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import dropout
@@ -41,8 +42,8 @@ class Direction(nnx.Module):
         bias = np.zeros((self.cell.gates, width), np.float32)
         if self.cell.remembers is not None:
             bias[self.cell.remembers] = 1
-        self.b = nnx.Param(jnp.asarray(bias.reshape(-1)))
-        self.inner = nnx.Param(jnp.zeros(width)) if self.cell.inner else None
+        self.b = NoDecay(jnp.asarray(bias.reshape(-1)))
+        self.inner = NoDecay(jnp.zeros(width)) if self.cell.inner else None
 
     def gates(self, x: Float[Array, "T D"]) -> Float[Array, "T G"]:
         """The input's share of the gates, for a whole sequence at once; of a narrower x, that of its first columns."""

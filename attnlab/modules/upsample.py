@@ -5,6 +5,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.dense import INITIALISERS
+from attnlab.modules.parameter import NoDecay
 
 TAPS = 4  # a kernel of 4 × 4: every pixel is written by as many taps as any other
 
@@ -23,7 +24,7 @@ class Upsample(nnx.Module):
         for axis in (0, 1):
             drawn = sum(jnp.pad(drawn, [at if n == axis else (0, 0) for n in range(4)]) for at in ((0, 1), (1, 0)))
         self.w = nnx.Param(jnp.asarray(drawn))
-        self.b = nnx.Param(jnp.zeros(outputs))
+        self.b = NoDecay(jnp.zeros(outputs))
 
     def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "rows columns D"]:
         """One example, in the dtype of x."""

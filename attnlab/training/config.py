@@ -14,21 +14,37 @@ RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: la
 
 @dataclass(frozen=True)
 class Train:
-    """How a model is trained.
+    """How a model is trained: the optimiser is AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019).
 
-    `seeds` counts them (3 means 0, 1, 2) or lists them; `learning_rate` is one rate or several. Every seed
-    is trained with every rate, all of them lanes of one program. `learning_rate` is the peak: it is reached
-    linearly in `warmup` steps, then follows `schedule` (cosine: to zero, which it would reach one step after the
-    last; inverse_sqrt: falls as 1/√step). `beta1` and `beta2` are how much of the mean gradient, and of the mean of its
-    square, Adam keeps each step. `clip` bounds the global norm of the gradient (0: not at all).
-    `accumulate` gradients are averaged before each update. Evaluation and saving happen every so many steps and at
-    the end. A lane stops before `steps` once its headline metric on validation reaches `target` (None: none does), or
-    after `patience` evaluations in a row that bettered none before them (0: never); the run, once all lanes have.
-    The model that is tested, and loaded later, is the mean of the last `average` checkpoints (0: the last alone). Of
-    the checkpoints the last `keep_last` stay on disk, the `keep_best` that did best on validation (of several rates by
-    the one ahead at that step), where that was looked at at their step, and those of each `keep_every` steps (0: none).
+    Every seed is trained with every learning rate; each pair is a lane, and all lanes are one program.
 
-    Raises ValueError, naming the field, for what cannot work.
+    Attributes:
+        steps: updates of each lane.
+        batch_size: examples of a gradient.
+        learning_rate: the peak, or several of them.
+        schedule: what the rate does after the warm-up: "constant"; "cosine", to zero one step after the last;
+            "inverse_sqrt", as 1/√step.
+        warmup: steps in which the rate rises linearly to its peak.
+        weight_decay: decoupled. It spares biases, scales and shifts of norms, embeddings, tables of positions and
+            constants of gates.
+        decay_all: whether weight decay reaches those, too.
+        beta1: how much of the mean gradient Adam keeps in each step.
+        beta2: how much of the mean squared gradient Adam keeps in each step.
+        clip: the largest global norm of a gradient; 0 for no bound.
+        accumulate: gradients that are averaged before each update.
+        seeds: how many (3 means 0, 1, 2), or which.
+        evaluate_every: steps between validations; the last step is validated, too.
+        save_every: steps between checkpoints; the last step is saved, too.
+        patience: a lane stops after so many evaluations in a row without a new best; 0 for never.
+        target: a lane stops once its headline metric on validation reaches this; None for never.
+        average: the model that is tested, and loaded later, is the mean of the last so many checkpoints; 0 for the last
+            model.
+        keep_last: the newest checkpoints that stay on disk.
+        keep_best: the checkpoints that stay because they did best on validation, by the rate that was ahead then.
+        keep_every: checkpoints of every so many steps stay; 0 for none.
+
+    Raises:
+        ValueError: for what cannot work, naming the field.
     """
 
     steps: int = 1000
@@ -37,6 +53,7 @@ class Train:
     schedule: Schedule = "cosine"
     warmup: int = 100
     weight_decay: float = 0.0
+    decay_all: bool = False
     beta1: float = 0.9
     beta2: float = 0.999
     clip: float = 1.0
@@ -101,12 +118,19 @@ class Train:
             _number(name, getattr(self, name), getattr(self, name))
         if self.target is not None:
             _number("target", self.target, self.target)
+        if type(self.decay_all) is not bool:
+            raise ValueError(f"train.decay_all={self.decay_all!r} must be true or false")
         for rate in self.rates:
             _number("learning_rate", self.learning_rate, rate)
         for seed in self.seeds if isinstance(self.seeds, tuple) else (self.seeds,):
             _whole("seeds", self.seeds, seed)
         if self.schedule not in get_args(Schedule):
             raise ValueError(f"train.schedule={self.schedule!r} must be one of {', '.join(get_args(Schedule))}")
+
+    @staticmethod
+    def missing_values(written: dict[str, Any]) -> dict[str, Any]:
+        """What older runs did, by fields that they do not have: where it makes no difference, the default."""
+        return {"decay_all": bool(written.get("weight_decay"))}
 
     @property
     def seed_list(self) -> tuple[int, ...]:

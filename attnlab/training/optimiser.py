@@ -1,5 +1,8 @@
 """The optimiser: Adam with decoupled weight decay, at a unit rate that each lane multiplies by its own."""
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import optax
 
@@ -12,9 +15,28 @@ def optimiser(train: Train) -> optax.GradientTransformation:
     The learning rate is left out, because it differs by lane.
     """
     clip = optax.clip_by_global_norm(train.clip) if train.clip else optax.identity()
-    return optax.chain(
-        clip, optax.scale_by_adam(train.beta1, train.beta2), optax.add_decayed_weights(train.weight_decay)
-    )
+    return optax.chain(clip, optax.scale_by_adam(train.beta1, train.beta2), _weight_decay(train))
+
+
+def _weight_decay(train: Train) -> optax.GradientTransformation:
+    """Add `weight_decay` times the parameter, where it decays."""
+
+    # Not optax's mask: it would put nodes of its own into modules.
+    @optax.stateless
+    def add(direction, model):
+        shrink = lambda d, p, decays: d + train.weight_decay * p if decays or train.decay_all else d
+        return jax.tree.map(shrink, direction, model, decays(model))
+
+    return add
+
+
+def decays(model: Any) -> Any:
+    """Whether weight decay reaches each array of a model: a tree like it, of booleans.
+
+    It spares the parts whose class says `decays = False`, such as `attnlab.modules.parameter.NoDecay`.
+    """
+    spared = lambda part: not getattr(part, "decays", True)
+    return jax.tree.map(lambda part: jax.tree.map(lambda _: not spared(part), part), model, is_leaf=spared)
 
 
 def schedule(train: Train) -> optax.Schedule:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import PRNGKeyArray
 
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
 from attnlab.ops.lookup import lookup
@@ -61,7 +62,7 @@ class LearnedTable(Hooks, nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: Learned, width: int):
         self.config = config
-        self.vectors = nnx.Param(jax.random.normal(key, (config.length, width)) * LEVEL)
+        self.vectors = NoDecay(jax.random.normal(key, (config.length, width)) * LEVEL)
 
     def table(self, length, dtype):
         """Nothing is worked out, but the length is checked."""

@@ -11,6 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.dense import Dense, child
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
@@ -51,7 +52,7 @@ class Flow(Hooks, nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Floater, width: int, paths: int):
         self.config = config
         hidden = config.hidden or width
-        self.first = nnx.Param(jax.random.normal(child(key, "first"), (paths, width)) * LEVEL)
+        self.first = NoDecay(jax.random.normal(child(key, "first"), (paths, width)) * LEVEL)
         self.inner = Dense(child(key, "inner"), width + 1, hidden)
         self.outer = Dense(child(key, "outer"), hidden, width)
 

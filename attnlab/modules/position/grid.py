@@ -10,6 +10,7 @@ from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.dense import child
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.modules.position.turning import even_heads
@@ -73,7 +74,7 @@ class LearnedGrid(Hooks, nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Learned2D, width: int):
         self.config = config
         draw = lambda name, count: jax.random.normal(child(key, name), (count, width // 2)) * LEVEL
-        self.rows, self.columns = nnx.Param(draw("rows", config.rows)), nnx.Param(draw("columns", config.columns))
+        self.rows, self.columns = NoDecay(draw("rows", config.rows)), NoDecay(draw("columns", config.columns))
 
     def table(self, length, dtype):
         """Nothing is worked out, but the length is checked."""

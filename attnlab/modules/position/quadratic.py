@@ -11,6 +11,7 @@ from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.dense import child
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
 from attnlab.ops.position import grid
@@ -50,8 +51,8 @@ class Centres(Hooks, nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: Quadratic2D, heads: int):
         self.config = config
-        self.centres = nnx.Param(jax.random.normal(child(key, "centres"), (heads, 2)) * config.spread)
-        self.sharpness = nnx.Param(jnp.zeros(heads))
+        self.centres = NoDecay(jax.random.normal(child(key, "centres"), (heads, 2)) * config.spread)
+        self.sharpness = NoDecay(jnp.zeros(heads))
 
     def bias(self, heads):
         """Those of all heads."""

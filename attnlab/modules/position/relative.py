@@ -11,6 +11,7 @@ from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.dense import child
+from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
 from attnlab.ops.position import alibi_slopes, clipped, relative_scores, relative_values, t5_buckets
@@ -74,7 +75,7 @@ class T5Table(Hooks, nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: T5, width: int, heads: int, causal: bool):
         self.config, self.causal = config, causal
-        self.numbers = nnx.Param(jax.random.normal(key, (heads, config.buckets)) * width**-0.5)
+        self.numbers = NoDecay(jax.random.normal(key, (heads, config.buckets)) * width**-0.5)
 
     def bias(self, heads):
         """The numbers of all heads."""
@@ -128,7 +129,7 @@ class ShawVectors(Hooks, nnx.Module):
         self.config = config
         shape = heads, 2 * config.clip + 1, width // heads
         draw = lambda name: jax.random.normal(child(key, name), shape) * (width // heads) ** -0.5
-        self.keys, self.values = nnx.Param(draw("keys")), nnx.Param(draw("values"))
+        self.keys, self.values = NoDecay(draw("keys")), NoDecay(draw("values"))
 
     def bias(self, heads):
         """The vectors of all heads."""
