@@ -137,7 +137,7 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
 def _read_fields(kind: type, held: Any, written: Any, path: tuple[str, ...]) -> Any:
     if not isinstance(written, dict):
         raise ValueError(f"{_at(path)}: the fields of {kind.__name__} must be an object, not {written!r}")
-    missing = getattr(kind, "missing_values", {})
+    missing: Any = getattr(kind, "missing_values", {})
     missing = missing(written) if callable(missing) else missing
     values = {name: value for name, value in missing.items() if name not in written}
     for name, inner in written.items():
