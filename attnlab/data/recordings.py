@@ -1,5 +1,6 @@
 """Labelled recordings: folders of one's own wav files, brought to one rate and one loudness."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import gcd
@@ -127,9 +128,15 @@ def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple
 def known(parts: Parts) -> tuple[str, ...]:
     """The classes of the part to train with, in the order of their names.
 
-    Raises DataError where there are fewer than two, and where another part has one that training never hears.
+    Raises DataError where there are fewer than two, where another part has one that training never hears, and where
+    the name of one is several others with a comma, semicolon, plus or bar between them.
     """
     classes = tuple(sorted({each.label for each in parts["train"]}))
+    for recordings in parts.values():
+        for each in recordings:
+            names = [composed(name.strip()) for name in re.split(r"[,;+|]", each.label)]
+            if len(names) > 1 and {*names} <= {*classes}:
+                raise DataError(f"{each.name} is labelled {each.label!r}, {len(names)} classes: a recording has one")
     if len(classes) < 2:
         raise DataError(f"there is nothing to tell apart: all recordings to train with are {', '.join(classes)!r}")
     for part, recordings in parts.items():
@@ -143,6 +150,20 @@ def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
     """A note for each part that lacks classes."""
     lacks = {part: sorted({*classes} - {each.label for each in recordings}) for part, recordings in parts.items()}
     return tuple(f"{part} has no recording of {', '.join(names)}" for part, names in lacks.items() if names)
+
+
+def ambiguous(parts: Parts) -> tuple[str, ...]:
+    """A note for each part with recordings, equal sample by sample, of several classes: only one can be answered."""
+    notes = []
+    for part, recordings in parts.items():
+        found: dict[bytes, dict[str, Recording]] = {}
+        for each in recordings:
+            found.setdefault(each.samples.tobytes(), {}).setdefault(each.label, each)
+        if several := [list(alike.values()) for alike in found.values() if len(alike) > 1]:
+            first = " and ".join(each.name for each in several[0])
+            stand = "1 recording stands" if len(several) == 1 else f"{len(several)} recordings stand"
+            notes.append(f"{part}: {stand} in several classes, and a recording is scored by one: {first}")
+    return tuple(notes)
 
 
 def _label(root: Path, file: Path, strict: bool = True) -> str:

@@ -15,7 +15,7 @@ from attnlab.data.files import DataError, own
 from attnlab.data.frames import FLOOR, LogMel
 from attnlab.data.joined import NONE, Strings, noisy, varied
 from attnlab.data.names import PARTS, check_part
-from attnlab.data.recordings import Parts, Recording, absent, heard, known
+from attnlab.data.recordings import Parts, Recording, absent, ambiguous, heard, known
 from attnlab.data.repeats import repeated
 from attnlab.tasks.base import Batch, Classes, Frames, Row
 from attnlab.tasks.batching import even
@@ -50,7 +50,7 @@ class Speech(Classification):
         self.words = known(parts)
         super().__init__((*self.words, GAP) if task.gap else self.words)
         alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
-        self.notes = (*notes, *absent(self.words, parts), *repeated(alike))
+        self.notes = (*notes, *absent(self.words, parts), *ambiguous(parts), *repeated(alike))
         self._gap = gap
         self._strings: dict[str, Strings] = {}
         self._names_of: dict[str, list[str]] = {}

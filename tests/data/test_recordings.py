@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.files import DataError
-from attnlab.data.recordings import Recording, absent, folder, heard, known, level, resampled
+from attnlab.data.recordings import Recording, absent, ambiguous, folder, heard, known, level, resampled
 from attnlab.data.waves import Wave
 from tests.data.test_waves import written
 
@@ -139,3 +139,20 @@ def test_classes_are_those_of_training():
         known({**parts, "test": [one("a"), one("c")]})
     with pytest.raises(DataError, match="all recordings to train with are 'a'"):
         known({"train": [one("a")], "valid": [], "test": []})
+
+
+def test_a_name_of_several_classes_is_refused():
+    one = lambda label: Recording(np.ones(4, np.float32), label, f"{label}/1.wav")
+    parts = {"train": [one("cat"), one("dog")], "valid": [one("cat")], "test": [one("dog, cat")]}
+    with pytest.raises(DataError, match=r"^dog, cat/1.wav is labelled 'dog, cat', 2 classes: a recording has one$"):
+        known(parts)
+    # A comma alone is no second class.
+    assert known({"train": [one("yes, sir"), one("no")]}) == ("no", "yes, sir")
+
+
+def test_a_recording_that_stands_in_several_classes_is_named():
+    one = lambda value, label, name: Recording(np.full(4, value, np.float32), label, f"{label}/{name}.wav")
+    train = [one(1, "cat", "a"), one(1, "dog", "a"), one(2, "cat", "b"), one(2, "cat", "c"), one(3, "dog", "d")]
+    assert ambiguous({"train": train, "valid": train[2:], "test": [train[1]]}) == (
+        "train: 1 recording stands in several classes, and a recording is scored by one: cat/a.wav and dog/a.wav",
+    )
