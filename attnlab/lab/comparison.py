@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from attnlab.lab.outcome import Outcome, is_planned
-from attnlab.lab.quantity import number
+from attnlab.lab.quantity import is_open, is_rate, measure, number
 from attnlab.lab.statistics import Verdict, verdicts
 
 
@@ -83,6 +83,9 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         if silent[reference.name] or len(both) < 2:
             refused[outcome.name] = silent[reference.name] or _refusal(outcome, a, b)
             continue
+        if worst := _worst(outcome, [*a.values(), *b.values()]):
+            refused[outcome.name] = worst
+            continue
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
         tried[outcome.name] = outcome.tried(), reference.tried()
@@ -145,3 +148,14 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
     if set(a) & set(b) and max(len(a), len(b)) == 1:
         return "one seed shows no spread; a paired difference takes two or more that both were trained with"
     return f"a paired difference takes two seeds or more that both were trained with, not {seeds[0]} and {seeds[1]}"
+
+
+def _worst(outcome: Outcome, values: Sequence[float]) -> str:
+    """Why two variants are not compared where every value of both is the worst a rate can have; else ""."""
+    higher = bool((outcome.result or {}).get("higher"))
+    if not is_rate(outcome.metric) or (not higher and is_open(outcome.metric)):
+        return ""
+    worst = 0.0 if higher else 1.0
+    if any(value != worst for value in values):
+        return ""
+    return f"every seed of both has {measure(outcome.metric, worst)}, the worst there is, and that shows no likeness"

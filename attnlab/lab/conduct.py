@@ -22,6 +22,7 @@ from attnlab.lab.own import codes, places
 from attnlab.lab.plan import Plan, ahead
 from attnlab.lab.refusal import explain
 from attnlab.lab.result import result, undecided
+from attnlab.lab.stalled import stalled
 from attnlab.lab.studyfile import asked
 from attnlab.lab.ties import tie
 from attnlab.lab.versions import exchanged, onward
@@ -130,15 +131,21 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     """What every lane answers to the test, and the result."""
     experiment, problem = plan.experiment, plan.problem
     valid = trainer.evaluate(fitted.model, "valid", 512) if len(experiment.train.rates) > 1 else None
-    unsure = undecided(experiment, problem, fitted, valid)
-    losses = trainer.losses(fitted.model, "valid", 512) if unsure else None
+    losses = None
+    if undecided(experiment, problem, fitted, valid):
+        lost = f"{plan.variant}: the loss on validation cannot be computed"
+        compute = partial(trainer.losses, fitted.model, "valid", 512)
+        losses = attempt(compute, lost, "learning rates with one score are not told apart", note)
     limit = examined(plan.quick)
     answers = trainer.answers(fitted.model, "test", limit, experiment.decoder)
     test = trainer.scores("test", answers, limit)
     examples = problem.counted("test", limit)
     found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, note), losses)
-    if line := tie(found):
-        note(f"{plan.variant}: {line}")
+    patience = experiment.train.patience
+    still = stalled(found, plan.folder.metrics(), patience) if patience and found["stopped"] else []
+    for line in (tie(found), *still):
+        if line:
+            note(f"{plan.variant}: {line}")
     return answers, found
 
 

@@ -47,6 +47,21 @@ def test_without_a_margin_nothing_is_the_same():
     assert {v.verdict for v in comparison(found).verdicts.values()} == {"same"}
 
 
+@pytest.mark.parametrize(
+    ("metric", "higher", "worst", "told"), [("bleu", True, 0.0, "0.0"), ("word_error_rate", False, 1.0, "100.0%")]
+)
+def test_variants_that_learned_nothing_are_not_the_same(metric, higher, worst, told):
+    found = [outcome("a", [worst] * 3, metric, higher, margin=0.01)]
+    found += [outcome("b", [worst] * 3, metric, higher, order=1), outcome("c", [0.5] * 3, metric, higher, order=2)]
+    said = comparison(found)
+    assert "b" not in said.verdicts
+    assert said.refused["b"] == f"every seed of both has {told}, the worst there is, and that shows no likeness"
+    assert "c" in said.verdicts
+    # All right is no such case: both can do it.
+    best = [outcome(name, [1 - worst] * 3, metric, higher, order=n, margin=0.01) for n, name in enumerate("ab")]
+    assert "b" in comparison(best).verdicts
+
+
 def test_less_of_an_error_is_better():
     found = [outcome("a", BASE, "word_error_rate", False)]
     found += [outcome("b", [x - 0.1 - 0.001 * n for n, x in enumerate(BASE)], "word_error_rate", False, order=1)]

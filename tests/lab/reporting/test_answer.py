@@ -89,7 +89,7 @@ def test_seeds_that_diverged_are_told_beside_the_verdict():
 
 
 def test_no_spread_is_told_whatever_the_verdict():
-    over, (own, _) = said(outcome("a", [0.0] * 3, order=1), outcome("b", [0.0] * 3, margin=0.01))
+    over, (own, _) = said(outcome("a", [0.5] * 3, order=1), outcome("b", [0.5] * 3, margin=0.01))
     assert over == ["a is the same as b within 1 point."]
     assert own.endswith(" These seeds show no spread, which says nothing of what others would.")
 
