@@ -11,13 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.analysis.maps import maps
+from attnlab.data.marks import SHOWN
 from attnlab.data.vocabulary import BEGIN, PAD
 from attnlab.lab.answering import Answerer, DivergedError, one_line
 from attnlab.lab.loading import Trained
 from attnlab.tasks.base import Batch, Pairs, Tokens
 from attnlab.tasks.objects import Detections
 
-START = "⊢"  # what a decoder reads before the first symbol
+START = SHOWN[BEGIN]  # what a decoder reads before the first symbol
 CLASS = "[class]"  # the token in front of all symbols, by which a sequence is scored
 
 

@@ -18,7 +18,7 @@ from attnlab.lab.history import history
 from attnlab.lab.loading import Step, Trained, trained, unfinished
 from attnlab.lab.value import text as words
 from attnlab.mechanisms import Linear, Softmax
-from attnlab.tasks.base import Batch
+from attnlab.tasks.base import Batch, Pairs
 
 EXAMPLES = 32  # of validation, whose loss, gradient and scores are taken at every checkpoint
 
@@ -167,6 +167,9 @@ def _layers(figures: dict[str, np.ndarray]) -> dict[str, list[float]]:
 def _distance(run: str | Path, found: Trained, example: Forced, other: str | Path) -> dict[str, Any]:
     """How far the maps of another run are from those of this one, on its example."""
     second = trained(other)
+    marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]
+    if marks[0] != marks[1] and isinstance(found.problem.shape, Pairs) and isinstance(second.problem.shape, Pairs):
+        raise ValueError(f"--other {other} reads sources with source_marks={marks[1]}, and {run} with {marks[0]}")
     if found.problem.shape != second.problem.shape:
         here, there = _differing(found.problem.shape, second.problem.shape)
         raise ValueError(f"--other {other} was made for {there}, and {run} for {here}")

@@ -92,9 +92,9 @@ class Translator:
         self._problem = cast(Pairing, found.problem)
         self._answerer = Answerer(found, asked)
         self._batch, self._longer, self._unknown = batch, longer, unknown
-        self._room = self._problem.shape.source_length
+        self._room = self._problem.source_room
         self.longest = self._problem.shape.target_length
-        self._widths = sorted({*self._problem.widths, self._room})
+        self._widths = sorted({*self._problem.widths, self._problem.shape.source_length})
 
     def __call__(self, groups: Iterable[Sequence[bytes]]) -> Iterator[list[Answered]]:
         """The answers to lines, with their ends or without, that come in groups; a batch holds lines of one group."""
@@ -114,8 +114,9 @@ class Translator:
         if asked:
             # A row more of the same costs what a row of padding would, and takes no longer to end.
             filled = asked + asked[:1] * (self._batch - len(asked))
-            longest = max(len(row.ids) for row in asked)
-            sources = pad([row.ids for row in filled], next(w for w in self._widths if w >= longest))
+            marked = [self._problem.marked(row.ids) for row in filled]
+            longest = max(map(len, marked))
+            sources = pad(marked, next(w for w in self._widths if w >= longest))
             found = self._answerer(sources, np.array([row.number for row in filled]))
             answers = {row.number: best[0] for row, best in zip(asked, found, strict=False)}
         return [self._told(row, answers.get(row.number)) for row in rows]
@@ -159,7 +160,7 @@ class Translator:
 
 @dataclass(frozen=True)
 class Line:
-    """What was read of a line: its ids, none where there is nothing to answer, and what was wrong with it."""
+    """What was read of a line: its ids, without marks, and what was wrong with it; no ids: nothing to answer."""
 
     number: int
     ids: Sequence[int] = ()

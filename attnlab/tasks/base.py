@@ -79,10 +79,12 @@ class Task(ABC):
     """A frozen dataclass that says which data, and how much of it. Plain configuration.
 
     `teaching` names those of its fields that leave the examination as it is: variants of a study that differ in others
-    are asked different things, and are not compared.
+    are asked different things, and are not compared. `missing_values` holds, by field, what older run folders that lack
+    the field were made with, where that is not its default.
     """
 
     teaching: ClassVar[tuple[str, ...]] = ()
+    missing_values: ClassVar[dict[str, Any]] = {}
 
     @property
     def unread(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Dates(PairTask):
     function of `seed`. `buckets`: into how many lengths batches are sorted.
     """
 
-    teaching = ("buckets",)
+    teaching = (*PairTask.teaching, "buckets")
 
     languages: tuple[str, ...] = LANGUAGES
     train_examples: int = 24_000
@@ -32,6 +32,7 @@ class Dates(PairTask):
     buckets: int = 3
 
     def __post_init__(self):
+        super().__post_init__()
         checks.examples(self, ["train", "valid", "test"])
         checks.seed(self)
         checks.buckets(self)
@@ -43,7 +44,7 @@ class Dates(PairTask):
     @property
     def how(self) -> dict[str, Any]:
         """Inputs are read as the days were written."""
-        return {"read": dates.plain}
+        return super().how | {"read": dates.plain}
 
     def load(self) -> Transduction:
         """Write the days out."""

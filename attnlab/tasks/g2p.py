@@ -23,7 +23,7 @@ class CMUdict(PairTask):
     cmusphinx/g2p-seq2seq, by the word's index). `smoothing` is the share of a target that all symbols have alike.
     """
 
-    teaching = ("buckets", "smoothing")
+    teaching = (*PairTask.teaching, "buckets", "smoothing")
 
     train: str = ""
     valid: str = ""
@@ -32,13 +32,14 @@ class CMUdict(PairTask):
     smoothing: float = 0.0
 
     def __post_init__(self):
+        super().__post_init__()
         checks.buckets(self)
         checks.smoothing(self)
 
     @property
     def how(self) -> dict[str, Any]:
         """The dictionary's words are in lower case."""
-        return {"read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
+        return super().how | {"read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The words of a file in the dictionary's format, or words alone."""
@@ -58,7 +59,7 @@ class Sigmorphon(PairTask):
     are given, `language` is not read: it may be any name, or "".
     """
 
-    teaching = ("buckets", "smoothing")
+    teaching = (*PairTask.teaching, "buckets", "smoothing")
 
     language: str = "hun"
     train: str = ""
@@ -68,6 +69,7 @@ class Sigmorphon(PairTask):
     smoothing: float = 0.0
 
     def __post_init__(self):
+        super().__post_init__()
         checks.buckets(self)
         checks.smoothing(self)
         if not self.unread:
@@ -81,7 +83,7 @@ class Sigmorphon(PairTask):
     @property
     def how(self) -> dict[str, Any]:
         """How targets are smoothed."""
-        return {"smoothing": self.smoothing}
+        return super().how | {"smoothing": self.smoothing}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The words of a file of words and phones, or words alone."""

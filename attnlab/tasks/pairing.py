@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from attnlab.data import parallel
+from attnlab.data import names, parallel
 from attnlab.data.batches import pad
 from attnlab.data.example import Example, Symbols
 from attnlab.data.files import DataError
+from attnlab.data.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, marked
 from attnlab.data.parallel import Corpus
 from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import BEGIN, END, PAD
@@ -23,10 +25,10 @@ Line = Callable[[str], str]
 class Pairing(Interpreter):
     """A source text is read by one codec, and a target written by another, learned by teacher forcing and decoded.
 
-    `lengths` are the most tokens of a source and of a target, its end mark among them; `widths` [B] those that sources
-    were padded to in training. `read` prepares what a person types, `write` an answer to be read by one. `smoothing` is
-    the share of the target that all symbols have alike (Szegedy et al. 2016, section 7). With `likelihood`, answers
-    also say how likely the references are.
+    `lengths` are the most tokens of a source and of a target, their marks among them; `widths` [B] those that sources
+    were padded to in training. `source_marks` says which marks sources have (`attnlab.data.marks`). `read` prepares
+    what a person types, `write` an answer to be read by one. `smoothing` is the share of the target that all symbols
+    have alike (Szegedy et al. 2016, section 7). With `likelihood`, answers also say how likely the references are.
     """
 
     decodes = True
@@ -39,30 +41,52 @@ class Pairing(Interpreter):
         lengths: tuple[int, int],
         widths: Sequence[int],
         *,
+        source_marks: str = DEFAULT,
         read: Line = str.strip,
         write: Line = str,
         smoothing: float = 0.0,
         likelihood: bool = False,
     ):
-        self.source, self.target, self.widths = source, target, sorted(widths)
+        names.check("source_marks", source_marks, SOURCE_MARKS)
+        self.source, self.target, self.widths, self.source_marks = source, target, sorted(widths), source_marks
         self.read, self._write, self.smoothing, self.likelihood = read, write, smoothing, likelihood
         self.shape = Pairs(source.vocabulary.size, target.vocabulary.size, *lengths, joint=source == target)
 
     @classmethod
     def restored(cls, vocabulary: dict[str, Any], where: str, **how: Any) -> Pairing:
-        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `Pairing` takes it."""
+        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `Pairing` takes it.
+
+        A vocabulary without `source_marks` is that of sources without marks, as they were before the field existed.
+        """
         source, target = (from_json(vocabulary.get(side), f"{where}: {side}") for side in ("source", "target"))
         lengths, widths = (_numbers(vocabulary.get(name)) for name in ("lengths", "widths"))
         if len(lengths) != 2 or not widths:
             given = ", ".join(f"{name}={vocabulary.get(name)!r}" for name in ("lengths", "widths"))
             raise DataError(f"{where}: {given} must be two whole numbers, and one or more")
-        return cls(source, target, (lengths[0], lengths[1]), widths, **how)
+        marks = vocabulary.get("source_marks", "none")
+        if not isinstance(marks, str) or marks not in SOURCE_MARKS:
+            raise DataError(f"{where}: source_marks={marks!r} must be one of {', '.join(SOURCE_MARKS)}")
+        return cls(source, target, (lengths[0], lengths[1]), widths, **how | {"source_marks": marks})
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"source": how it is read, "target": how it is written, with their symbols, "lengths", "widths"}."""
+        """{"source": how it is read, "target": how it is written, with their symbols, "lengths", "widths"}.
+
+        And "source_marks", where sources have marks.
+        """
         codecs = {"source": self.source.to_json(), "target": self.target.to_json()}
-        return codecs | {"lengths": [self.shape.source_length, self.shape.target_length], "widths": self.widths}
+        marks = {} if self.source_marks == "none" else {"source_marks": self.source_marks}
+        lengths = [self.shape.source_length, self.shape.target_length]
+        return codecs | {"lengths": lengths, "widths": self.widths} | marks
+
+    @property
+    def source_room(self) -> int:
+        """The most tokens of a source, without its marks."""
+        return self.shape.source_length - mark_count(self.source_marks)
+
+    def marked(self, ids: Iterable[int]) -> list[int]:
+        """The ids of a source with its marks, as a model reads them."""
+        return marked(ids, self.source_marks)
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
         """Cross-entropy in nats, smoothed, the mean over the targets' tokens; and {"token_accuracy"}."""
@@ -101,31 +125,45 @@ class Pairing(Interpreter):
         ids = self.source.encode(self.read(text))
         if not ids:
             raise DataError(f"the input {text!r} is empty")
-        if len(ids) > (room := self.shape.source_length):
+        if len(ids) > (room := self.source_room):
             raise DataError(f"the input has {len(ids)} tokens, and the model was made for {room}")
-        return {"source": pad([ids], room), "target": pad([[]], self.shape.target_length)}
+        source = pad([self.marked(ids)], self.shape.source_length)
+        return {"source": source, "target": pad([[]], self.shape.target_length)}
 
     def tell(self, answer: Batch) -> str:
         """The first answer as text."""
         return self._write(self.target.decode(np.asarray(answer["tokens"])[0].tolist()))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0 without padding; the target's end mark is shown as "∎"."""
-        target = np.asarray(batch["target"])[0].tolist()
-        end = ["∎"] if END in target else []
+        """The symbols of row 0 without padding; a begin mark is shown as "⊢", an end mark as "∎"."""
+        source, target = (np.asarray(batch[side])[0].tolist() for side in ("source", "target"))
+        end = [SHOWN[END]] if END in target else []
         return {
-            "source": list(self.source.vocabulary.decode(np.asarray(batch["source"])[0].tolist())),
+            "source": [SHOWN.get(n) or self.source.vocabulary.decode([n])[0] for n in source if n != PAD],
             "target": [*self.target.vocabulary.decode(target), *end],
         }
 
 
+@dataclass(frozen=True)
 class PairTask(Task):
-    """A task of pairs of texts."""
+    """A task of pairs of texts.
+
+    `source_marks` says which marks every source has: "end" after its last symbol, "begin" before its first, "both" or
+    "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol.
+    """
+
+    teaching = ("source_marks",)
+    missing_values: ClassVar = {"source_marks": "none"}
+
+    source_marks: Literal["end", "begin", "both", "none"] = field(default=DEFAULT, kw_only=True)
+
+    def __post_init__(self):
+        names.check("task.source_marks", self.source_marks, SOURCE_MARKS)
 
     @property
     def how(self) -> dict[str, Any]:
-        """What its problem and its interpreter are alike in, as `Pairing` takes it."""
-        return {}
+        """What its problem and its interpreter are alike in, as `Pairing` takes it: `load` passes it on."""
+        return {"source_marks": self.source_marks}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The examples of a file that is scored, where in it each stands, and notes of how it was read."""

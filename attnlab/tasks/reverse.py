@@ -22,7 +22,7 @@ class Reverse(PairTask):
     tutorial (Kreutzer et al. 2019). Independent draws: the shortest sequences occur in every part.
     """
 
-    teaching = ("buckets",)
+    teaching = (*PairTask.teaching, "buckets")
 
     train_examples: int = 40_000
     valid_examples: int = 1_000
@@ -35,6 +35,7 @@ class Reverse(PairTask):
     metric: str = "exact_match"
 
     def __post_init__(self):
+        super().__post_init__()
         checks.examples(self, ["train", "valid", "test"])
         checks.counts(self, ["symbols"])
         checks.counts(self, ["train_longest", "longest"], most=65_536)
@@ -53,7 +54,8 @@ class Reverse(PairTask):
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes, longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)
-        return Transduction(parts, (Words(), Words()), measure, self.metric, True, self.buckets)
+        units = (Words(), Words())
+        return Transduction(parts, units, measure, self.metric, True, self.buckets, **self.how)
 
 
 @dataclass(frozen=True)

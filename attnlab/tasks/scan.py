@@ -23,7 +23,7 @@ class Scan(PairTask):
     `buckets`: into how many lengths batches are sorted.
     """
 
-    teaching = ("buckets",)
+    teaching = (*PairTask.teaching, "buckets")
 
     split: str = "simple"
     buckets: int = 4
@@ -32,6 +32,7 @@ class Scan(PairTask):
     test: str = ""
 
     def __post_init__(self):
+        super().__post_init__()
         if not self.unread:
             names.check("task.split", self.split, scan.SPLITS)
         checks.buckets(self)
@@ -48,4 +49,4 @@ class Scan(PairTask):
         # Nothing is fetched for a user who brings all three.
         parts = {} if self.unread else scan.parts(self.split)
         parts = parts | {part: scan.own(path) for part, path in given.items()}
-        return Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets)
+        return Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.data import names
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.example import Example, Parts, Symbols
 from attnlab.data.files import DataError
+from attnlab.data.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.units import Codec, Units
@@ -36,7 +38,7 @@ class Transduction(Pairing, Problem):
     say of how many, how many ask for such a symbol, and how many sources are trained on, too. `measure(answers,
     references)` gives the metrics of texts; where examples have groups, the headline is given for each group too, as
     "metric.group". With `likelihood`, examinations also ask how likely the first references are: {"perplexity"}, a
-    symbol's. That and the rest of `how` are as `Pairing` takes them.
+    symbol's. That, `source_marks` and the rest of `how` are as `Pairing` takes them.
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """
@@ -49,18 +51,21 @@ class Transduction(Pairing, Problem):
         metric: str,
         higher: bool,
         buckets: int = 3,
+        *,
+        source_marks: str = DEFAULT,
         **how: Any,
     ):
+        names.check("source_marks", source_marks, SOURCE_MARKS)
         _refuse_empty(parts)
         self.metric, self.higher, self._parts, self._measure = metric, higher, parts, measure
         self.figure = "nats" if how.get("likelihood") else ""
         codecs = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
-        sources = [codecs[0].encode(written(source)) for source, _ in pairs]
+        sources = [marked(codecs[0].encode(written(source)), source_marks) for source, _ in pairs]
         targets = [[*codecs[1].encode(written(target)), END] for _, target in pairs]
         self._sources, self._targets = pad(sources), pad(targets)
         self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
-        encoded = {part: _encoded(codecs, parts[part]) for part in ("valid", "test")}
+        encoded = {part: _encoded(codecs, parts[part], source_marks) for part in ("valid", "test")}
         self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
         told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
         self.notes = tuple(
@@ -79,11 +84,12 @@ class Transduction(Pairing, Problem):
         longest = max(map(len, sources + [ids for sides in self._examples.values() for ids in sides[0]]))
         answer = max(map(len, targets + references))
         widths = {source for source, _ in self.buckets.widths}
-        super().__init__(*codecs, (int(rounded(longest)), int(rounded(answer))), sorted(widths), **how)
+        lengths = int(rounded(longest)), int(rounded(answer))
+        super().__init__(*codecs, lengths, sorted(widths), source_marks=source_marks, **how)
         self.fingerprint = _fingerprint(parts)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"source": [B S], "target": [B T]} int32; a target ends with END."""
+        """{"source": [B S], "target": [B T]} int32; a target ends with END, and a source has its marks."""
         rows, (S, T) = self.buckets.batch(seed, step, size)
         return {"source": self._sources[rows, :S], "target": self._targets[rows, :T]}
 
@@ -121,12 +127,15 @@ class Transduction(Pairing, Problem):
         They were read from the file `path`, each from one of `places`, such as "line 3". Raises DataError, naming the
         first, where one is longer than the model reads or answers.
         """
-        sources, targets, _ = _encoded((self.source, self.target), examples)
-        rooms = {"source": self.shape.source_length, "reference": self.shape.target_length}
-        for side, rows in (("source", sources), ("reference", targets)):
+        sources, targets, _ = _encoded((self.source, self.target), examples, self.source_marks)
+        # The marks of a source are not counted: they are no symbols of the file.
+        for side, rows, more, room in (
+            ("source", sources, mark_count(self.source_marks), self.source_room),
+            ("reference", targets, 0, self.shape.target_length),
+        ):
             for place, ids in zip(places, rows, strict=True):
-                if len(ids) > rooms[side]:
-                    much = f"its {side} has {len(ids)} symbols, and the model was made for {rooms[side]}"
+                if (count := len(ids) - more) > room:
+                    much = f"its {side} has {count} symbols, and the model was made for {room}"
                     raise DataError(f"{path}, {place}: {much}")
         found = copy(self)
         found._parts = self._parts | {"test": examples}
@@ -172,15 +181,15 @@ class Transduction(Pairing, Problem):
 
 
 def _encoded(
-    codecs: tuple[Codec, Codec], examples: Iterable[Example]
+    codecs: tuple[Codec, Codec], examples: Iterable[Example], source_marks: str
 ) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
-    """The ids of sources and of first references, symbols never seen left out; of how many of these and of those."""
+    """The marked ids of sources and of first references, symbols never seen left out, and how many of each had some."""
     sources, targets, odd = [], [], np.zeros(2, int)
     for example in examples:
         # An example of a file that is scored may have no target.
         sides = zip(codecs, (example.source, example.targets[0] if example.targets else ""), strict=True)
         (source, target), whole = zip(*(_known(codec, side) for codec, side in sides), strict=True)
-        sources.append(source)
+        sources.append(marked(source, source_marks))
         targets.append([*target, END] if example.targets else [])
         odd += np.logical_not(whole)
     return sources, targets, odd

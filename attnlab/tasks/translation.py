@@ -28,7 +28,7 @@ class Multi30k(PairTask):
     target that all symbols have alike. `buckets`: into how many lengths batches are sorted.
     """
 
-    teaching = ("units", "joint", "smoothing", "buckets")
+    teaching = (*PairTask.teaching, "units", "joint", "smoothing", "buckets")
 
     source: str = "de"
     target: str = "en"
@@ -39,6 +39,7 @@ class Multi30k(PairTask):
     buckets: int = 10
 
     def __post_init__(self):
+        super().__post_init__()
         for field in ("source", "target"):
             names.check(f"task.{field}", getattr(self, field), multi30k.LANGUAGES)
         if self.source == self.target:
@@ -49,7 +50,8 @@ class Multi30k(PairTask):
     def how(self) -> dict[str, Any]:
         """What is tokenised is read as the data set's own text was made, and written as a person would."""
         own = {"read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
-        return (own if self.tokenised else {}) | {"smoothing": self.smoothing, "likelihood": True}
+        more = (own if self.tokenised else {}) | {"smoothing": self.smoothing, "likelihood": True}
+        return super().how | more
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """Captions of a file; where the data set's own text is tokenised, their references are tokenised too."""
@@ -83,7 +85,7 @@ class Parallel(PairTask):
     are refused, cut or left out, as `longer` says: refuse, truncate or skip. The rest as in `multi30k`.
     """
 
-    teaching = ("units", "target_units", "joint", "smoothing", "buckets")
+    teaching = (*PairTask.teaching, "units", "target_units", "joint", "smoothing", "buckets")
 
     train: str = ""
     valid: str = ""
@@ -99,6 +101,7 @@ class Parallel(PairTask):
     buckets: int = 6
 
     def __post_init__(self):
+        super().__post_init__()
         checks.text(self)
         checks.counts(self, ["longest"], least=0)
         if self.target_units is not None and not isinstance(self.target_units, Units):
@@ -111,7 +114,7 @@ class Parallel(PairTask):
     @property
     def how(self) -> dict[str, Any]:
         """How targets are smoothed; references are asked for how likely they are."""
-        return {"smoothing": self.smoothing, "likelihood": True}
+        return super().how | {"smoothing": self.smoothing, "likelihood": True}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The pairs of a file in the format of the task's own, or its sources alone."""

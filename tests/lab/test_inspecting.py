@@ -70,7 +70,7 @@ def test_what_is_written_and_read_is_what_sample_shows(runs, found):
 
 
 def test_every_map_has_its_figures(found):
-    T, S = len(found["attentions"]["cross"]["rows"]), 6
+    T, S = len(found["attentions"]["cross"]["rows"]), 7
     assert list(found["attentions"]) == NAMES
     for name, (rows, columns) in zip(NAMES, [(S, S), (T, T), (T, S)], strict=True):
         seen = found["attentions"][name]
@@ -92,8 +92,8 @@ def test_the_largest_there_can_be(found):
     encoder, decoder, cross = found["attentions"].values()
     T = len(decoder["rows"])
     # A linear map has no higher rank than it has features: elu + 1, of heads of width four.
-    assert [seen["rank"] for seen in (encoder, decoder, cross)] == [4, T, min(T, 6)]
-    assert [encoder["entropy"], cross["entropy"]] == pytest.approx([np.log(6)] * 2)
+    assert [seen["rank"] for seen in (encoder, decoder, cross)] == [4, T, min(T, 7)]
+    assert [encoder["entropy"], cross["entropy"]] == pytest.approx([np.log(7)] * 2)
     assert decoder["entropy"] == pytest.approx(np.mean(np.log(np.arange(1, T + 1))))
 
 
@@ -195,6 +195,7 @@ def test_numbers_that_are_not_finite(loaded):
     [
         (Recall(vocabulary=4, pairs=1), "was made for tokens, and small/one for pairs"),
         (replace(TASK, symbols=4), "was made for source_vocabulary=7, target_vocabulary=7, and small/one for source_v"),
+        (replace(TASK, source_marks="both"), "reads sources with source_marks=both, and small/one with end"),
     ],
 )
 def test_the_other_must_read_the_same(loaded, problem, words):
@@ -262,5 +263,5 @@ def test_an_answer_is_given_back_one_symbol_late():
     ids = PROBLEM.ask("1 2 3")["source"][0]
     np.testing.assert_array_equal(given[:4], [1, *ids[:3]])
     np.testing.assert_array_equal(source, ids)
-    assert (source_keep.sum(), target_keep.sum(), found.answer) == (3, 4, "1 2 3")
-    assert found.axes["cross"] == (["1", "2", "3", "∎"], ["1", "2", "3"])
+    assert (source_keep.sum(), target_keep.sum(), found.answer) == (4, 4, "1 2 3")
+    assert found.axes["cross"] == (["1", "2", "3", "∎"], ["1", "2", "3", "∎"])

@@ -1,12 +1,17 @@
 """Which checkpoint a run is read back from, and that it is said where it is not the one asked for."""
 
+import hashlib
+import json
+import re
 import shutil
 
 import pytest
 
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.loading import trained
-from attnlab.lab.study import change
+from attnlab.lab.plan import plans
+from attnlab.lab.study import Study, change
+from attnlab.training import manifest
 from attnlab.training.checkpoints import CheckpointError
 from tests.lab import unfinished
 from tests.small import EXPERIMENT
@@ -24,6 +29,36 @@ def test_a_checkpoint_that_is_passed_over_is_told_with_the_one_that_is_taken(tmp
     assert said.endswith("; the checkpoint of step 6 is taken\n")
     assert "/12/manifest.json" in said
     assert said.count("\n") == 1
+
+
+def test_an_older_run_without_source_marks_is_asked_as_it_was_trained(tmp_path):
+    """Its files do not name the field, which came later: its sources had no marks."""
+    experiment = change(EXPERIMENT, **{"task.source_marks": "none"})
+    problem = experiment.task.load()
+    run = unfinished.run(tmp_path / "base", experiment, problem=problem)
+    assert "source_marks" not in (RunFolder(run).read("vocabulary") or {})
+    written = RunFolder(run).read("experiment") or {}
+    assert written["experiment"]["task"]["fields"].pop("source_marks") == "none"
+    # What the folder says of the run is sealed with it.
+    for name, content in (("experiment", written), ("vocabulary", problem.vocabulary)):
+        (run / f"{name}.json").unlink()
+        RunFolder(run).write(name, content)
+    # Checkpoints have the identity of the configuration as it was written then: the sha256 of its text.
+    text = re.sub(r"(\d)\.0\b", r"\1", json.dumps(written["experiment"], sort_keys=True, separators=(",", ":")))
+    for step in ("6", "12"):
+        held = manifest.read(run / "checkpoints" / step)
+        identity = {"configuration": hashlib.sha256(text.encode()).hexdigest()}
+        manifest.write(run / "checkpoints" / step, held | {"identity": identity})
+    for data in (False, True):
+        found = trained(run, data=data)
+        assert (found.step, found.problem.source_marks) == (12, "none")
+        assert found.problem.ask("1 2 3")["source"].tolist() == [[4, 5, 6, 0, 0, 0, 0, 0]]
+    study = Study(EXPERIMENT, name="old")
+    with pytest.raises(ValueError, match=r"another configuration: task\.source_marks was 'none', now 'end'; "):
+        plans(study, study.variants(), tmp_path, {})
+    same = Study(experiment, name="old")
+    (plan,) = plans(same, same.variants(), tmp_path, {})
+    assert not plan.clear
 
 
 def test_of_several_learning_rates_no_checkpoint_is_the_best(tmp_path):

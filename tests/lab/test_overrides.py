@@ -488,3 +488,13 @@ def test_what_works_only_together_is_put_in_together(turned):
     given = ["model.mechanism=linear", "model.position=sinusoidal"]
     (found,) = apply(study, given[::-1] if turned else given).variants().values()
     assert (found.model.mechanism, found.model.position) == (MECHANISMS["linear"], POSITIONS["sinusoidal"])
+
+
+@pytest.mark.parametrize("marks", ["end", "begin", "both", "none"])
+def test_the_marks_of_sources_are_set_by_name(marks):
+    assert only(apply(Study(EXPERIMENT), [f"task.source_marks={marks}"])).task.source_marks == marks
+
+
+def test_other_marks_of_sources_are_refused():
+    with pytest.raises(ValueError, match=r"^task\.source_marks='ende' must be one of end, begin, both, none$"):
+        apply(Study(EXPERIMENT), ["task.source_marks=ende"])

@@ -51,10 +51,10 @@ def test_without_a_word_the_answer_is_greedy_and_the_map_of_it(trained):
     answer = jax.jit(PROBLEM.answer)(TRANSFORMER.model, PROBLEM.ask("1 2 3"))
     assert found["answer"] == found["answers"][0].text == PROBLEM.tell(answer)
     layers = np.asarray(found["layers"])
-    assert layers.shape == (1, 2, len(found["target"]), 3)
+    assert layers.shape == (1, 2, len(found["target"]), 4)
     np.testing.assert_allclose(layers.sum(-1), 1, atol=1e-3)
     np.testing.assert_allclose(found["map"], layers[-1].mean(0))
-    assert found["source"] == ["1", "2", "3"]
+    assert found["source"] == ["1", "2", "3", "∎"]
 
 
 def test_several_answers_and_the_map_of_the_best(trained):
@@ -81,7 +81,7 @@ def test_what_is_drawn_is_what_translate_draws_for_a_first_line(trained):
 def test_a_model_without_attention_has_no_map(trained):
     trained(run(Seq2Seq(width=4)))
     found = sample("run", "1 2 3")
-    assert (found["map"], found["layers"], found["source"]) == (None, None, ["1", "2", "3"])
+    assert (found["map"], found["layers"], found["source"]) == (None, None, ["1", "2", "3", "∎"])
     whole = [found["answer"]] if not found["cut"] else [found["answer"] + " …", UNFINISHED]
     assert lines(found) == whole
 

@@ -151,3 +151,14 @@ def test_what_is_not_begun_is_asked_what_its_own_task_asks(tmp_path):
     (waiting,) = re.findall("Not begun: (.*?)</p>", drawn)
     assert re.sub("<.*?>", "", waiting) == "short-softmax, short-linear, short-delta."
     assert "3 of 6 variants finished" in drawn
+
+
+def test_variants_with_other_marks_of_sources_are_asked_the_same(tmp_path):
+    marks = {name: name for name in ("end", "begin", "both", "none")}
+    study = Study(EXPERIMENT, over("task.source_marks", **marks), name="marks")
+    keep(tmp_path, study)
+    told = said(tmp_path)
+    assert list(told) == list(marks)
+    assert all(told[name]["asked"] == told["end"]["asked"] for name in marks)
+    # Of other sequences they would not be.
+    assert asked(replace(EXPERIMENT.task, longest=7)) != told["end"]["asked"]

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from attnlab.tasks import Associations
 from attnlab.tasks.metrics import exact_match
 from attnlab.tasks.transduction import Transduction
 from tests.lab.parrot import PROBLEM, Trained, parrot
+from tests.small import TASK
 
 
 @pytest.fixture
@@ -49,17 +51,17 @@ def test_every_line_is_answered_by_one_and_what_is_wrong_is_told(trained, batch)
     assert told == [
         'line 5: never seen in training: "x" (U+0078) at position 2; answered with an empty line',
         f"line 6: not UTF-8: byte {LINES.index(0xFF)} of the input is 0xff; answered with an empty line",
-        "line 7: 9 tokens, and the model was made for 8; answered with an empty line",
+        "line 7: 9 tokens, and the model was made for 7; answered with an empty line",
     ]
     assert code == 3
 
 
 def test_lines_are_cut_and_symbols_left_out_as_asked(trained):
     out, told, code = through(b"4 x 4\n0 1 2 3 4 0 1 2 3\ny\nx 0 1 2 3 4 0 1\n", longer="truncate", unknown="skip")
-    assert out == "4 4\n0 1 2 3 4 0 1 2\n\n0 1 2 3 4 0 1\n"
+    assert out == "4 4\n0 1 2 3 4 0 1\n\n0 1 2 3 4 0 1\n"
     assert told == [
         'line 1: never seen in training: "x" (U+0078) at position 2; left out of it',
-        "line 2: 9 tokens, and the model was made for 8: cut",
+        "line 2: 9 tokens, and the model was made for 7: cut",
         'line 3: never seen in training: "y" (U+0079) at position 1; answered with an empty line',
         'line 4: never seen in training: "x" (U+0078) at position 1; left out of it',
     ]
@@ -68,7 +70,8 @@ def test_lines_are_cut_and_symbols_left_out_as_asked(trained):
 
 def test_the_whole_is_counted(trained):
     told = []
-    # An answer has eight tokens, its end among them.
+    # An answer has eight tokens, its end among them; a source without marks has as many.
+    trained(parrot(replace(TASK, source_marks="none").load()))
     stream(Translator("run"), io.BytesIO(b"1\n0 1 2 3 4 0 1 2\n"), io.BytesIO(), told.append)
     assert told[0].startswith("2 lines, 0 refused, 1 with an answer cut short at 8 tokens, ")
     assert through(b"") == ("", [], 0)

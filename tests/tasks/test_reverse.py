@@ -22,7 +22,7 @@ def test_training_stops_at_25(problem):
 
 def test_asking_and_telling_are_integers_with_spaces(problem):
     batch = problem.ask(" 12 3  49 ")
-    assert problem.tokens(batch)["source"] == ["12", "3", "49"]
+    assert problem.tokens(batch)["source"] == ["12", "3", "49", "∎"]
     ids = problem.target.encode("49 3 12")
     assert problem.tell({"tokens": np.array([[*ids, 2, 0]])}) == "49 3 12"
     with pytest.raises(DataError, match='"50"'):

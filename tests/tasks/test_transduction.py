@@ -79,7 +79,7 @@ class Seen:
 
 def test_shape_counts_marks_and_covers_padding(copying):
     assert copying.shape.source_vocabulary == copying.shape.target_vocabulary == 3 + 4
-    assert copying.shape.source_length == 16  # 13 letters, padded
+    assert copying.shape.source_length == 16  # 13 letters and END, padded
     assert copying.shape.target_length == 16  # 13 letters and END, padded
     for step in range(0, 80, 8):
         batch = copying.batch(0, step, 4)
@@ -93,8 +93,9 @@ def test_batches_hold_whole_pairs_with_their_marks(copying):
         assert set(batch) == {"source", "target"}
         for source, target in zip(batch["source"], batch["target"], strict=True):
             assert source.dtype == target.dtype == np.int32
-            n = int((source != PAD).sum())
-            assert (source[n:] == PAD).all()
+            n = source.tolist().index(END)
+            assert min(source[:n]) >= 3
+            assert (source[n + 1 :] == PAD).all()
             assert target[: n + 1].tolist() == [*source[:n].tolist(), END]
             assert (target[n + 1 :] == PAD).all()
 
@@ -294,15 +295,15 @@ def test_several_references_count_as_right():
 def test_asking_and_telling(copying):
     batch = copying.ask("dab")
     assert batch["source"].shape == (1, 16)
-    assert batch["source"][0, :4].tolist() == [6, 3, 4, PAD]
+    assert batch["source"][0].tolist() == [6, 3, 4, END] + [PAD] * 12
     assert (batch["target"] == PAD).all()
     assert copying.tell(copying.answer(Copier(), batch)) == "dab"
 
 
 def test_asking_more_than_ever_was_taught(copying):
-    assert copying.ask("abcd" * 4)["source"].shape == (1, 16)
-    with pytest.raises(DataError, match="the input has 20 tokens, and the model was made for 16"):
-        copying.ask("abcd" * 5)
+    assert copying.ask("abcd" * 3 + "abc")["source"].tolist() == [[3, 4, 5, 6] * 3 + [3, 4, 5, END]]
+    with pytest.raises(DataError, match="the input has 16 tokens, and the model was made for 15"):
+        copying.ask("abcd" * 4)
 
 
 def test_asking_what_was_never_seen_names_it(copying):
@@ -319,15 +320,15 @@ def test_asking_nothing(text):
 
 def test_tokens_are_the_axes_of_a_map(copying):
     batch = copying.ask("dab")
-    assert copying.tokens(batch) == {"source": ["d", "a", "b"], "target": []}
+    assert copying.tokens(batch) == {"source": ["d", "a", "b", "∎"], "target": []}
     answered = {**batch, "target": copying.answer(Copier(), batch)["tokens"]}
-    assert copying.tokens(answered) == {"source": ["d", "a", "b"], "target": ["d", "a", "b", "∎"]}
+    assert copying.tokens(answered) == {"source": ["d", "a", "b", "∎"], "target": ["d", "a", "b", "∎"]}
 
 
 def test_the_vocabulary_is_all_that_reading_takes(copying):
     side = {"kind": "characters", "lower": False, "symbols": list("abcd")}
     numbers = {"lengths": [16, 16], "widths": sorted({width for width, _ in copying.buckets.widths})}
-    assert copying.vocabulary == {"source": side, "target": side} | numbers
+    assert copying.vocabulary == {"source": side, "target": side, "source_marks": "end"} | numbers
     other = copies("abcde")
     assert problem({"train": other, "valid": other, "test": other}).vocabulary["source"] != side
 
