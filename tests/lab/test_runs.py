@@ -69,9 +69,10 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
         told = RunFolder(out / "small" / variant).read("experiment")
         assert outcomes(out / "small")[order].experiment["question"] == "Which?"
         assert said(out / "small")[variant]["order"] == order
-        # How dates are bucketed changes nothing that is asked.
+        # How sources are bucketed and marked changes nothing that is asked.
         written = told["experiment"]["task"]["fields"]
-        assert told["asked"]["fields"] == {name: value for name, value in written.items() if name != "buckets"}
+        taught = ("buckets", "source_marks")
+        assert told["asked"]["fields"] == {name: value for name, value in written.items() if name not in taught}
         examples = RunFolder(out / "small" / variant).read("maps")["examples"]
         lengths = [len(one["source"]) for one in examples]
         assert 2 <= len(examples) <= 3
@@ -138,8 +139,8 @@ def test_a_trained_run_loads_and_answers(finished):
     answer = problem.answer(model, problem.ask("1 2 3"))
     found = sample(out / "small" / "linear", "1 2 3")
     assert found["answer"] == problem.tell(answer)
-    assert found["source"] == ["1", "2", "3"]
-    assert np.shape(found["map"]) == (len(found["target"]), 3)
+    assert found["source"] == ["1", "2", "3", "∎"]
+    assert np.shape(found["map"]) == (len(found["target"]), 4)
 
 
 def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
