@@ -66,7 +66,9 @@ class Pairing(Interpreter):
         marks = vocabulary.get("source_marks", "none")
         if not isinstance(marks, str) or marks not in SOURCE_MARKS:
             raise DataError(f"{where}: source_marks={marks!r} must be one of {', '.join(SOURCE_MARKS)}")
-        return cls(source, target, (lengths[0], lengths[1]), widths, **how | {"source_marks": marks})
+        # The vocabulary decides: its ids are what the model was trained on.
+        how["source_marks"] = marks
+        return cls(source, target, (lengths[0], lengths[1]), widths, **how)
 
     @property
     def vocabulary(self) -> dict[str, Any]:
