@@ -67,7 +67,7 @@ def _walk(jaxpr: Any) -> list[Operation]:
 
 
 def _equation(equation: Any) -> list[Operation]:
-    name, settings = equation.primitive.name, equation.params
+    name, settings = _name(equation), equation.params
     # What scatters and reduces says in a jaxpr how two numbers become one.
     called = [] if name.startswith(("scatter", "reduce")) else settings.values()
     inner = [_walk(jaxpr) for value in called for jaxpr in _jaxprs(value)]
@@ -78,6 +78,11 @@ def _equation(equation: Any) -> list[Operation]:
     moved = 0 if name in FREE else sum(_bytes(x) for x in (*equation.invars, *equation.outvars))
     dtype = str(getattr(equation.outvars[0].aval, "dtype", "")) if equation.outvars else ""
     return [Operation(name, sizes, dtype, work, moved)]
+
+
+def _name(equation: Any) -> str:
+    """The primitive's name; `attnlab.ops.dense` has a matrix product of its own, which computes what others do."""
+    return equation.primitive.name.removeprefix("rows_")
 
 
 def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fraction]:
@@ -95,7 +100,7 @@ def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fract
 
 def _work(equation: Any) -> tuple[tuple[int, ...], int]:
     """The sizes and the floating-point operations of one operation."""
-    name, settings = equation.primitive.name, equation.params
+    name, settings = _name(equation), equation.params
     sizes = equation.outvars[0].aval.shape if equation.outvars else ()
     outputs = sum(math.prod(out.aval.shape) for out in equation.outvars if _is_float(out))
     if name == "dot_general":

@@ -22,6 +22,7 @@ from attnlab.modules.learned import extras, learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.cell import CELLS
 from attnlab.ops.counts import check_counts
+from attnlab.ops.dense import rows_product
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Full, Kept, Mask, Places
 from attnlab.ops.precision import blend, product, wide
@@ -53,7 +54,7 @@ class Direction(nnx.Module):
         """What the input's columns from `at` on give to the gates."""
         if at + x.shape[1] > self.w.shape[0]:
             raise ValueError(f"x has width {x.shape[1]} from {at} on, and the cell takes {self.w.shape[0]}")
-        return x @ self.w[at : at + x.shape[1]].astype(x.dtype)
+        return rows_product(x, self.w[at : at + x.shape[1]].astype(x.dtype))
 
     def start(self, dtype) -> Any:
         """The state of zeros."""

@@ -1,0 +1,64 @@
+"""The product of rows and a weight matrix, which stays one flat product under `jax.vmap`.
+
+`jax.vmap(lambda x: x @ w)` over a batch computes the gradient of `w` by contracting two axes, batch and tokens, at
+once. XLA on a CPU then first writes a transposed copy of every activation. With the two axes merged into one there is
+no copy: a language model's training step is about a seventh shorter, and as short as that of a network written for
+whole batches. A merged batch is the same function, so only the batching rule differs from `x @ w`.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array, Float
+
+
+def rows_product(x: Float[Array, "T D"], w: Float[Array, "D F"]) -> Float[Array, "T F"]:
+    """Returns x w, in the common dtype of both.
+
+    Under `jax.vmap` over x alone, all examples' rows become the rows of one product.
+
+    Args:
+      x: rows [T D], one a token.
+      w: a weight matrix [D F].
+    """
+    return _product.bind(x, w, dimension_numbers=FORWARD)
+
+
+# As `jax.lax.dot_general` has them: x [T D] by w [D F], and a cotangent [T F] by the same w as it lies in memory.
+FORWARD, BACKWARD, OUTER = ((((1,), (0,)), ((), ())), (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ())))
+
+
+def _shape(x, w, *, dimension_numbers):
+    """The shape of the result; a batching rule has made both arguments matrices."""
+    return x.update(shape=(x.shape[0], w.shape[1 if dimension_numbers == FORWARD else 0]), weak_type=False)
+
+
+def _batched(args, axes, *, dimension_numbers):
+    """The rule that differs from that of `x @ w`: rows of all examples become rows of one product."""
+    (x, w), (x_axis, w_axis) = args, axes
+    if w_axis is not None:
+        return jax.vmap(partial(jax.lax.dot_general, dimension_numbers=dimension_numbers), axes)(x, w), 0
+    x = jnp.moveaxis(x, x_axis, 0)
+    y = _product.bind(x.reshape(-1, x.shape[-1]), w, dimension_numbers=dimension_numbers)
+    return y.reshape(*x.shape[:-1], y.shape[-1]), 0
+
+
+def _towards_rows(cotangent, x, w, *, dimension_numbers):
+    return _product.bind(cotangent, w, dimension_numbers=BACKWARD if dimension_numbers == FORWARD else FORWARD)
+
+
+def _towards_weights(cotangent, x, w, *, dimension_numbers):
+    left, right = (x, cotangent) if dimension_numbers == FORWARD else (cotangent, x)
+    return jax.lax.dot_general(left, right, OUTER)
+
+
+_product = Primitive("rows_dot_general")
+# Outside of `jit` an operation runs by its implementation, which is compiled once for each shape.
+_product.def_impl(jax.jit(jax.lax.dot_general, static_argnames="dimension_numbers"))
+_product.def_abstract_eval(_shape)
+mlir.register_lowering(_product, mlir.lower_fun(jax.lax.dot_general, multiple_results=False))
+batching.primitive_batchers[_product] = _batched
+ad.defbilinear(_product, _towards_rows, _towards_weights)
