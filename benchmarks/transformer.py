@@ -41,6 +41,7 @@ from attnlab.models import Transformer
 from attnlab.tasks.base import Pairs
 from attnlab.tasks.transduction import Transduction
 from attnlab.training.config import Train
+from attnlab.training.shapes import Steps
 from attnlab.training.trainer import DISPATCH, Trainer
 
 VOCABULARY, BATCH, RATE, DROPOUT = 8000, 64, 1e-3, 0.1
@@ -86,7 +87,10 @@ def ours(size: Size) -> Program:
     )  # fmt: skip
     trainer = Trainer(lambda key: config.create(key, problem.shape), problem, train)
     source, target = symbols(size)
-    batches = {"source": source[:, None], "target": target[:, None]}
+    shapes = {"source": source.shape[1:], "target": target.shape[1:]}
+    batches = Steps(
+        {"source": source[:, None], "target": target[:, None]}, np.zeros(DISPATCH, np.int32), (shapes,)
+    )  # fmt: skip
     held = [trainer.start()]
 
     def run():

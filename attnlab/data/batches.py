@@ -8,7 +8,7 @@ import numpy as np
 from attnlab.data.chance import generator
 
 MULTIPLE = 4  # widths are rounded up to it: fewer shapes to compile for
-CYCLE = 1024  # runs after which the schedule of buckets repeats
+CYCLE = 1024  # steps after which the schedule of buckets repeats
 
 
 class Buckets:
@@ -19,28 +19,27 @@ class Buckets:
     `rows[b]` are the examples of bucket b, `widths[b]` its C widths, rounded up to a multiple of 4;
     `padding` is the share of padding in an epoch.
 
-    The bucket of a step is a function of the step alone and constant over `run` steps, so that several seeds
-    share a batch's shape and several steps a dispatch. Buckets occur in proportion to the examples they
-    hold: each run goes to the one furthest behind its share, and after 1,024 runs it all repeats. Inside a
-    bucket, one epoch after the other, each a permutation by (seed, bucket, epoch), is cut into batches.
+    The bucket of a step is a function of the step alone, so that several seeds share a batch's shape. Steps of all
+    buckets alternate: each step goes to the bucket that is furthest behind its share of the examples, and after 1,024
+    steps it all repeats. So no few steps in a row are of one length, which harms training. Inside a bucket, one epoch
+    after the other, each a permutation by (seed, bucket, epoch), is cut into batches.
 
-    Raises ValueError for no examples, for a length below 0 and for a count or run below 1.
+    Raises ValueError for no examples, for a length below 0 and for a count below 1.
     """
 
-    def __init__(self, lengths: np.ndarray | Sequence, count: int = 3, run: int = 8):
+    def __init__(self, lengths: np.ndarray | Sequence, count: int = 3):
         table = np.asarray(lengths)
         table = table[:, None] if table.ndim == 1 else table
-        if not len(table) or table.min() < 0 or count < 1 or run < 1:
-            raise ValueError(f"{len(table)} examples, {count=}, {run=} must be 1 or more, lengths 0 or more")
+        if not len(table) or table.min() < 0 or count < 1:
+            raise ValueError(f"{len(table)} examples, {count=} must be 1 or more, lengths 0 or more")
         longest = rounded(table.max(axis=1))
         edges = _edges(longest, count)
         # A bucket holds what is wider than the edge before it, up to its own.
         bucket = np.searchsorted(edges, longest)
-        self.run = run
         self.rows = [np.flatnonzero(bucket == b).astype(np.int32) for b in range(len(edges))]
         self.widths = [tuple(int(w) for w in rounded(table[rows].max(axis=0))) for rows in self.rows]
         self._schedule = _schedule(np.array([len(rows) for rows in self.rows]))
-        # How often each bucket came before each run of the cycle [CYCLE + 1, buckets].
+        # How often each bucket came before each step of the cycle [CYCLE + 1, buckets].
         once = np.eye(len(edges), dtype=np.int64)[self._schedule]
         self._before = np.concatenate([np.zeros((1, len(edges)), np.int64), once.cumsum(axis=0)])
         cells = sum(len(rows) * sum(widths) for rows, widths in zip(self.rows, self.widths, strict=True))
@@ -48,7 +47,12 @@ class Buckets:
 
     def bucket(self, step: int) -> int:
         """The bucket of a step."""
-        return int(self._schedule[step // self.run % CYCLE])
+        return int(self._schedule[step % CYCLE])
+
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket."""
+        return tuple(int(np.argmax(self._schedule == b)) for b in range(len(self.rows)))
 
     def batch(self, seed: int, step: int, size: int) -> tuple[np.ndarray, tuple[int, ...]]:
         """The rows [size] of a step's examples, and the widths [C] to pad them to."""
@@ -66,9 +70,8 @@ class Buckets:
 
     def _visits(self, step: int, b: int) -> int:
         """How many steps before this one were of bucket b, the bucket of this one."""
-        runs, inside = divmod(step, self.run)
-        cycles, place = divmod(runs, CYCLE)
-        return int(cycles * self._before[-1, b] + self._before[place, b]) * self.run + inside
+        cycles, place = divmod(step, CYCLE)
+        return int(cycles * self._before[-1, b] + self._before[place, b])
 
 
 def rounded(lengths: np.ndarray | int) -> np.ndarray:
@@ -115,7 +118,7 @@ def _edges(longest: np.ndarray, count: int) -> np.ndarray:
 
 
 def _schedule(sizes: np.ndarray) -> np.ndarray:
-    """The bucket of each run of a cycle [CYCLE]: always the one furthest behind its share."""
+    """The bucket of each step of a cycle [CYCLE]: always the one furthest behind its share."""
     share = np.maximum(sizes / sizes.sum(), 1 / CYCLE)
     share /= share.sum()
     taken = np.zeros(len(sizes))

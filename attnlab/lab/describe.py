@@ -19,12 +19,11 @@ from attnlab.lab import precision
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Pairs, Problem
 from attnlab.training import state as lane
-from attnlab.training.trainer import DISPATCH
 
 if TYPE_CHECKING:
     from attnlab.lab.matching import Matched
 
-BUCKETS = 64  # dispatches whose batches are looked at: enough to meet every bucket in proportion
+BUCKETS = 64  # steps whose batches are looked at: enough to meet every bucket in proportion
 
 
 def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]:
@@ -149,7 +148,7 @@ class Ledger:
             batch = problem.batch(0, step, size)
             return frozenset((name, jax.ShapeDtypeStruct(x.shape, x.dtype)) for name, x in batch.items())
 
-        steps = [n for n in range(first, first + BUCKETS * DISPATCH, DISPATCH) if n < last]
+        steps = [n for n in range(first, first + BUCKETS) if n < last]
         return self._once(("batches", experiment.task, size, first, last), lambda: Counter(map(shapes, steps)))
 
     def _once(self, at: tuple, count: Callable[[], Any]) -> Any:

@@ -69,12 +69,14 @@ def measured(experiment: Experiment, problem: Problem, kind: range) -> float:
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     state, step, seconds = trainer.start(), kind.start, defaultdict(list)
     for n in range(DISPATCHES + 1):
-        batches, count = trainer.batches(step, min(step + DISPATCH, kind.stop))
+        steps, count = trainer.batches(step, min(step + DISPATCH, kind.stop))
         began, compiled = time.perf_counter(), trainer.compile_seconds
-        state, _ = trainer.advance(state, batches, count)
+        state, _ = trainer.advance(state, steps, count)
         if n:
-            shapes = tuple((name, x.shape) for name, x in batches.items())
-            seconds[shapes].append((time.perf_counter() - began - (trainer.compile_seconds - compiled)) / count)
+            # A dispatch takes as long as its batches are wide: those of equal widths are compared.
+            seconds[tuple(steps.batches), tuple(sorted(steps.kind[:count].tolist()))].append(
+                (time.perf_counter() - began - (trainer.compile_seconds - compiled)) / count
+            )
         step = step + count if step + count < kind.stop else kind.start
     return sum(len(each) * statistics.median(each) for each in seconds.values()) / DISPATCHES
 

@@ -173,11 +173,16 @@ class Problem(Interpreter):
     preparing: int = 0
     figure: str = ""
 
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """Steps whose batches have, together, every shape that a training batch can have. One where all are alike."""
+        return (0,)
+
     @abstractmethod
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """A training batch [size …]: a function of the arguments, its shapes of step and size alone.
 
-        Shapes stay the same over runs of eight steps; each example comes once an epoch.
+        Each example comes once an epoch.
         """
 
     @abstractmethod

@@ -78,6 +78,12 @@ class Finetuning(Labelling, Classification):
         read_too = {"the unlabelled text": unlabelled, "valid": texts["valid"], "test": texts["test"]}
         self.notes = (*repeated(texts), *repeated(read_too, within="the unlabelled text"))
 
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket, in both phases."""
+        later = (self.masked + step for step in self._sorted.first_steps)
+        return (*(self._filled.first_steps if self.masked else ()), *later)
+
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Of the first phase {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.
 

@@ -67,6 +67,11 @@ class Speech(Classification):
         data = ({f"{part} {each.label}": each.samples} for part in PARTS for each in parts[part])
         self.fingerprint = fingerprint(self.mel, data)
 
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket."""
+        return self._buckets.first_steps
+
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """Strings of recordings varied each by itself, under noise whose loudness is drawn for each string."""
         rows, (width,) = self._buckets.batch(seed, step, size)

@@ -88,6 +88,11 @@ class Transduction(Pairing, Problem):
         super().__init__(*codecs, lengths, sorted(widths), source_marks=source_marks, **how)
         self.fingerprint = _fingerprint(parts)
 
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket."""
+        return self.buckets.first_steps
+
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"source": [B S], "target": [B T]} int32; a target ends with END, and a source has its marks."""
         rows, (S, T) = self.buckets.batch(seed, step, size)

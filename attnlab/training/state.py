@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.training.config import Train
 from attnlab.training.optimiser import optimiser, schedule
+from attnlab.training.shapes import Shapes, by_shape
 
 
 @jax.tree_util.register_dataclass
@@ -62,8 +64,17 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
     return State(model, memory, key, rate, step, died, culprit, stopped, best, waits, mean)
 
 
-def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) -> tuple[State, dict[str, Array]]:
+def step(
+    loss: Callable,
+    train: Train,
+    state: State,
+    batch: dict[str, Array],
+    kind: Int[Array, ""] | int = 0,
+    shapes: Sequence[Shapes] = ({},),
+) -> tuple[State, dict[str, Array]]:
     """One update on one batch: `loss(model, batch, key) -> (scalar, metrics)`. Answers the state and the metrics.
+
+    Where there are several `shapes`, the batch is padded, and is cut to the one that `kind` names.
 
     A model may hold `paces`, {name of a part of it: factor}: that part learns at the lane's rate times that factor.
 
@@ -71,7 +82,8 @@ def step(loss: Callable, train: Train, state: State, batch: dict[str, Array]) ->
     was then; their neighbours go on.
     """
     key = jax.random.fold_in(state.key, state.step)
-    (value, metrics), gradient = gradients(loss, train.accumulate, state.model, batch, key)
+    differentiate = by_shape(partial(gradients, loss, train.accumulate), shapes, kind)
+    (value, metrics), gradient = differentiate(state.model, batch, key)
     squares = _squares(gradient)
     norm = jnp.sqrt(jnp.sum(squares))
     direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)

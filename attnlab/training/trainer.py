@@ -16,10 +16,10 @@ from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import fitting
+from attnlab.training.shapes import Shapes, Steps, together
 
-# Steps to a dispatch: enough that its overhead vanishes, and the length of a run of equal shapes. On a CPU the overhead
-# is the memory of temporaries, which is taken from the system anew each time: with eight lanes on recall 52,000 pages a
-# dispatch, 50 ms beside a step's 200. The smallest steps, of one lane, would be a sixth quicker outside of a loop.
+# Steps to a dispatch: enough that its overhead vanishes. On a CPU that is the memory of temporaries, which comes from
+# the system anew each time: of dates with three lanes a dispatch of one step takes twice as long as a step in a loop.
 DISPATCH = 8
 
 
@@ -54,32 +54,47 @@ class Trainer:
         with fitting(self.train, "creating the models"):
             return begin(jnp.asarray(seeds, jnp.uint32), jnp.asarray(rates, jnp.float32))
 
-    def batches(self, step: int, stop: int) -> tuple[dict[str, np.ndarray], int]:
-        """The batches [DISPATCH, lanes, B, ...] of steps from `step` up to `stop`, as far as shapes agree; how many."""
-        size = self.train.batch_size * self.train.accumulate
-        rows, shape = [], None
-        for at in range(step, min(stop, step + DISPATCH)):
-            by_seed = {seed: self.problem.batch(seed, at, size) for seed in self.train.seed_list}
-            row = {
-                name: np.stack([by_seed[seed][name] for seed, _ in self.train.lanes])
-                for name in by_seed[self.train.seed_list[0]]
-            }
-            if shape not in (None, {name: x.shape for name, x in row.items()}):
-                break
-            shape = {name: x.shape for name, x in row.items()}
-            rows.append(row)
-        # Filled up with the last one, which is not trained on: one program serves any number of steps.
-        filled = rows + rows[-1:] * (DISPATCH - len(rows))
-        return {name: np.stack([row[name] for row in filled]) for name in rows[0]}, len(rows)
+    def batches(self, step: int, stop: int) -> tuple[Steps, int]:
+        """The batches of the steps from `step` up to `stop`, of one dispatch at most, and how many steps these are.
 
-    def advance(self, state: lane.State, batches: dict[str, np.ndarray], count: int):
+        A dispatch ends before a step whose batch has other arrays, as where another phase of training begins.
+        """
+        rows = []
+        for at in range(step, min(stop, step + DISPATCH)):
+            row = self._row(at)
+            if rows and row.keys() != rows[0].keys():
+                break
+            rows.append(row)
+        return together(rows, self._shapes[frozenset(rows[0])], DISPATCH), len(rows)
+
+    def _row(self, step: int) -> dict[str, np.ndarray]:
+        """The batch of a step for every lane [lanes, B, ...]."""
+        size = self.train.batch_size * self.train.accumulate
+        by_seed = {seed: self.problem.batch(seed, step, size) for seed in self.train.seed_list}
+        names = by_seed[self.train.seed_list[0]]
+        return {name: np.stack([by_seed[seed][name] for seed, _ in self.train.lanes]) for name in names}
+
+    @cached_property
+    def _shapes(self) -> dict[frozenset[str], list[Shapes]]:
+        """The shapes of a lane's batches, by the names of their arrays."""
+        found: dict[frozenset[str], list[Shapes]] = {}
+        size = self.train.batch_size * self.train.accumulate
+        for step in self.problem.first_steps:
+            batch = self.problem.batch(self.train.seed_list[0], step, size)
+            shapes = {name: np.shape(x) for name, x in batch.items()}
+            if shapes not in found.setdefault(frozenset(batch), []):
+                found[frozenset(batch)].append(shapes)
+        return found
+
+    def advance(self, state: lane.State, steps: Steps, count: int):
         """`count` steps of every lane in one dispatch. Answers (state, {metric: [count, lanes]})."""
-        program, placed = _advance(self.problem.loss, self.train), {}
+        program, placed = _advance(self.problem.loss, self.train, steps.shapes), {}
+        batches: Any = steps.batches
         with fitting(self.train, "training"):
             if self.spread is not None:
                 state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
                 placed = {"out_shardings": (self.spread.lanes, self.spread.whole)}
-            arguments = state, batches, np.int32(count)
+            arguments = state, batches, steps.kind, np.int32(count)
             program = self._compile("train", program, arguments, donate_argnums=0, **placed)
             self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
             state, metrics = program(*arguments)
@@ -134,19 +149,19 @@ def _peak(program: Any) -> int:
     return given + answered - shared + found.temp_size_in_bytes
 
 
-def _advance(loss: Callable, train: Train) -> Callable:
+def _advance(loss: Callable, train: Train, shapes: Sequence[Shapes]) -> Callable:
     """Steps of all lanes: a loop whose count is traced, so that one program serves dispatches of any length."""
-    # Jitted, it is traced once for both uses below.
-    one = jax.jit(jax.vmap(partial(lane.step, loss, train)), inline=True)
+    # Jitted, it is traced once for both uses below. All lanes share the kind: a switch stays one.
+    one = jax.jit(jax.vmap(partial(lane.step, loss, train, shapes=shapes), (0, 0, None)), inline=True)
 
-    def advance(state, batches, count):
+    def advance(state, batches, kind, count):
         first = jax.tree.map(lambda x: x[0], batches)
-        shapes = jax.eval_shape(one, state, first)[1]
-        record = jax.tree.map(lambda x: jnp.zeros((DISPATCH, *x.shape), x.dtype), shapes)
+        metrics = jax.eval_shape(one, state, first, kind[0])[1]
+        record = jax.tree.map(lambda x: jnp.zeros((DISPATCH, *x.shape), x.dtype), metrics)
 
         def body(n, carry):
             state, record = carry
-            state, metrics = one(state, jax.tree.map(lambda x: x[n], batches))
+            state, metrics = one(state, jax.tree.map(lambda x: x[n], batches), kind[n])
             return state, jax.tree.map(lambda old, new: old.at[n].set(new), record, metrics)
 
         return jax.lax.fori_loop(0, count, body, (state, record))

@@ -27,7 +27,7 @@ def epochs(buckets: Buckets, seed: int, size: int, steps: int) -> dict[int, list
 @settings(max_examples=30)
 @given(lengths, st.integers(1, 5), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_every_example_exactly_once_an_epoch(lengths, count, size, seed):
-    buckets = Buckets(lengths, count, run=2)
+    buckets = Buckets(lengths, count)
     drawn = epochs(buckets, seed, size, steps=150)
     for b, rows in drawn.items():
         n = len(buckets.rows[b])
@@ -70,35 +70,44 @@ def test_seeds_epochs_and_buckets_differ():
     assert len({tuple(rows) for rows in (one[:100], one[100:], other[:100], other[100:])}) == 4
 
 
-def test_the_bucket_is_constant_over_runs_of_eight():
-    buckets = Buckets(random_lengths())
-    chosen = [buckets.bucket(step) for step in range(8 * 200)]
-    assert len(set(chosen)) == 3
-    for n in range(0, len(chosen), 8):
-        assert len(set(chosen[n : n + 8])) == 1
+def test_lengths_are_mixed_from_step_to_step():
+    """A bucket has at most one step more in a row than its share of the examples asks for."""
+    buckets = Buckets(random_lengths(), count=3)
+    share = np.array([len(rows) for rows in buckets.rows]) / 500
+    chosen = np.array([buckets.bucket(step) for step in range(1600)])
+    for b, part in enumerate(share):
+        others = np.flatnonzero(chosen != b)
+        assert np.diff(others).max() - 1 <= 1 + np.ceil(part / (1 - part))
 
 
-@pytest.mark.parametrize("runs", [10, 100, 777, CYCLE, 3 * CYCLE + 55])
-def test_buckets_occur_in_proportion_to_what_they_hold(runs):
+def test_the_first_steps_have_every_width():
+    buckets = Buckets(random_lengths(), count=4)
+    assert [buckets.batch(0, step, 2)[1] for step in buckets.first_steps] == buckets.widths
+    for b, first in enumerate(buckets.first_steps):
+        assert b not in {buckets.bucket(step) for step in range(first)}
+
+
+@pytest.mark.parametrize("steps", [10, 100, 777, CYCLE, 3 * CYCLE + 55])
+def test_buckets_occur_in_proportion_to_what_they_hold(steps):
     buckets = Buckets(random_lengths(), count=4)
     share = np.array([len(rows) for rows in buckets.rows]) / 500
-    counted = Counter(buckets.bucket(8 * n) for n in range(runs))
+    counted = Counter(buckets.bucket(n) for n in range(steps))
     for b, part in enumerate(share):
-        assert abs(counted[b] - part * runs) < 1 + 2 * runs / CYCLE
+        assert abs(counted[b] - part * steps) < 1 + 2 * steps / CYCLE
 
 
 def test_the_rarest_bucket_has_its_turn():
     lengths = [4] * 100_000 + [40]
     buckets = Buckets(lengths, count=2)
-    assert {buckets.bucket(8 * n) for n in range(CYCLE)} == {0, 1}
+    assert {buckets.bucket(n) for n in range(CYCLE)} == {0, 1}
     # One example fills a whole batch, again and again.
-    turn = next(8 * n for n in range(CYCLE) if buckets.bucket(8 * n) == 1)
+    turn = next(n for n in range(CYCLE) if buckets.bucket(n) == 1)
     assert buckets.batch(0, turn, 5)[0].tolist() == [100_000] * 5
 
 
 def test_the_schedule_goes_on_where_its_cycle_ends():
     buckets = Buckets(random_lengths(), count=3)
-    drawn = epochs(buckets, 0, 1, 8 * CYCLE + 2000)
+    drawn = epochs(buckets, 0, 1, CYCLE + 2000)
     for b, rows in drawn.items():
         n = len(buckets.rows[b])
         for epoch in range(len(rows) // n):
@@ -131,10 +140,10 @@ def test_more_buckets_than_widths_are_not_made():
     assert Buckets([1, 2, 3, 4, 9], count=5).widths == [(4,), (12,)]
 
 
-@pytest.mark.parametrize(("lengths", "count", "run"), [([], 3, 8), ([3, -1], 3, 8), ([3], 0, 8), ([3], 3, 0)])
-def test_what_cannot_be_batched_is_refused(lengths, count, run):
+@pytest.mark.parametrize(("lengths", "count"), [([], 3), ([3, -1], 3), ([3], 0)])
+def test_what_cannot_be_batched_is_refused(lengths, count):
     with pytest.raises(ValueError, match="1 or more"):
-        Buckets(lengths, count, run)
+        Buckets(lengths, count)
 
 
 def test_pad_puts_zeros_behind():

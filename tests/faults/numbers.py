@@ -23,6 +23,7 @@ from attnlab.tasks.recall import Recall
 from attnlab.training.checkpoints import Checkpoints, flat
 from attnlab.training.config import Train
 from attnlab.training.loop import fit
+from attnlab.training.shapes import Steps
 from attnlab.training.state import culprits
 from attnlab.training.trainer import Trainer
 from tests.faults.count import Count, Fault, tried
@@ -91,16 +92,17 @@ class Spoiling(Trainer):
 
     harm: tuple[str, float, int, int, int] | None = None
 
-    def batches(self, step: int, stop: int) -> tuple[dict[str, np.ndarray], int]:
+    def batches(self, step: int, stop: int) -> tuple[Steps, int]:
         """The problem's, and what is added to what: [steps, lanes, B, places, leaves], of which one row counts."""
-        batches, count = super().batches(step, stop)
-        shape = next(iter(batches.values())).shape[:3]
+        steps, count = super().batches(step, stop)
+        shape = next(iter(steps.batches.values())).shape[:3]
         added = np.zeros((*shape, len(PLACES), len(leaves())), np.float32)
         if self.harm is not None:
             place, value, at, lane, leaf = self.harm
             if step <= at < step + count:
                 added[at - step, lane, 0, PLACES.index(place), leaf] = value
-        return {**batches, "harm": added}, count
+        shapes = tuple({**each, "harm": added.shape[2:]} for each in steps.shapes)
+        return steps._replace(batches={**steps.batches, "harm": added}, shapes=shapes), count
 
 
 class Spoilt:

@@ -12,6 +12,7 @@ from attnlab.lab.stopwatch import Stopwatch, measured
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import over
 from attnlab.mechanisms import Linear, Softmax
+from attnlab.training.shapes import Steps
 from tests.small import EXPERIMENT
 
 STUDY = Study(
@@ -49,16 +50,17 @@ class Clocked:
 
     def batches(self, step, stop):
         Clocked.last = max(Clocked.last, stop - 1)
-        return {"x": np.zeros(self.width(step))}, stop - step
+        kind = np.full(stop - step, self.width(step))
+        return Steps({"x": np.zeros(self.width(step))}, kind, ()), stop - step
 
     def width(self, step):
         return 2
 
-    def advance(self, state, batches, count):
+    def advance(self, state, steps, count):
         compiling = 100.0 if Clocked.calls in (0, 3) else 0.0
         self.compile_seconds += compiling
         noise = 50.0 if Clocked.calls in (0, 4) else 0.0
-        Clocked.now += compiling + noise + count * batches["x"].size
+        Clocked.now += compiling + noise + count * steps.batches["x"].size
         Clocked.calls += 1
         return state, {}
 

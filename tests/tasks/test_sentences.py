@@ -144,7 +144,7 @@ def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_a
 def test_dispatches_end_where_the_phase_does():
     trainer = Trainer(lambda key: None, made(masked=6), Train(steps=16, batch_size=4, seeds=2))
     found = [trainer.batches(step, 16) for step in (0, 6, 14)]
-    assert [(count, "label" in batches) for batches, count in found] == [(6, False), (8, True), (2, True)]
+    assert [(count, "label" in steps.batches) for steps, count in found] == [(6, False), (8, True), (2, True)]
 
 
 def test_each_phase_trains_its_own_head_and_both_the_rest():

@@ -21,11 +21,11 @@ def steps(model: Any, problem: Any, batch_size: int, count: int = DISPATCH) -> P
         raise ValueError(f"{count=} must be 1 … {DISPATCH}")
     train = Train(steps=10**6, batch_size=batch_size, learning_rate=1e-3, schedule="constant", warmup=0, seeds=1)
     trainer = Trainer(lambda key: model.create(key, problem.shape), problem, train)
-    batches, _ = trainer.batches(0, count)
+    taken, _ = trainer.batches(0, count)
     held = [trainer.start()]
 
     def run():
-        held[0], metrics = trainer.advance(held[0], batches, count)
+        held[0], metrics = trainer.advance(held[0], taken, count)
         return jax.block_until_ready(metrics["loss"])
 
     run()
