@@ -4,11 +4,13 @@ import gc
 from typing import NoReturn
 
 from attnlab.cli import main
+from attnlab.lab import streams
 from attnlab.training.signals import end
 
 
 def process() -> NoReturn:
     """Run the command line, and end with its exit code."""
+    streams.prepare()
     code = main()
     # All that is held goes with the process. To look through it for cycles once more would take most of a second.
     gc.freeze()

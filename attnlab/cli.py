@@ -11,7 +11,9 @@ from contextlib import suppress
 
 from attnlab import registry
 from attnlab.commands import VERBS
+from attnlab.lab import streams
 from attnlab.lab.refusal import explain
+from attnlab.lab.terminal import plain
 from attnlab.training.signals import Interrupted
 
 EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 data;
@@ -26,13 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What a terminal cannot show becomes a question mark, not an error.
         sys.stdout.reconfigure(errors="replace")
     try:
-        code = dispatch(arguments)
-        # A reader that has gone away is met here, not at exit, where nothing could be caught.
-        sys.stdout.flush()
+        code = _flushed(arguments)
     except BrokenPipeError:
-        # What is left in the buffers is for nobody: without this, Python would complain at exit.
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
         print("attnlab: interrupted", file=sys.stderr)
@@ -43,7 +40,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exception(error)
         line, code = explain(error)
+        if variant := getattr(error, "variant", None):
+            line = plain(f"attnlab: error: variant {variant} failed: see above")
         print(line, file=sys.stderr)
+    return code
+
+
+def _flushed(arguments: list[str]) -> int:
+    """`dispatch`, and all that it printed written. Raises as `streams.flush`, whoever met it first."""
+    try:
+        code = dispatch(arguments)
+    except OSError:
+        streams.flush()  # where it was standard output that failed, that is the error
+        raise
+    except BaseException:
+        # The error is the news, and not that what was printed before it could not be.
+        with suppress(OSError, streams.OutputError):
+            streams.flush()
+        raise
+    # Not at exit, where nothing could be caught.
+    streams.flush()
     return code
 
 
@@ -51,7 +67,8 @@ def dispatch(arguments: list[str]) -> int:
     """Options of the whole first, then a verb and what belongs to it."""
     rest = [argument for argument in arguments if argument != "--debug"]
     if not rest:
-        raise ValueError(f"no command given: {', '.join(VERBS)}; see attnlab --help")
+        print(usage())
+        return 2
     first, *others = rest
     if first in ("-h", "--help", "help"):
         print(usage())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from attnlab import registry
-from attnlab.lab import instruments, scoreverb, verbs
+from attnlab.lab import instruments, scoreverb, streams, verbs
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,12 +24,13 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb: what it takes, in the words of the usage, and what it does."""
+    """A verb: what it takes, in the words of the usage, what it does, and whether its results are files."""
 
     takes: str
     does: str
     act: Callable[[argparse.Namespace], int]
     declare: Callable[[Parser], Any]
+    files: bool = False
 
     def run(self, arguments: list[str], name: str) -> int:
         """Parse its arguments and do it; the exit code."""
@@ -45,6 +46,10 @@ class Verb:
         if left:
             known = [option for action in parser._actions for option in action.option_strings]
             raise ValueError(registry.unknown(f"{name} takes no {left[0]!r}", left[0].split("=")[0], known))
+        if self.files:
+            streams.spare()
+        else:
+            streams.check(name)
         return self.act(options)
 
 
@@ -209,7 +214,7 @@ def _bench_options(parser: Parser) -> None:
     add(
         "--peers",
         action="store_true",
-        help="also time other libraries that compute the same, where installed (attnlab[peers])",
+        help="also time other libraries that compute the same, where installed (.[peers] of a checkout)",
     )
     add("--plot", metavar="FILE.png", type=Path, help="draw time, memory and the roofline to this file")
 
@@ -232,6 +237,7 @@ VERBS = {
         "train every variant with every seed and learning rate; resumes by itself; ends with a table and a report page",
         verbs.run,
         _run_options,
+        files=True,
     ),
     "report": Verb(
         "RUNS",
@@ -240,6 +246,7 @@ VERBS = {
         lambda parser: parser.add_argument(
             "runs", metavar="RUNS", type=Path, help="a folder of studies, a study, or a run"
         ),
+        files=True,
     ),
     "sample": Verb(
         "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] [--code FILE] …",

@@ -5,19 +5,30 @@
 # the scores.
 
 # %%
-# Where attnlab comes from if it is not here yet: a checkout's folder, a wheel, or an address that pip understands.
-SOURCE = "attnlab"
+# Where attnlab comes from if it is not installed here: the folder of a checkout, a wheel, or an address that pip
+# understands, for example SOURCE = "/content/attnlab" or SOURCE = "git+https://…". Its bare name is refused: attnlab is
+# in no package index, and whoever registers the name there could run code here.
+SOURCE = ""
 
 try:
     import attnlab
 except ModuleNotFoundError:
+    import os
     import subprocess
     import sys
     from importlib.metadata import version
+    from importlib.util import find_spec
 
+    if not (os.path.exists(SOURCE) or "://" in SOURCE):
+        raise ModuleNotFoundError(
+            "attnlab is not installed: set SOURCE above to the folder of a checkout, a wheel or an address"
+        ) from None
     # jax stays as it is: on Colab it is the one made for its machines.
-    kept = [f"{name}=={version(name)}" for name in ("jax", "jaxlib")]
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", SOURCE, *kept], check=True)
+    kept = {name: version(name) for name in ("jax", "jaxlib") if find_spec(name)}
+    if kept and tuple(map(int, kept["jax"].split(".")[:3])) < (0, 10, 2):
+        raise ImportError(f"attnlab needs jax 0.10.2 or newer, and {kept['jax']} is installed") from None
+    source = os.path.abspath(SOURCE) if os.path.exists(SOURCE) else SOURCE
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", source, *map("==".join, kept.items())], check=True)
 
 # %%
 import jax.numpy as jnp

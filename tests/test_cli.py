@@ -76,7 +76,6 @@ def tree(folder):
 
 FILE = "experiments/small.py"
 MALFORMED = [
-    ([], 2, "no command given: list, show, run, report, sample, inspect, translate, parity, bench, data"),
     (["rnu", FILE], 2, "unknown command 'rnu'; nearest: 'run'; known: list, show"),
     (["--verison"], 2, "unknown option --verison; nearest: '--version'"),
     (["-q"], 2, "unknown option -q"),
@@ -96,6 +95,7 @@ MALFORMED = [
         2,
         "--device='gpuu' is not known; nearest: 'gpu'; known: cpu, gpu, tpu",
     ),
+    (["run", FILE, "--workers", "0"], 2, "--workers 0 must be at least 1"),
     (["run", FILE, "--out=--"], 2, "--out=--: a value is missing"),
     (["show", "n" * 300], 2, f"{'n' * 300}: cannot be read: File name too long"),
     (["sample", "n" * 300, "--input", "a"], 4, f"{'n' * 300}/experiment.json: File name too long"),
@@ -224,7 +224,7 @@ def code(command, folder, **settings):
 
 @pytest.mark.parametrize(
     ("command", "leaves"),
-    [(["--version"], 0), ([], 2), (["run", FILE, "model.heads=3"], 2), (["sample", "x", "--input", "y"], 4)],
+    [(["--version"], 0), (["rnu"], 2), (["run", FILE, "model.heads=3"], 2), (["sample", "x", "--input", "y"], 4)],
 )
 def test_as_a_process(here, command, leaves):
     done = code(command, here)
@@ -248,6 +248,53 @@ def test_a_reader_that_goes_away(here):
     assert program.wait() == 141
 
 
+def shell(words, here, **settings):
+    """`attnlab` under a shell's redirections; the standard streams are read where they are not redirected."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""} | settings
+    command = f"{sys.executable} -m attnlab {words}"
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=here, env=environment)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--version", "list", "show --help"])
+@pytest.mark.parametrize(("where", "why"), [(">&-", "it is closed"), (">/dev/full", "No space left on device")])
+def test_a_standard_output_that_cannot_be_written_is_said_in_a_line(here, words, where, why, unbuffered):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no full device here")
+    done = shell(f"{words} {where}", here, PYTHONUNBUFFERED=unbuffered)
+    if words == "list" and where == ">&-":
+        why = "is closed, and attnlab list writes its results there"
+    assert done.stderr.removeprefix("attnlab: error: standard output").lstrip(": ") == why + "\n"
+    assert done.returncode == 4
+
+
+def test_a_command_that_only_prints_does_not_begin_without_a_standard_output(here):
+    done = shell("sample x --input y >&-", here)
+    line = "attnlab: error: standard output is closed, and attnlab sample writes its results there\n"
+    assert (done.returncode, done.stderr) == (4, line)
+
+
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "<&- 2>&-"])
+def test_a_standard_error_that_cannot_be_written_changes_nothing_else(here, where):
+    done = shell(f"list scores {where}", here)
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "scores", "")
+    # And what was meant for it does not come to stand among the results.
+    done = shell(f"rnu {where}", here)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
+def test_closed_streams_are_not_taken_by_the_next_file_that_is_opened(tmp_path):
+    code = (
+        "import os; from attnlab.lab import streams; streams.prepare(); file = open('a', 'w'); print(file.fileno());"
+        "os.write(2, b'of a library'); os.write(0, b'x')"
+    )
+    command = f'{sys.executable} -c "{code}" 2>&- <&-'
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert int(done.stdout) > 2
+    assert (tmp_path / "a").read_text() == ""
+
+
 # What goes right.
 
 
@@ -267,6 +314,23 @@ def test_every_verb_explains_itself(capsys, verb):
     shown = capsys.readouterr()
     assert shown.out.startswith(f"usage: attnlab {verb} ")
     assert shown.err == ""
+
+
+def test_no_command_shows_the_usage(capsys):
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert shown.out.startswith("attnlab: a laboratory for attention\n\nusage: attnlab ")
+    assert shown.err == ""
+
+
+def test_of_many_experiment_files_the_nearest_are_named(here, capsys):
+    for name in ("dates", "g2p", "scan", "norms", "positions", "recall"):
+        (here / "experiments" / f"{name}.py").write_text("")
+    assert main(["show", "experiments/date.py"]) == 2
+    line = capsys.readouterr().err
+    assert "; nearest: experiments/dates.py; attnlab list experiments names all 7\n" in line
+    assert main(["show", "experiments/xyz.py"]) == 2
+    assert capsys.readouterr().err.endswith("no such experiment file; attnlab list experiments names all 7\n")
 
 
 def test_version(capsys):

@@ -1,5 +1,6 @@
 """The notebooks: built from their sources, and run from top to bottom."""
 
+import re
 import runpy
 import subprocess
 import sys
@@ -31,20 +32,44 @@ def test_a_notebook_is_what_its_source_makes(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_where_attnlab_is_not_the_first_cell_installs_it_beside_the_jax_that_is_there(name, monkeypatch):
+def test_where_attnlab_is_not_the_first_cell_installs_it_beside_the_jax_that_is_there(name, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(subprocess, "run", lambda command, **how: asked.append((command, how)))
     first = next(cell.source for cell in built(name).cells if cell.cell_type == "code")
     exec(first, {})
     assert asked == [], "nothing, where it is"
     monkeypatch.setitem(sys.modules, "attnlab", None)
-    exec(first, {})
+    monkeypatch.chdir(tmp_path)
+    # A bare name is one that nobody has registered; a folder of that name is a checkout.
+    for source in ("", "attnlab"):
+        with pytest.raises(ModuleNotFoundError, match=r"^attnlab is not installed: set SOURCE above to the folder of"):
+            exec(first.replace('SOURCE = ""', f"SOURCE = {source!r}"), {})
+    assert asked == []
+    (tmp_path / "attnlab").mkdir()
+    checkout = first.replace('SOURCE = ""', 'SOURCE = "attnlab"')
+    exec(checkout, {})
     ((command, how),) = asked
     assert command == [
-        *(sys.executable, "-m", "pip", "install", "-q", "attnlab"),
+        *(sys.executable, "-m", "pip", "install", "-q", str(tmp_path / "attnlab")),
         *(f"{package}=={version(package)}" for package in ("jax", "jaxlib")),
     ]
     assert how == {"check": True}
+    exec(first.replace('SOURCE = ""', 'SOURCE = "git+https://example.org/attnlab"'), {})
+    assert asked[1][0][5] == "git+https://example.org/attnlab"
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "0.9.0")
+    with pytest.raises(ImportError, match=r"^attnlab needs jax 0\.10\.2 or newer, and 0\.9\.0 is installed$"):
+        exec(checkout, {})
+
+
+def test_no_page_notebook_or_message_has_pip_fetch_attnlab_by_its_bare_name():
+    """Nobody has registered the name in the package index: whoever does could run code on readers' machines."""
+    files = [*ROOT.glob("*.*"), *(ROOT / ".ci").iterdir()]
+    for folder in ("attnlab", "notebooks", "experiments", "benchmarks"):
+        files += [path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".ipynb", ".md")]
+    bare = re.compile(r"(pip3?|uv) install[^\n]*\sattnlab\b(?!/)|attnlab\[|\"install\"[^\n]*\"attnlab\"")
+    found = [(path, match[0]) for path in files if path.is_file() for match in bare.finditer(path.read_text())]
+    assert found == []
+    assert bare.search("pip install -q attnlab") and bare.search("pip install 'attnlab[peers]'")  # noqa: PT018
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -26,9 +26,11 @@ from attnlab.lab.stalled import stalled
 from attnlab.lab.studyfile import asked
 from attnlab.lab.ties import tie
 from attnlab.lab.versions import exchanged, onward
-from attnlab.training.checkpoints import Keep
+from attnlab.training.checkpoints import Checkpoints, Keep
 from attnlab.training.loop import Fitted, fit
+from attnlab.training.signals import located, reached
 from attnlab.training.trainer import Trainer
+
 
 
 def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
@@ -42,12 +44,14 @@ def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1
         if plan.done is not None and not plan.folder.undrawn.exists():
             continue
         try:
-            conduct(plan, plans, command, progress, workers)
+            with located(partial(_reached, plan)):
+                conduct(plan, plans, command, progress, workers)
         except Exception as error:
             if workers > 1 and isinstance(error, LockedError):
                 continue
             if len(plans) > 1:
                 progress.note(f"variant {plan.variant} failed: {explain(error)[0].removeprefix('attnlab: error: ')}")
+                vars(error)["variant"] = plan.variant  # so that the reason is not printed again at the end
             traceback.clear_frames(error.__traceback__)
             first = first or error
     return first
@@ -88,7 +92,13 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         drawing.begin(folder)
         folder.write("result", found)
         draw(plan, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
+        progress.finished()
     return found
+
+
+def _reached(plan: Plan) -> str:
+    """Where a variant stands that is stopped."""
+    return reached(max(Checkpoints(plan.folder.path / "checkpoints").steps(), default=0))
 
 
 def clear(folder: Path) -> None:

@@ -4,6 +4,7 @@ import ast
 import sys
 import traceback
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -12,6 +13,7 @@ from attnlab import registry
 from attnlab.lab.neighbours import find_neighbours, use_neighbours
 from attnlab.lab.study import Experiment, Study
 
+FEW = 5  # experiment files that are all named where one is not found
 EXPERIMENT = "attnlab_experiment_"  # what the module of an experiment file is called, before the file's own name
 # What files put into the registries, by (registry, name): the value, and which file.
 ADDED: dict[tuple[str, str], tuple[Any, Path]] = {}
@@ -24,8 +26,7 @@ def load_study(path: str | Path) -> Study:
     """
     path = Path(path)
     if (content := _content(path)) is None:
-        near = ", ".join(experiments()) or "none in ./experiments"
-        raise ValueError(f"{path}: no such experiment file; there are: {near}")
+        raise ValueError(f"{path}: no such experiment file; {_near(path)}")
     module = _run(path, content)
     study = getattr(module, "study", None) or getattr(module, "experiment", None)
     if isinstance(study, Experiment):
@@ -67,6 +68,15 @@ def _check(path: Path, study: Study) -> None:
 def experiments(folder: Path = Path("experiments")) -> dict[str, str]:
     """The experiment files of a folder with the first line of their docstrings, read without running them."""
     return {str(path): _docstring(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")}
+
+
+def _near(path: Path) -> str:
+    """The experiment files there are, or of more than a few those with the most similar names."""
+    paths = {Path(file).stem: file for file in experiments()}
+    if len(paths) <= FEW:
+        return f"there are: {', '.join(paths.values()) or 'none in ./experiments'}"
+    nearest = ", ".join(paths[name] for name in get_close_matches(path.stem, paths, 3))
+    return f"{f'nearest: {nearest}; ' * bool(nearest)}attnlab list experiments names all {len(paths)}"
 
 
 def _docstring(path: Path) -> str:

@@ -61,7 +61,10 @@ def bench(options: argparse.Namespace) -> int:
         missing = sorted(package for package, version in away.items() if version is None)
         elsewhere = sorted(package for package, version in away.items() if version is not None)
         if missing:
-            print(f"attnlab: not installed, and so not beside: {', '.join(missing)} (attnlab[peers])", file=sys.stderr)
+            print(
+                f"attnlab: not installed, and so not beside: {', '.join(missing)} (.[peers] of a checkout)",
+                file=sys.stderr,
+            )
         if elsewhere:
             print(f"attnlab: does not compute here, and so not beside: {', '.join(elsewhere)}", file=sys.stderr)
     progress = choose()

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attnlab.lab.pace import Course, pace
+from attnlab.lab.pace import Course, beginning, pace
 from attnlab.lab.progress import Progress, Silent, measured
+from attnlab.lab.quantity import duration
 from attnlab.lab.terminal import plain
 
 EVERY = 0.5  # seconds between two changes of the line, at least: each is a message to a browser
@@ -44,7 +45,7 @@ class Notebook:
         """Its name, its place and its steps."""
         self._course.variant(name, total_steps, done_steps, later_steps)
         self._place, self._loss, self._metrics = f"{name}, variant {index + 1} of {count}", "", ""
-        self._show("starting")
+        self._show(beginning(done_steps))
 
     def compiling(self, what):
         """Shown where the time left stands otherwise."""
@@ -68,6 +69,11 @@ class Notebook:
 
     def saved(self, step):
         """Nothing: where it goes on from matters once it was stopped, and is told then."""
+
+    def finished(self):
+        """The line, with the time that it took."""
+        self._show(f"done in {duration(self._course.elapsed)}")
+        self._place = ""
 
     def note(self, text):
         """A line that stays, below."""

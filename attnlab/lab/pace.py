@@ -12,13 +12,14 @@ class Course:
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock = clock
         self.name, self.total, self.step, self.later = "", 0, 0, 0
+        self._began = clock()
         self._since: tuple[float, int] | None = None
         self._speed: float | None = None
 
     def variant(self, name: str, total: int, done: int = 0, later: int = 0) -> None:
         """The next variant, of `total` steps, `later` ones after it; till its speed is known the last one's serves."""
         self.name, self.total, self.step, self.later = name, total, done, later
-        self._since = None
+        self._began, self._since = self.clock(), None
 
     def advance(self, step: int, speed: float | None) -> None:
         """So many steps are done. The first call starts the watch: what came before holds the compilation."""
@@ -31,6 +32,11 @@ class Course:
             self._speed = (step - self._since[1]) / elapsed
 
     @property
+    def elapsed(self) -> float:
+        """Seconds since the present variant began."""
+        return self.clock() - self._began
+
+    @property
     def speed(self) -> float | None:
         """Steps a second, or None while unknown."""
         return self._speed
@@ -39,6 +45,11 @@ class Course:
     def left(self) -> float | None:
         """Seconds left in the whole study, or None while unknown."""
         return (self.total - self.step + self.later) / self._speed if self._speed else None
+
+
+def beginning(done_steps: int) -> str:
+    """What a variant does before its first step."""
+    return f"reading the checkpoint of step {done_steps} …" if done_steps else "creating the models …"
 
 
 def pace(course: Course) -> list[str]:

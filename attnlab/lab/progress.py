@@ -1,6 +1,7 @@
-"""How a run says where it stands: a live display on a terminal, plain lines elsewhere, or nothing.
+"""How a run says where it stands: plain lines, or nothing.
 
-In a notebook it is `attnlab.lab.notebook`. The training loop calls one `Progress`; which of them it is, it never asks.
+On a terminal it is `attnlab.lab.livebar`, in a notebook `attnlab.lab.notebook`. The training loop calls one
+`Progress`; which of them it is, it never asks.
 """
 
 import sys
@@ -10,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TextIO
 
 from attnlab.lab.pace import Course, pace
-from attnlab.lab.quantity import measure, title
+from attnlab.lab.quantity import duration, measure, title
 from attnlab.lab.terminal import plain
 
 
@@ -47,6 +48,10 @@ class Progress(Protocol):
         """A checkpoint is on disk."""
         ...
 
+    def finished(self) -> None:
+        """The variant has its result."""
+        ...
+
     def note(self, text: str) -> None:
         """Anything else that a person should know."""
         ...
@@ -58,7 +63,11 @@ class Progress(Protocol):
 
 def choose(stream: TextIO | None = None) -> "Progress":
     """`Terminal` where the stream (standard error) is one, `Plain` elsewhere."""
-    return Terminal() if (stream or sys.stderr).isatty() else Plain(stream)
+    if not (stream or sys.stderr).isatty():
+        return Plain(stream)
+    from attnlab.lab.livebar import Terminal
+
+    return Terminal()
 
 
 class Silent:
@@ -84,6 +93,9 @@ class Silent:
         """Nothing."""
 
     def saved(self, step):
+        """Nothing."""
+
+    def finished(self):
         """Nothing."""
 
     def note(self, text):
@@ -134,6 +146,10 @@ class Plain:
         """A line."""
         self._line(f"saved at step {step}")
 
+    def finished(self):
+        """A line with the time that it took."""
+        self._line(f"done in {duration(self._course.elapsed)}")
+
     def note(self, text):
         """The text as a line."""
         self._line(text)
@@ -148,70 +164,6 @@ class Plain:
         self._last = self._clock()
         name = f"{self._course.name}: " if self._course.name else ""
         print(plain(name + text), file=self._stream, flush=True)
-
-
-class Terminal:
-    """A live bar for each variant with steps, loss, validation and time left; events stand above it."""
-
-    def __init__(self, console: Any = None, clock: Callable[[], float] = time.monotonic):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-        from rich.progress import Progress as Live
-
-        texts = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("loss", "metric", "left")]
-        name = TextColumn("{task.description}", markup=False)
-        self._console = console or Console(stderr=True)
-        self._live = Live(name, BarColumn(), MofNCompleteColumn(), *texts, console=self._console, refresh_per_second=4)
-        self._course, self._task = Course(clock), None
-
-    def waiting(self, what):
-        """A line that moves, until it is done."""
-        return self._console.status(f"{what} …")
-
-    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
-        """A new bar; those of the variants before stay."""
-        self._course.variant(name, total_steps, done_steps, later_steps)
-        self._live.start()
-        self._task = self._live.add_task(
-            plain(name), total=total_steps, completed=done_steps, loss="", metric="", left="starting"
-        )
-
-    def compiling(self, what):
-        """Shown where the time left stands otherwise."""
-        self._update(left=plain(f"compiling {what} …"))
-        self._live.refresh()
-
-    def compiled(self, what, seconds):
-        """A line of its own, which stays."""
-        self._update(left="")
-        self.note(f"compiled {what} in {seconds:.1f} s")
-
-    def advanced(self, step, loss, steps_per_second=None):
-        """The bar moves."""
-        self._course.advance(step, steps_per_second)
-        self._update(completed=step, loss=f"loss {loss:.4g}", left=", ".join(pace(self._course)))
-
-    def evaluated(self, step, metrics):
-        """The metrics of the last evaluation stand beside the bar."""
-        self._update(metric=measured(metrics))
-
-    def saved(self, step):
-        """Nothing: a line for each checkpoint would push the events away."""
-
-    def note(self, text):
-        """A line above the bars."""
-        name = f"{self._course.name}: " if self._course.name else ""
-        self._console.print(plain(name + text), markup=False, emoji=False, highlight=False)
-
-    def close(self):
-        """The bars stay as they are; the cursor comes back."""
-        if self._task is not None:
-            self._update(left="")
-        self._live.stop()
-
-    def _update(self, **fields: Any) -> None:
-        if self._task is not None:
-            self._live.update(self._task, **fields)
 
 
 def measured(metrics: Mapping[str, float]) -> str:

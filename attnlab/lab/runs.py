@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from attnlab.lab.study import Study, check_study, warmups
 from attnlab.lab.variation import Variation
 from attnlab.lab.workers import share, sources
 from attnlab.tasks.base import Problem
-from attnlab.training.signals import UNBEGUN, Interrupted
+from attnlab.training.signals import UNBEGUN, located
 
 GLIMPSED = 4  # variants of a glimpse at most
 
@@ -107,16 +107,7 @@ def _page(home: Path, note: Callable[[str], None]) -> Path | None:
     return attempt(partial(report, home), "the page could not be made", again, note)
 
 
-@contextmanager
-def _unbegun() -> Iterator[None]:
-    """Who is stopped within it has begun no variant, and is told so."""
-    try:
-        yield
-    except Interrupted as stopped:
-        raise Interrupted(stopped.number, UNBEGUN) from None
-
-
-@_unbegun()
+@located(lambda: UNBEGUN)
 def _prepared(
     study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Any
 ) -> tuple[Path, list[Plan]]:

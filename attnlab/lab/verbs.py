@@ -48,13 +48,15 @@ def show(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Train every variant and lane, then the table and the page."""
-    from attnlab.training.signals import UNBEGUN, Interrupted, raised
+    from attnlab.lab.progress import choose
+    from attnlab.training.signals import TRAINED, UNBEGUN, Interrupted, raised
 
+    progress = choose()
     try:
-        with raised(UNBEGUN):
+        with raised(UNBEGUN, progress.note):
             study, begin = _ready(options)
-        with raised("with nothing left to save"):
-            return _run(options, study, begin)
+        with raised(TRAINED, progress.note):
+            return _run(options, study, begin, progress)
     except Interrupted as stopped:
         go_on = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
         raise Interrupted(stopped.number, f"{stopped.where}; to go on: {go_on}") from None
@@ -67,17 +69,17 @@ def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
     with named(options.out):
         if options.out.exists() and not options.out.is_dir():
             raise ValueError(f"--out {options.out} is a file; name a folder")
+    if options.workers < 1:
+        raise ValueError(f"--workers {options.workers} must be at least 1")
     use(options.device, options.workers)
     from attnlab.lab.runs import run
 
     return _study(options), run
 
 
-def _run(options: argparse.Namespace, study: Any, begin: Any) -> int:
-    from attnlab.lab.progress import choose
+def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> int:
     from attnlab.lab.table import results_table
 
-    progress = choose()
     try:
         results = begin(
             study,

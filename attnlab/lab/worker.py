@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,11 @@ def main() -> int:
         os.sched_setaffinity(0, cores)
     from attnlab.lab.progress import Plain
     from attnlab.lab.refusal import explain
-    from attnlab.training.signals import Interrupted, raised
+    from attnlab.training.signals import TRAINED, Interrupted, raised
 
     try:
-        with raised("with nothing left to save"):
-            refused = work(json.load(sys.stdin), Plain())
+        with raised(TRAINED, (progress := Plain()).note):
+            refused = work(json.load(sys.stdin), progress)
     except (Exception, Interrupted) as error:
         refused = explain(error)
     if refused is None:
@@ -51,6 +52,11 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    from functools import partial
+
+    from attnlab.lab import streams
     from attnlab.training.signals import end
 
+    # Where nobody reads what it says, the process that started it is gone: it saves and stops.
+    streams.prepare(partial(os.kill, os.getpid(), signal.SIGTERM))
     end(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from attnlab.lab.own import own, tags
 from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
+FAILED = re.compile(r"\bvariant (.+?) failed: ")  # a note of `in_turn`
 STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
 # And of how jax is set here, by a call perhaps: where it computes, with which numbers, and what it draws.
 JAX = (
@@ -46,7 +48,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     Each process has its share of the cores, runs the experiment files whose own entries the experiments name, reads the
     experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done. A
     variant that fails it leaves for the next: so what fails or kills a process loses its own variant alone. What they
-    say is told as notes. SIGINT and SIGTERM reach them all, and they save.
+    say is told as notes. Signals reach them all, and they save.
 
     Raises ValueError as `sources` does; once all have ended, Interrupted where they were stopped, WorkerError where
     one failed or was killed.
@@ -58,11 +60,12 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     apiece()
     running = [_Worker(told, cores, lines) for cores in _shares(workers)]
     with _signals(running):
-        ended = 0
+        ended, noted = 0, []
         while ended < len(running):
             line = lines.get()
             ended += line is None
             if line:
+                noted += [found[1]] if (found := FAILED.search(line)) else []
                 progress.note(line)
     if failed := [worker for worker in running if worker.process.returncode]:
         last, number = failed[0].last, failed[0].code - 128
@@ -70,7 +73,10 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
             raise Interrupted(number, last.partition(f"{signal.Signals(number).name} ")[2] or "at once")
         if failed[0].process.returncode < 0:
             last = f"a process was killed by {_called(number)}; it last said: {last}"
-        raise WorkerError(last, failed[0].code)
+        error = WorkerError(last, failed[0].code)
+        if noted:
+            vars(error)["variant"] = noted[0]
+        raise error
 
 
 def sources(plans: Sequence[Plan]) -> list[str]:
@@ -134,7 +140,8 @@ class _Worker:
             with pipes.stderr:
                 for line in pipes.stderr:
                     self.last = line.rstrip().removeprefix("attnlab: ").removeprefix("error: ") or self.last
-                    lines.put(line.rstrip())
+                    if not line.startswith("attnlab: "):  # why it ended, which the process that waits for it says
+                        lines.put(line.rstrip())
         finally:
             self.process.wait()
             lines.put(None)
@@ -149,7 +156,7 @@ class _Worker:
 
 @contextmanager
 def _signals(running: Sequence[_Worker]) -> Iterator[None]:
-    """While it holds, SIGINT and SIGTERM are passed on to the workers, none of which outlives it."""
+    """While it holds, signals are passed on to the workers, none of which outlives it."""
 
     def hand(number, frame):
         for worker in running:

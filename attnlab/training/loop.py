@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.training.averaging import chosen, include
 from attnlab.training.checkpoints import Checkpoints
-from attnlab.training.signals import Interrupted, collected
+from attnlab.training.signals import Interrupted, collected, reached
 from attnlab.training.state import culprits
 from attnlab.training.stopping import judge
 from attnlab.training.trainer import Trainer
@@ -46,7 +46,7 @@ def fit(
 
     `record(rows)` keeps a row for every lane of every dispatch; `cut(step)` drops those behind the step that training
     goes on from. Validation looks at `limit` examples. A lane that diverges is told to `progress`, with the step and
-    what was not finite, and stays as it was before. Raises Interrupted on SIGINT or SIGTERM, after saving, and
+    what was not finite, and stays as it was before. Raises Interrupted on a signal, after saving, and
     CheckpointError where there is no room for what will be saved.
     """
     train = trainer.train
@@ -54,7 +54,7 @@ def fit(
     _check_room(train, checkpoints, state, step)
     cut(step)
     watch, saved, names = _Watch(trainer, before), step, culprits(state.model)
-    with collected() as caught:
+    with collected(progress.note) as caught:
         while step < train.steps and _learning(state) and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
             lost = np.asarray(state.died)
@@ -79,7 +79,7 @@ def fit(
             if saved != step:
                 checkpoints.save(step, state, watch.elapsed())
             # After the last step too: examining it takes long, and the same command goes on to that.
-            raise Interrupted(caught[0], f"at step {step}, which is saved")
+            raise Interrupted(caught[0], reached(step))
     return Fitted(
         state, chosen(train, state, step), step, np.asarray(state.died), _named(state, names), **watch.elapsed(),
     )  # fmt: skip

@@ -21,6 +21,8 @@ from attnlab.training.shapes import Shapes, Steps, together
 # Steps to a dispatch: enough that its overhead vanishes. On a CPU that is the memory of temporaries, which comes from
 # the system anew each time: of dates with three lanes a dispatch of one step takes twice as long as a step in a loop.
 DISPATCH = 8
+# What is compiled, in words; the others are answers by a decoder.
+PROGRAMS = {"train": "the training step", "loss": "the loss", "answer": "the answers"}
 
 
 @dataclass
@@ -120,7 +122,7 @@ class Trainer:
     def answers(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[list[Any]]:
         """What every lane's model answers to the batches of an examination: a list of batches for each lane."""
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
-        what, answers = "answer" if decoder is None else f"answer by {decoder}", []
+        what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
         with fitting(self.train, "answering"):
             for batch in self.problem.examination(part, limit):
                 program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
@@ -132,14 +134,29 @@ class Trainer:
         """The function compiled for these shapes, once; the options are those of `jax.jit`."""
         shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(arguments[1]))
         if (what, shapes) not in self.compiled:
-            widths = " ".join("×".join(map(str, x.shape[-2:])) for x in jax.tree.leaves(arguments[1]))
-            self.announce(f"{what} {widths}")
+            said = f"{PROGRAMS.get(what, what)} ({_sizes(arguments[1], 2 if what == 'train' else 0)})"
+            self.announce(said)
             began = time.perf_counter()
             self.compiled[what, shapes] = jax.jit(function, **options).lower(*arguments).compile()
             seconds = time.perf_counter() - began
             self.compile_seconds += seconds
-            self.announced(f"{what} {widths}", seconds)
+            self.announced(said, seconds)
         return self.compiled[what, shapes]
+
+
+def _sizes(batches: dict[str, Any], leading: int) -> str:
+    """The sizes of a batch in words, after so many axes of steps and lanes.
+
+    >>> _sizes({"source": np.zeros((32, 24)), "target": np.zeros((32, 12)), "label": np.zeros(32)}, 0)
+    'batch 32, 24 and 12 tokens'
+    >>> _sizes({"image": np.zeros((8, 1, 64, 28, 28))}, 2)
+    'batch 64, 28×28'
+    """
+    shapes = [x.shape[leading:] for x in jax.tree.leaves(batches)]
+    size = max((shape[0] for shape in shapes if shape), default=0)
+    lengths = " and ".join(dict.fromkeys(str(shape[1]) for shape in shapes if len(shape) == 2))
+    areas = dict.fromkeys("×".join(map(str, shape[1:])) for shape in shapes if len(shape) > 2)
+    return ", ".join([f"batch {size}", *([f"{lengths} tokens"] if lengths and not areas else []), *areas])
 
 
 def _peak(program: Any) -> int:

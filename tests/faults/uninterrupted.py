@@ -50,13 +50,14 @@ class Uninterrupted:
         "train" what they say, "test" the examination after the last step, "end" that and the writing of the result and
         of the page.
         """
-        last, compiling = f"saved at step {TINY.train.steps}", self.at("compiled train") - self.at("compiling train")
+        compiling = self.at("compiled the training step") - self.at("compiling the training step")
+        last = f"saved at step {TINY.train.steps}"
         words, seconds = {
-            "start": ("", self.at("compiling train")),
-            "begin": ("variant 1 of 1", self.at("compiling train") - self.at("variant 1 of 1")),
-            "compile": ("compiling train", compiling),
-            "compile early": ("compiling train", compiling / 2),
-            "train": ("compiled train", self.at(last) - self.at("compiled train")),
+            "start": ("", self.at("compiling the training step")),
+            "begin": ("variant 1 of 1", self.at("compiling the training step") - self.at("variant 1 of 1")),
+            "compile": ("compiling the training step", compiling),
+            "compile early": ("compiling the training step", compiling / 2),
+            "train": ("compiled the training step", self.at(last) - self.at("compiled the training step")),
             "test": (last, self.tested - self.at(last)),
             "end": (last, self.ended - self.at(last)),
         }[aim]

@@ -45,7 +45,7 @@ def test_peers_that_are_not_here_are_named_with_the_reason(small, capfd, monkeyp
     monkeypatch.setattr(peers, "PEERS", {"a": peer("no-such-package"), "b": elsewhere, "c": peer("jax")})
     assert main(["bench", "softmax", *SIZES, "--causal", "--peers"]) == 0
     told = capfd.readouterr()
-    assert "attnlab: not installed, and so not beside: no-such-package (attnlab[peers])" in told.err
+    assert "attnlab: not installed, and so not beside: no-such-package (.[peers] of a checkout)" in told.err
     assert "attnlab: does not compute here, and so not beside: numpy" in told.err
     assert "times longer than ours" in told.out
 

@@ -37,15 +37,15 @@ def test_one_line_is_brought_up_to_date(shown, capsys):
     lines = texts(shown)
     assert len(lines) == len(shown)
     assert lines[:5] == [
-        "softmax, variant 1 of 2: step 0 of 40, starting",
+        "softmax, variant 1 of 2: step 0 of 40, creating the models …",
         "softmax, variant 1 of 2: step 0 of 40, compiling train 64×24 …",
         "softmax, variant 1 of 2: step 0 of 40",
         "softmax, variant 1 of 2: step 8 of 40, loss 0.125",
         "softmax, variant 1 of 2: step 16 of 40, loss 0.0625, 1 steps/s, 24 s left",
     ]
-    assert "linear, variant 2 of 2: step 8 of 40, starting" in lines
+    assert "linear, variant 2 of 2: step 8 of 40, reading the checkpoint of step 8 …" in lines
     assert lines[-2] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, examining …"
-    assert lines[-1] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%"
+    assert lines[-1] == "linear, variant 2 of 2: step 40 of 40, loss 0.025, exact match 80.0%, done in 32 s"
     assert capsys.readouterr() == ("linear: all lanes finite\n", "")
 
 
@@ -64,7 +64,7 @@ def test_what_would_steer_is_shown_as_it_stands(shown, capsys):
     notebook = Notebook()
     notebook.variant("a\x1b[2J\n<b>", 0, 1, 3)
     notebook.note("b\x1b[2J")
-    assert texts(shown) == ["a␛[2J␊<b>, variant 1 of 1: step 0 of 3, starting"]
+    assert texts(shown) == ["a␛[2J␊<b>, variant 1 of 1: step 0 of 3, creating the models …"]
     assert "b␛[2J" in capsys.readouterr().out
 
 
@@ -75,7 +75,7 @@ def test_what_is_waited_for_leaves_the_line_to_the_first_variant(shown):
     notebook.close()
     notebook.variant("softmax", 0, 1, 3)
     assert [how for how, _ in shown] == ["new", "changed", "changed"]
-    assert texts(shown) == ["checking …", "", "softmax, variant 1 of 1: step 0 of 3, starting"]
+    assert texts(shown) == ["checking …", "", "softmax, variant 1 of 1: step 0 of 3, creating the models …"]
 
 
 def test_where_nothing_is_trained_there_is_no_line(shown):

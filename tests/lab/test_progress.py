@@ -1,9 +1,11 @@
 import io
+import re
 
 import pytest
 from rich.console import Console
 
-from attnlab.lab.progress import Plain, Progress, Silent, Terminal, choose
+from attnlab.lab.livebar import Terminal, fitted
+from attnlab.lab.progress import Plain, Progress, Silent, choose
 
 
 class Clock:
@@ -27,6 +29,7 @@ def train(progress: Progress, clock, variants=("softmax", "linear")):
             if step % 16 == 0:
                 progress.evaluated(step, {"exact_match": step / 40})
                 progress.saved(step)
+        progress.finished()
     progress.note("all lanes finite")
     progress.close()
 
@@ -44,6 +47,7 @@ def test_plain_lines():
         "softmax: step 32 of 40, loss 0.03125, 1 steps/s, 8 s left",
         "softmax: step 32 of 40, loss 0.03125, exact match 80.0%",
         "softmax: saved at step 32",
+        "softmax: done in 40 s",
         "softmax: all lanes finite",
     ]
 
@@ -92,10 +96,49 @@ def test_terminal():
         "loss 0.025",
         "exact match 80.0%",
         "compiling train 64×24 …",
+        "creating the models …",
+        "reading the checkpoint of step 8 …",
     ):
         assert words in shown, words
+    # Each variant leaves one line, which says how long it took: 40 and 32 steps of a second.
+    lines = [re.split(r"\r|\x1b\[2K", line)[-1] for line in shown.split("\n")]
+    assert [line.split()[0] for line in lines if " done in " in line] == ["softmax", "linear"]
+    assert "softmax  " + "━" * 40 + "  40/40  loss 0.025  exact match 80.0%  done in 40 s" in shown
+    assert "  done in 32 s" in shown
     # The cursor is hidden while it is live, and shown again.
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
+
+
+def test_of_many_variants_the_one_that_trains_is_in_sight():
+    stream, clock = io.StringIO(), Clock()
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
+    terminal = Terminal(console, clock=clock)
+    for index in range(40):
+        terminal.variant(f"v{index}", index, 40, 10)
+        terminal.advanced(10, 1.0)
+        terminal.finished()
+    terminal.variant("last", 40, 41, 10)
+    stream.truncate(0)
+    terminal._live.refresh()
+    assert "last" in stream.getvalue()
+    assert "v39" not in stream.getvalue()
+    terminal.close()
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 160])
+@pytest.mark.parametrize("name", ["softmax", "gated-delta-with-a-long-name-of-forty-signs"])
+def test_a_line_fits_and_keeps_name_steps_and_what_is_next(width, name):
+    line = fitted(name, (1200, 8000), "loss 0.3214", "exact match 80.0%", ["12.3 steps/s", "9 min 12 s left"], width)
+    assert len(line.plain) <= width
+    assert line.plain.startswith("softmax" if name == "softmax" else name[:5])
+    assert "1200/8000" in line.plain
+    if width >= 40:
+        assert "9 min 12 s left" in line.plain
+    if width >= 80:
+        assert "loss 0.3214" in line.plain
+    if width == 160:
+        assert "━" in line.plain
+        assert "exact match 80.0%" in line.plain
 
 
 def test_what_is_waited_for_leaves_no_line():
