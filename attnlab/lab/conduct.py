@@ -32,7 +32,6 @@ from attnlab.training.signals import located, reached
 from attnlab.training.trainer import Trainer
 
 
-
 def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
     """Train variant after variant, each where nobody has yet; one that fails is noted, and the next begins.
 
@@ -67,7 +66,7 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
     folder, train = plan.folder, plan.experiment.train
     with named(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
-    with locked(folder.path, progress.note):
+    with locked(folder.path, progress.note) as held:
         sweep(folder.path)
         if (done := folder.read("result")) is not None:
             # Another process was faster, or one was stopped behind its result.
@@ -86,14 +85,21 @@ def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, work
         before, later = max(checkpoints.steps(), default=0), ahead(plans, plan, workers)
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
         begin = partial(go_on, folder, progress)
-        fitted = fit(trainer, checkpoints, folder.append_metrics, begin, progress)
+        fitted = fit(trainer, checkpoints, partial(_record, held, folder), begin, progress)
         answers, found = _examined(plan, trainer, fitted, progress.note)
+        held()
         # The result comes first: nothing that is only looked at may cost it.
         drawing.begin(folder)
         folder.write("result", found)
         draw(plan, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
         progress.finished()
     return found
+
+
+def _record(held: Callable[[], None], folder: RunFolder, rows: list[dict]) -> None:
+    """Append rows of a dispatch, where the folder is still the one that was locked."""
+    held()
+    folder.append_metrics(rows)
 
 
 def _reached(plan: Plan) -> str:
@@ -129,7 +135,10 @@ def describe(plan: Plan, command: str) -> None:
 
 def go_on(folder: RunFolder, progress: Any, step: int) -> None:
     """Bring what the folder says to the step that training goes on from: the rows, and with what they were made."""
-    folder.truncate_metrics(step)
+    if step and not folder.file("metrics").exists():
+        progress.note(f"{folder.file('metrics')} is gone: the run continues without its rows up to step {step}")
+    else:
+        folder.truncate_metrics(step)
     before = folder.read("environment") or {}
     if (record := onward(before, environment(), step)) != before:
         folder.write("environment", record)

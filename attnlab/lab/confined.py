@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -15,6 +16,7 @@ def confined(folder: Path) -> None:
     a pipe or a device never ends. The folder need not be there.
     """
     with named(folder):
+        os.fsencode(folder)  # what the locale cannot write is not there either
         for path in (folder.parent, folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
             if path.is_symlink():
                 raise FolderError(f"{path} is a link, out of which a run would write: put its folder in its place")

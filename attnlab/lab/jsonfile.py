@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -94,11 +95,14 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def named(path: Path):
-    """Turns what the operating system refuses into a FolderError that names the path."""
+    """Turns what the operating system refuses into a FolderError that names the path, and what cannot name a file."""
     try:
         yield
     except OSError as error:
         raise FolderError(f"{path}: {error.strerror or error}") from error
+    except UnicodeEncodeError as error:
+        codec = sys.getfilesystemencoding()
+        raise FolderError(f"{path}: names of files are written in {codec} here; set LC_ALL=C.UTF-8") from error
 
 
 def check_target(option: str, path: Path) -> None:

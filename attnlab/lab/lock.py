@@ -6,7 +6,8 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ class LockedError(Exception):
 
 
 @contextmanager
-def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Iterator[None]:
+def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Iterator[Callable[[], None]]:
     """Hold the folder's lock; its file says who does, and is empty when nobody does.
+
+    Yields a check: it raises FolderError where the lock is no longer in the folder, which was removed, moved or
+    replaced meanwhile. What is written after that would be of no run, or of another's.
 
     The system lets go of it when the process ends, however it ends. One that ended without saying so left its words:
     that the lock is taken over from it, `note` hears.
@@ -34,7 +38,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
     try:
         import fcntl
     except ImportError:  # no such locks on this system
-        yield
+        yield lambda: None
         return
     path = folder / "lock"
     with named(path):
@@ -53,9 +57,23 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
         with named(path):
             _say(file, f"process {os.getpid()} on {socket.gethostname()}, started {time.strftime('%Y-%m-%d %H:%M:%S')}")
         try:
-            yield
+            yield partial(_check_held, path, file)
         finally:
-            _say(file, "")
+            with suppress(OSError):  # a disk that is gone; the system lets go of the lock
+                _say(file, "")
+
+
+def _check_held(path: Path, file: Any) -> None:
+    with named(path):
+        try:
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                return
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+    raise FolderError(
+        f"{path.parent} was moved or removed while it trained, and nothing more is written; where it was moved, "
+        "the same command continues with the --out of that place"
+    )
 
 
 def _holder(file: Any) -> str:

@@ -45,7 +45,7 @@ def truncate(path: Path, step: int, owner: bytes) -> None:
     # A row for each lane: where there are fewer, some were lost.
     if step and (step not in steps or steps.count(step) < steps.count(steps[0])):
         lost = f"the rows up to step {step}, where a checkpoint was saved, are lost"
-        raise FolderError(f"{path}: {lost}; attnlab run --fresh starts again")
+        raise FolderError(f"{path}: {lost}; without this file the run continues from its checkpoint")
     if path.exists():
         write_whole(path, b"".join(line + b"\n" for line in kept))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import math
 import os
 import re
 import shutil
-from collections.abc import Callable
-from contextlib import redirect_stderr
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -171,6 +173,27 @@ class Checkpoints:
             return None
 
 
+@contextmanager
+def in_utf8(folder: Path) -> Iterator[Path]:
+    """The folder's absolute path, in letters that name it in UTF-8 too, as tensorstore reads every path.
+
+    In an ASCII or Latin-1 locale, and for a name that is no UTF-8, they would name another folder or none: there it is
+    opened, and named by its descriptor. Raises OSError where the system has no such names.
+    """
+    path = folder.absolute()
+    if os.fsencode(path) == str(path).encode("utf-8", "replace"):
+        yield path
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        place = Path(f"/proc/self/fd/{handle}")
+        if not place.is_dir():
+            raise OSError(errno.EINVAL, f"its name is not written in UTF-8, but in {sys.getfilesystemencoding()}")
+        yield place
+    finally:
+        os.close(handle)
+
+
 def size(state: Any) -> int:
     """The bytes of the numbers in a tree of arrays or of their shapes."""
     return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(state))
@@ -191,8 +214,8 @@ def _write(folder: Path, state: Any) -> None:
     level = log.level
     log.setLevel(logging.CRITICAL)
     try:
-        with redirect_stderr(io.StringIO()), ocp.PyTreeCheckpointer() as writer:
-            writer.save((folder / "state").absolute(), flat(state))
+        with redirect_stderr(io.StringIO()), in_utf8(folder) as place, ocp.PyTreeCheckpointer() as writer:
+            writer.save(place / "state", flat(state))
     except OSError:
         raise
     except Exception as error:  # tensorstore tells of a full disk by a ValueError of a page, in which the number stands
@@ -209,8 +232,8 @@ def _read(folder: Path, target: Any) -> Any:
     like = jax.tree_util.tree_leaves_with_path(target)
     kinds = {jax.tree_util.keystr(path): ocp.RestoreArgs(restore_type=np.ndarray) for path, _ in like}
     try:
-        with ocp.PyTreeCheckpointer() as reader:
-            return unflat(reader.restore((folder / "state").absolute(), restore_args=kinds), target)
+        with in_utf8(folder) as place, ocp.PyTreeCheckpointer() as reader:
+            return unflat(reader.restore(place / "state", restore_args=kinds), target)
     except Exception as error:  # whatever orbax and tensorstore say of what they cannot read
         raise CheckpointError(f"checkpoint {folder} cannot be read: {' '.join(str(error).split())[:300]}") from error
 
