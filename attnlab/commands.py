@@ -1,6 +1,7 @@
 """What each verb of the command line takes: its options, in the words of their help."""
 
 import argparse
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, NoReturn
 
 from attnlab import registry
 from attnlab.lab import instruments, scoreverb, streams, verbs
+from attnlab.lab.jsonfile import FolderError
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,6 +22,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""
         raise ValueError(f"{message}; {self.prog} --help tells more")
+
+
+def check_working_directory() -> None:
+    """Raise FolderError where the folder that paths are relative to was removed."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise FolderError("the working directory is gone: change to one that is there") from error
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,7 @@ class Verb:
         if left:
             known = [option for action in parser._actions for option in action.option_strings]
             raise ValueError(registry.unknown(f"{name} takes no {left[0]!r}", left[0].split("=")[0], known))
+        check_working_directory()
         if self.files:
             streams.spare()
         else:

@@ -2,5 +2,5 @@
 
 NAMES = (
     "kill", "writes", "flips", "resume", "sigterm", "numbers", "configurations", "folders", "fuzz", "hostile",
-    "trainers", "endurance",
+    "trainers", "endurance", "surroundings",
 )  # fmt: skip

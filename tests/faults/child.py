@@ -20,10 +20,11 @@ GLANCE = 0.001  # seconds between two looks at one
 class Child:
     """A process of `attnlab`, from the root of the project; `cache` keeps what it compiles.
 
+    `around` is what a shell does with it, which is "$@" there: closes its streams, limits it, or gives it another home.
     Used as a context, which it does not outlive. Its standard error goes into the file `log`.
     """
 
-    def __init__(self, arguments: list[str], log: Path, cache: Path):
+    def __init__(self, arguments: list[str], log: Path, cache: Path, around: str = 'exec "$@"'):
         self.arguments, self.log, self.began = arguments, log, time.monotonic()
         log.parent.mkdir(parents=True, exist_ok=True)
         chosen = {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": str(cache), "ATTNLAB_DEBUG": "0"}
@@ -31,7 +32,8 @@ class Child:
         with log.open("wb") as file:
             # A session of its own: what is typed at the terminal of the tests is not meant for it.
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "attnlab", *arguments], cwd=ROOT, env=os.environ | chosen | everything,
+                ["sh", "-c", around, "sh", sys.executable, "-m", "attnlab", *arguments], cwd=ROOT,
+                env=os.environ | chosen | everything | {"PYTHONPATH": str(ROOT)},
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file, start_new_session=True,
             )  # fmt: skip
 

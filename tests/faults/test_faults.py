@@ -7,7 +7,7 @@ import pytest
 from tests.faults import NAMES
 
 # Those that compare with the same uninterrupted run, made once a process.
-TOGETHER = ("kill", "sigterm", "trainers")
+TOGETHER = ("kill", "sigterm", "trainers", "surroundings")
 
 
 def mark(name):
