@@ -661,6 +661,14 @@ def test_exit_codes(monkeypatch, capsys, error, leaves, line):
     assert capsys.readouterr().err == line + "\n"
 
 
+def test_a_failure_whose_reason_was_printed_is_named_and_not_repeated(monkeypatch, capsys):
+    error = Coded("the reason")
+    error.variant = "b"
+    monkeypatch.setitem(VERBS, "list", SimpleNamespace(run=lambda *_: raising(error)(None)))
+    assert main(["list"]) == 3
+    assert capsys.readouterr().err == "attnlab: error: variant b failed: see above\n"
+
+
 @pytest.mark.parametrize("switch", [["--debug"], []])
 def test_debug_shows_the_traceback(monkeypatch, capsys, switch):
     if not switch:

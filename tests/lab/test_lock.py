@@ -2,9 +2,11 @@ import errno
 import fcntl
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -67,3 +69,29 @@ def test_a_disk_that_knows_no_locks_is_named(tmp_path, monkeypatch):
     words = "lock: cannot be locked: No locks available; choose another --out"
     with pytest.raises(FolderError, match=words), locked(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("befalls", ["removed", "moved", "replaced", "its folder's folder"])
+def test_a_folder_that_is_no_longer_there_is_noticed(tmp_path, befalls):
+    folder = tmp_path / "runs" / "a"
+    folder.mkdir(parents=True)
+    with locked(folder) as held:
+        held()
+        if befalls == "its folder's folder":
+            folder.parent.rename(tmp_path / "others")
+        else:
+            folder.rename(tmp_path / "b")
+        if befalls == "removed":
+            shutil.rmtree(tmp_path / "b")
+        if befalls == "replaced":
+            with locked_again(folder):
+                pass
+        with pytest.raises(FolderError, match="was moved or removed while it trained, and nothing more is written"):
+            held()
+
+
+@contextmanager
+def locked_again(folder):
+    folder.mkdir()
+    with locked(folder):
+        yield

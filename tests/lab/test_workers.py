@@ -167,7 +167,7 @@ def test_a_worker_stopped_outside_of_training_says_so_in_a_line(monkeypatch, cap
     monkeypatch.setattr("sys.stdin", StringIO("{}"))
     monkeypatch.setattr("sys.argv", ["worker"])
     assert worker.main() == 130
-    assert capsys.readouterr().err == "attnlab: stopped by SIGINT with nothing left to save\n"
+    assert capsys.readouterr().err == "attnlab: stopped by SIGINT after the last step, which is saved\n"
 
 
 def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monkeypatch):
@@ -179,7 +179,9 @@ def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monke
     with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
         run(study, tmp_path, workers=2, progress=notes)
     assert failed.value.exit_code == 4
-    assert any("variant b failed: " in line for line in notes.said)
+    # Once, and the last line of a command names the variant alone.
+    assert [line for line in notes.said if "Is a directory" in line] == [f"variant b failed: {failed.value}"]
+    assert failed.value.variant == "b"
     assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
     (folder(tmp_path, "b").path / "lock").rmdir()
     assert run(study, tmp_path, workers=2).code == 0

@@ -1,3 +1,4 @@
+import os
 import shutil
 from types import SimpleNamespace
 
@@ -6,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
+from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep, in_utf8
 from attnlab.training.manifest import read
 
 STATE = {"w": jnp.arange(6.0).reshape(2, 3), "key": jax.random.key(7), "step": jnp.int32(3)}
@@ -189,3 +190,29 @@ def test_its_manifest_tells_what_it_is(saved):
     assert found["keys"] == {"['key']": [0, 7]}
     assert found["step"] == 3
     assert all(len(sha) == 64 and size >= 0 for sha, size in found["files"].values())
+
+
+@pytest.mark.parametrize("name", ["plain", "ümlaut", b"\xff\xfe", "a\nb"])
+def test_a_folder_of_any_name_holds_checkpoints(tmp_path, name):
+    folder = tmp_path / os.fsdecode(name)
+    checkpoints = Checkpoints(folder / "checkpoints")
+    state = {"w": jnp.arange(6.0)}
+    checkpoints.save(3, state, {})
+    assert (folder / "checkpoints" / "3" / "manifest.json").is_file()
+    assert len(list(tmp_path.iterdir())) == 1
+    step, found, _ = checkpoints.restore(jax.eval_shape(lambda: state))
+    assert step == 3
+    np.testing.assert_array_equal(found["w"], np.arange(6.0))
+    shutil.rmtree(folder)
+
+
+def test_where_a_name_is_written_otherwise_than_in_utf8_the_folder_is_named_by_its_descriptor(tmp_path, monkeypatch):
+    folder = tmp_path / "ü"
+    folder.mkdir()
+    with in_utf8(folder) as place:
+        assert place == folder
+    # As in a locale of Latin-1, where the system knows it by other bytes.
+    monkeypatch.setattr(os, "fsencode", lambda path: str(path).encode("latin-1"))
+    with in_utf8(folder) as place:
+        assert str(place).isascii()
+        assert os.path.samestat(os.stat(place), os.stat(folder))
