@@ -15,8 +15,9 @@ from attnlab.lab import refusal, translating
 from attnlab.lab.answering import Answer
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.inspecttable import tables
+from attnlab.lab.livebar import Terminal
 from attnlab.lab.outcome import outcomes
-from attnlab.lab.progress import Plain, Silent, Terminal
+from attnlab.lab.progress import Plain, Silent
 from attnlab.lab.reporting import alignment, inspection, report
 from attnlab.lab.sampling import lines
 from attnlab.lab.showing import columns, settings

@@ -296,7 +296,6 @@ OVERRIDES = [
 
 # Whole command lines; small.py is the base experiment, runs/old a folder that looks like a run.
 OPTIONS = [
-    ([], "no command given: list, show, run"),
     (["rnu", "small.py"], "unknown command 'rnu'; nearest: 'run'"),
     ([""], "unknown command ''"),
     (["RUN", "small.py"], "unknown command 'RUN'; nearest: 'run'"),
@@ -318,8 +317,8 @@ OPTIONS = [
     (["run", "small.py", "--out", "small.py"], "--out small.py is a file; name a folder"),
     (["run", "small.py", "--device", "gpuu"], "--device='gpuu' is not known; nearest: 'gpu'"),
     (["run", "small.py", "--device", ""], "--device='' is not known"),
-    (["run", "small.py", "--workers", "0"], "workers=0 must be at least 1"),
-    (["run", "small.py", "--workers", "-2"], "workers=-2 must be at least 1"),
+    (["run", "small.py", "--workers", "0"], "--workers 0 must be at least 1"),
+    (["run", "small.py", "--workers", "-2"], "--workers -2 must be at least 1"),
     (["run", "small.py", "--workers", "two"], "--workers: invalid int value: 'two'"),
     (["run", "small.py", "--", "--quick"], "'--quick' must be field=value"),
     (["report"], "the following arguments are required: RUNS"),

@@ -1,17 +1,19 @@
 """A run that goes on says from where, and with what."""
 
+import signal
 from dataclasses import replace
 
 import pytest
 
 from attnlab.lab import run
-from attnlab.lab.folder import RunFolder, environment
+from attnlab.lab.folder import FolderError, RunFolder, environment
 from attnlab.lab.progress import Silent
 from attnlab.lab.showing import show
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import over
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
+from attnlab.training.signals import Interrupted
 from tests.small import EXPERIMENT
 
 # Compiled in next to no time.
@@ -106,3 +108,42 @@ def test_what_begins_again_at_its_first_step_was_made_with_what_is_there_now(tmp
     run(STUDY, tmp_path, progress=progress)
     assert RunFolder(tmp_path / "moved" / "base").read("environment") == other
     assert not [line for line in progress.notes if "goes on" in line]
+
+
+def test_where_it_was_stopped_is_said_by_what_is_saved(tmp_path, monkeypatch):
+    def killed(plan, *rest):
+        raise Interrupted(signal.SIGINT, "anywhere")
+
+    stopped(tmp_path, 16)
+    monkeypatch.setattr("attnlab.lab.conduct.conduct", killed)
+    with pytest.raises(Interrupted, match=r"^stopped by SIGINT at step 16, which is saved$"):
+        run(STUDY, tmp_path)
+    with pytest.raises(Interrupted, match=r"^stopped by SIGINT before the first step$"):
+        run(STUDY, tmp_path / "other")
+
+
+@pytest.mark.parametrize("lost", ["all", "metrics.jsonl", "checkpoints"])
+def test_what_goes_away_while_it_trains(tmp_path, lost):
+    """Nothing is made again in the place of a folder that is gone; without its rows a run continues."""
+    folder = RunFolder(tmp_path / "moved" / "base")
+
+    class Losing(Stopping):
+        def saved(self, step):
+            if step == 8:
+                (tmp_path / "moved" if lost == "all" else folder.path / lost).rename(tmp_path / "away")
+            if lost == "metrics.jsonl":
+                super().saved(step)
+
+    if lost == "all":
+        with pytest.raises(FolderError, match=r"moved/base was moved or removed while it trained, and nothing more"):
+            run(STUDY, tmp_path, progress=Losing())
+        assert [path.name for path in tmp_path.iterdir()] == ["away"]
+        (tmp_path / "away").rename(tmp_path / "moved")
+    elif lost == "metrics.jsonl":
+        with pytest.raises(RuntimeError, match="stopped here"):
+            run(STUDY, tmp_path, progress=Losing(8))
+    progress = Losing()
+    assert run(STUDY, tmp_path, progress=progress).code == 0
+    gone = [note for note in progress.notes if "is gone: the run continues without its rows up to step 8" in note]
+    assert len(gone) == (lost == "metrics.jsonl")
+    assert folder.metrics()[-1]["step"] == 24

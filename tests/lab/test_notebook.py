@@ -38,7 +38,7 @@ def test_one_line_is_brought_up_to_date(shown, capsys):
     assert len(lines) == len(shown)
     assert lines[:5] == [
         "softmax, variant 1 of 2: step 0 of 40, creating the models …",
-        "softmax, variant 1 of 2: step 0 of 40, compiling train 64×24 …",
+        "softmax, variant 1 of 2: step 0 of 40, compiling the training step (batch 64, 24 tokens) …",
         "softmax, variant 1 of 2: step 0 of 40",
         "softmax, variant 1 of 2: step 8 of 40, loss 0.125",
         "softmax, variant 1 of 2: step 16 of 40, loss 0.0625, 1 steps/s, 24 s left",

@@ -21,8 +21,8 @@ def train(progress: Progress, clock, variants=("softmax", "linear")):
     """A run of two variants, 40 steps each, a second for a step."""
     for index, name in enumerate(variants):
         progress.variant(name, index, len(variants), 40, done_steps=0 if index == 0 else 8)
-        progress.compiling("train 64×24")
-        progress.compiled("train 64×24", 4.25)
+        progress.compiling("the training step (batch 64, 24 tokens)")
+        progress.compiled("the training step (batch 64, 24 tokens)", 4.25)
         for step in range(8 if index == 0 else 16, 41, 8):
             clock.now += 8.0
             progress.advanced(step, 1 / step)
@@ -39,8 +39,8 @@ def test_plain_lines():
     train(Plain(stream, every=10.0, clock=clock), clock, ["softmax"])
     assert stream.getvalue().splitlines() == [
         "softmax: variant 1 of 1, 40 steps",
-        "softmax: compiling train 64×24 …",
-        "softmax: compiled train 64×24 in 4.2 s",
+        "softmax: compiling the training step (batch 64, 24 tokens) …",
+        "softmax: compiled the training step (batch 64, 24 tokens) in 4.2 s",
         "softmax: step 16 of 40, loss 0.0625, 1 steps/s, 24 s left",
         "softmax: step 16 of 40, loss 0.0625, exact match 40.0%",
         "softmax: saved at step 16",
@@ -89,13 +89,13 @@ def test_terminal():
     train(Terminal(console, clock=clock), clock)
     shown = stream.getvalue()
     for words in (
-        "softmax: compiled train 64×24 in 4.2 s",
+        "softmax: compiled the training step (batch 64, 24 tokens) in 4.2 s",
         "linear: compiled",
         "linear: all lanes finite",
         "40/40",
         "loss 0.025",
         "exact match 80.0%",
-        "compiling train 64×24 …",
+        "compiling the training step (batch 64, 24 tokens) …",
         "creating the models …",
         "reading the checkpoint of step 8 …",
     ):
