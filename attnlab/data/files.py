@@ -9,6 +9,7 @@ import os
 import stat
 import urllib.request
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,13 +68,22 @@ def locate(source: Source) -> Path | None:
 def places(name: str) -> list[Path]:
     """The folders in which the files of a data set are looked for, in order."""
     given = os.environ.get("ATTNLAB_DATA")
-    roots = [Path(given).expanduser()] if given else []
-    return [root / name for root in [*roots, cache()]]
+    roots = [own(given)] if given else []
+    with suppress(DataError):
+        roots.append(cache())
+    return [root / name for root in roots]
 
 
 def cache() -> Path:
-    """Where fetched files are kept: `$XDG_CACHE_HOME/attnlab`, else `~/.cache/attnlab`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+    """Where fetched files are kept: `$XDG_CACHE_HOME/attnlab`, else `~/.cache/attnlab`.
+
+    Raises DataError where neither is known.
+    """
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+    except RuntimeError as error:
+        lost = "no home folder is known here to keep data in"
+        raise DataError(f"{lost}: set XDG_CACHE_HOME, or ATTNLAB_DATA to a folder that holds them") from error
 
 
 def verified(source: Source, path: Path) -> bytes:
@@ -184,13 +194,17 @@ def fetch(source: Source) -> tuple[Path, bytes]:
         content = _download(source)
         if wrong := _difference(source, content):
             raise DataError(f"{source.url} sent another file: {wrong}; {_remedy(source)}")
-        place(content, target)
     except (OSError, http.client.HTTPException) as error:
         where = ", ".join(str(folder) for folder in places(source.set))
         raise DataError(
             f"{source.set}/{source.file} is missing: looked in {where}; fetching {source.url} failed "
             f"({error or type(error).__name__}); connect, or {_remedy(source)}"
         ) from error
+    try:
+        place(content, target)
+    except OSError as error:
+        where = f"{error.filename or target} cannot be written: {error.strerror or error}"
+        raise DataError(f"{where}; set XDG_CACHE_HOME to a folder that can, or {_remedy(source)}") from error
     return target, content
 
 

@@ -255,3 +255,25 @@ def test_a_pipe_and_a_device_are_no_files(tmp_path):
                 files.contents(path, unpack)
     with pytest.raises(DataError, match="Is a directory"):
         files.contents(tmp_path, unpack=False)
+
+
+def test_where_no_home_is_known_data_of_your_own_are_read_and_what_to_set_is_said(root, monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(DataError, match=r"^no home folder is known here to keep data in: set XDG_CACHE_HOME, or "):
+        files.read(SOURCE)
+    (root / "toys.txt").write_bytes(CONTENT)
+    assert files.read(SOURCE) == CONTENT
+    monkeypatch.setenv("ATTNLAB_DATA", "~nobody-of-that-name")
+    with pytest.raises(DataError, match=r"^~nobody-of-that-name cannot be read: "):
+        files.read(SOURCE)
+
+
+def test_a_cache_that_cannot_be_written_is_not_called_a_failed_fetch(monkeypatch, root, tmp_path):
+    (tmp_path / "cache").write_text("a file in its place")
+    serve(monkeypatch, Answer(CONTENT))
+    with pytest.raises(DataError, match=r"cannot be written: Not a directory; set XDG_CACHE_HOME to a folder that can"):
+        files.read(SOURCE)
