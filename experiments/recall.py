@@ -5,6 +5,8 @@ narrower band of learning rates (Arora et al. 2023, figures 2 and 3; later work 
 such bands). The best of several rates alone would not show that: the page has accuracy against rate, and against state.
 Command: attnlab run experiments/recall.py
 Minutes on two cores: 77, counted by their steps, beside another training (AMD EPYC); Taylor of width 64 alone 11.
+To be measured again: the numbers of delta, gated-delta and gated-linear, which were measured before they took their
+authors' scales.
 Expected: accuracy of multi-query recall after 1,000 steps, each variant at its best of four rates, 3 seeds: softmax
 100% at both widths; of width 64 delta .139, .999, .999, gated-delta .143, 1, .99, Taylor .97, .15, .93, gated-linear
 .28, .44, .93 in their seeds, elu+1 16% (3-23); of width 32 all but softmax 14 or 15%. Naming the commonest value

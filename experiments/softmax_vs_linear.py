@@ -7,6 +7,8 @@ Command: attnlab run experiments/softmax_vs_linear.py
          attnlab run experiments/softmax_vs_linear.py match=state --out runs/state
 Minutes on two cores: 81 at equal parameters, 75 at equal FLOPs with 3 seeds, 87 at equal state, beside another
 training, with jax's compilation cache (AMD EPYC).
+To be measured again: the numbers of Hedgehog, delta, gated-delta, KDA and gated-linear, which were measured before they
+took their authors' scales.
 Expected: exact match on the test dates after 800 steps, in which softmax has all but learned them, mean of 5 seeds: at
 equal parameters softmax 93.4% (91.5-95.3), Hedgehog 91.0 (89.4-92.7), softmax over features 85.8, Hedgehog of
 exponentials 85.4, exp 81.4, squared ReLU 80.5, FAVOR+ 78.4, Taylor 77.9, cosFormer 77.1, DPFP 73.3: unclear; T2R 74.2,

@@ -7,6 +7,8 @@ Command: attnlab run experiments/softmax_vs_linear_recall.py
          attnlab run experiments/softmax_vs_linear_recall.py match=state --out runs/state
 Minutes on two cores: 29 at equal parameters and 23 at equal state with `--workers 2`, the first beside tests; 42 at
 equal FLOPs in one process, beside another training (AMD EPYC).
+To be measured again: the numbers of Hedgehog, delta, gated-delta, KDA and gated-linear, which were measured before they
+took their authors' scales.
 Expected: accuracy of multi-query recall after 600 steps, 16 pairs of 32 keys and 32 values, all asked for again, mean
 of 3 seeds, at equal parameters: softmax 100% (99.99-100); ReBased 99.99, SSD 99.99, Taylor 99.98, gated-delta 99.97,
 KDA 99.91, the identity 99.82: the same; delta 99.93 (99.61-100), lightning 99.79, retention 99.68, gated-linear 98.9,

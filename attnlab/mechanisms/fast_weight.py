@@ -20,8 +20,8 @@ class FastWeight(Chunked):
 
     Keys and queries of features that sum to one: dense ones have a norm far below one, and then even β = 1 erases only
     part of what a key held (`delta` has keys of norm one instead). `feature` is any of `attnlab.FEATURES` that is
-    neither negative nor known up to a factor; `beta` is a raw number a token, β = sigmoid(beta). By chunks of `chunk`
-    tokens; its state is an [M V] matrix.
+    neither negative nor known up to a factor; `beta` is a raw number a token, β = sigmoid(beta). Queries are not
+    scaled, as in the authors' code. By chunks of `chunk` tokens; its state is an [M V] matrix.
 
     Raises ValueError for a chunk below 1, and for a map that is known up to a factor, or whose features may be
     negative: their sum may be nearly zero, and what they write then grows without bound.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +16,11 @@ from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import unit
 from attnlab.ops.mask import Mask
 from attnlab.ops.precision import wide
-from attnlab.ops.score import Scores, scaled_dot
+from attnlab.ops.score import Scores, dot, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.tree import pytree
 
+EPSILON = 1e-6  # of a key's mean square, as in the authors' code
 FEW = 8  # buckets of one that is not told how long its sequences are, and of short ones
 # Pairs that are all compared, as of 256 queries and keys, or of one query and a cache: to sort takes longer than it
 # saves. To both sides, forward and backward 2.2 to 5.9 times as long up to 256 tokens, by blocks of 16 and 64; as long
@@ -28,11 +30,14 @@ PAIRS = 2**16
 
 @dataclass(frozen=True)
 class Reformer(Mechanism):
-    """y_t = softmax(q_t·k/(‖k‖√K)) v over the keys that share a bucket with q_t in any round (Kitaev et al. 2020).
+    """y_t = softmax(q_t·k/‖k‖) v over the keys that share a bucket with q_t in any round (Kitaev et al. 2020).
 
-    A round's bucket of x is argmax [xR ; −xR], R random of `buckets`/2 columns, drawn by `seed` (their section 2). Keys
-    have unit length, and queries and keys the same R. A query that shares a bucket with no key it may see answers zero:
-    the paper lets it attend to itself, where query and key are one. `block` None compares all pairs, O(T·S), and so
+    A round's bucket of x is argmax [xR ; −xR], R random of `buckets`/2 columns, drawn by `seed` (their section 2), the
+    same for queries and keys. The scale is that of the authors' code (Trax, and Hugging Face's): keys over their root
+    mean square √(‖k‖²/K + 1e-6), and scores over √K. `scale_queries` divides scores by √K once more, as the paper's
+    text says where read literally. In that code query and key of a token are one vector, whose score with itself
+    outweighs all: it is masked unless nothing else is left. Here they are two: a token's own key is a key as any other,
+    and a query that shares a bucket with no key it may see answers zero. `block` None compares all pairs, O(T·S), as
     does any where these are few (`PAIRS`); a number sorts each round by buckets and visits the blocks whose buckets
     meet, O(rounds·T·S/buckets) if they are about as full; rounds are put together by their sums, and a pair counts in
     the first in which it is met (in their eq. 6-8 1/N in each of N). `buckets` None: 8, and of what `sized` makes for
@@ -46,7 +51,9 @@ class Reformer(Mechanism):
     rounds: int = 4
     seed: int = 0
     block: int | None = 64
+    scale_queries: bool = False
     biases = True
+    missing_values: ClassVar[dict] = {"scale_queries": True}
 
     def __post_init__(self):
         if self.buckets is not None and (self.buckets < 2 or self.buckets % 2):
@@ -68,7 +75,7 @@ class Reformer(Mechanism):
         """[T S]: softmax over the allowed keys met in any round."""
         q, k = _ready(q, k)
         met = reduce(jnp.logical_or, shared(self._hash(q), self._hash(k)))
-        return masked_softmax(Scores(scaled_dot, {}, bias)(q, k, i, j), allowed & met)
+        return masked_softmax(self._scores(bias)(q, k, i, j), allowed & met)
 
     def mix(self, q, k, v, mask, *, i, j, bias=None):
         """All pairs, or round by round."""
@@ -98,6 +105,9 @@ class Reformer(Mechanism):
         """The length of the blocks of so many queries and keys; None where all pairs are compared."""
         return self.block if T * S > PAIRS else None
 
+    def _scores(self, bias) -> Scores:
+        return Scores(scaled_dot if self.scale_queries else dot, {}, bias)
+
     @property
     def _buckets(self) -> int:
         return self.buckets or FEW
@@ -113,7 +123,7 @@ class Reformer(Mechanism):
     def _by_rounds(self, q, k, v, rule, i, j, bias, block: int):
         q, k = _ready(q, k)
         i, j, of_q, of_k = jnp.asarray(i), jnp.asarray(j), self._hash(q), self._hash(k)
-        scores, near = Scores(scaled_dot, {}, bias), _near(k.shape[0], self._buckets, block)
+        scores, near = self._scores(bias), _near(k.shape[0], self._buckets, block)
         one = lambda n: _round(q, k, v, rule, scores, i, j, of_q[:, :n], of_k[:, :n], block, near)
         rounds = [one(n) for n in range(1, self.rounds + 1)]
         return blockwise.together(rounds).astype(v.dtype)
@@ -141,7 +151,7 @@ def _round(q, k, v, rule, scores, i, j, of_q, of_k, block: int, near: int):
 
 def _ready(q, k):
     """Queries, and keys of unit length, in single precision at least."""
-    return q.astype(wide(q.dtype)), unit(k.astype(wide(q.dtype)))
+    return q.astype(wide(q.dtype)), unit(k.astype(wide(q.dtype)), k.shape[1] * EPSILON)
 
 
 def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:

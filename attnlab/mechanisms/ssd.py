@@ -13,8 +13,9 @@ class Ssd(Chunked):
     """S_t = e^(−A Δ_t) S_{t-1} + Δ_t k_tᵀ v_t, y_t = q_t S_t, Δ = softplus(step + shift) (Mamba-2: Dao and Gu 2024).
 
     `step` is a raw number a token; A = e^rate and `shift` are learned, one a head, and start as Mamba-2's do: A uniform
-    in 1 … 16, Δ log-uniform in 0.001 … 0.1. The write is multiplied by the step, as there. By chunks of `chunk`
-    tokens; its state is a [K V] matrix. The skip D x and the output gate are the module's business.
+    in 1 … 16, Δ log-uniform in 0.001 … 0.1. The write is multiplied by the step, as there, and queries are not scaled.
+    By chunks of `chunk` tokens; its state is a [K V] matrix. The skip D x and the output gate are the module's
+    business.
 
     Raises ValueError for a chunk below 1.
     """

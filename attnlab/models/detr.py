@@ -119,7 +119,9 @@ class DetrNetwork(nnx.Module):
         self.front = sizes.dense(child(key, "front"), config.channels * 2 ** (config.stages - 1), width)
         self.encoder = Encoder(child(key, "encoder"), config, grid[0] * grid[1])
         # What is halved by convolutions of three pixels looks around the first pixel of each place.
-        queries = partial(Anchors, middle=0.5 / 2**config.stages) if config.anchored else Slots
+        told = isinstance(config.position, Sinusoidal2D) and config.position.normalised
+        anchors = partial(Anchors, middle=0.5 / 2**config.stages, normalised=told)
+        queries = anchors if config.anchored else Slots
         self.queries = queries(child(key, "queries"), config.queries, width)
         self.decoder = stack(
             lambda key: QueryLayer(key, sizes, attentions["among"], attentions["cross"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.block import Sizes, Sublayer, forward
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.parameter import NoDecay
-from attnlab.ops.position import sinusoidal
+from attnlab.ops.position import normalised, sinusoidal
 
 
 class QueryLayer(nnx.Module):
@@ -62,14 +63,14 @@ class Anchors(nnx.Module):
     """Queries that are learned points of the image, told by sines and cosines (Wang et al. 2022; Liu et al. 2022).
 
     Points start anywhere, each place as likely. `width` is divisible by 4. Place 0 of a grid is seen `middle` of a
-    place from the border.
+    place from the border. `normalised`: places are told as by `Sinusoidal2D(normalised=True)`.
     """
 
-    def __init__(self, key: PRNGKeyArray, count: int, width: int, middle: float = 0.5):
+    def __init__(self, key: PRNGKeyArray, count: int, width: int, middle: float = 0.5, normalised: bool = False):
         start = jax.random.uniform(child(key, "points"), (count, 2), minval=0.05, maxval=0.95)
         self.points = NoDecay(jnp.log(start / (1 - start)))
         self.dense = Dense(child(key, "dense"), width, width)
-        self.width, self.middle = width, middle
+        self.width, self.middle, self.normalised = width, middle, normalised
 
     def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
         """(the vector of each, the point from which the centre of its box is reckoned), in a grid of rows and columns.
@@ -78,5 +79,8 @@ class Anchors(nnx.Module):
         """
         points = self.points[...]
         x, y = (jax.nn.sigmoid(points[:, n]) * side - self.middle for n, side in enumerate((columns, rows)))
+        if self.normalised:
+            # Of a grid whose last row and column may look beyond the image, all are counted.
+            x, y = (normalised(at, math.ceil(side)) for at, side in ((x, columns), (y, rows)))
         halves = [sinusoidal(at, self.width // 2, at.dtype) for at in (y, x)]
         return self.dense(jnp.concatenate(halves, axis=1)), points

@@ -21,14 +21,16 @@ def log_decay(step: Float[Array, "T G"], rate: Float[Array, ""]) -> Float[Array,
     return -jnp.exp(rate) * step
 
 
-def initial(key: Array, shape: tuple[int, ...] = ()) -> dict[str, Array]:
+def initial(key: Array, shape: tuple[int, ...] = (), slowest: float = 1.0) -> dict[str, Array]:
     """Where Mamba-2 starts: rates uniform in 1 … 16, and shifts [shape] whose steps are log-uniform in 0.001 … 0.1.
 
-    The latter at a raw number of zero; rates as their logarithms.
+    The latter at a raw number of zero; rates as their logarithms. `slowest` is the least rate; 0 is never drawn, whose
+    logarithm is none.
     """
     one, other = jax.random.split(key)
     steps = jnp.exp(jax.random.uniform(other, shape, jnp.float32, np.log(1e-3), np.log(0.1)))
     return {
-        "rate": jnp.log(jax.random.uniform(one, (), jnp.float32, 1, 16)),
+        # Numbers are drawn from 0 up to, but without, 1: so from 16 down to, but without, the slowest.
+        "rate": jnp.log(16 - (16 - slowest) * jax.random.uniform(one, (), jnp.float32)),
         "shift": steps + jnp.log(-jnp.expm1(-steps)),
     }

@@ -32,14 +32,14 @@ def _scaled(x, scale, dtype):
     return (x * _like(scale, x)).astype(dtype)
 
 
-def unit(x: Float[Array, "T K"]) -> Float[Array, "T K"]:
-    """x / ‖x‖ for every row, and x · 1e12 where the norm is below 1e-12: zero stays zero, with a finite gradient.
+def unit(x: Float[Array, "T K"], epsilon: float = 0.0) -> Float[Array, "T K"]:
+    """x / √(‖x‖² + ε) for every row: of norm one, but for ε. Zero stays zero, with a finite gradient.
 
-    Squares are taken in the precision of x: a row whose square overflows (norms from 1.8e19 on in float32, from 256 on
-    in float16) becomes zero.
+    Where the root is below 1e-12 (only without ε), x · 1e12. Squares are taken in the precision of x: a row whose
+    square overflows (norms from 1.8e19 on in float32, from 256 on in float16) becomes zero.
     """
     # The floor is on the square, and no lower: the slope of its root is 5e35 there, and has to fit into float32.
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-24))
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True) + epsilon, 1e-24))
 
 
 def relu(x: Float[Array, "..."]) -> Float[Array, "..."]:

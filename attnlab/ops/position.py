@@ -35,22 +35,43 @@ def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array,
     return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1).reshape(i.shape[0], D).astype(dtype)
 
 
-def sinusoidal_2d(i: Int[Places, " T"], D: int, columns: int, dtype=jnp.float32) -> Float[Array, "T D"]:
-    """The sinusoid of the row in the first half, that of the column in the second. D is divisible by 4."""
-    return jnp.concatenate([sinusoidal(at, D // 2, dtype) for at in grid(i, columns)], axis=1)
+def sinusoidal_2d(
+    i: Int[Places, " T"], D: int, columns: int, dtype=jnp.float32, rows: int | None = None
+) -> Float[Array, "T D"]:
+    """The sinusoid of the row in the first half, that of the column in the second. D is divisible by 4.
+
+    Of a grid whose number of `rows` is given, both are `normalised`, as in DETR (Carion et al. 2020); else they are
+    counted from 0.
+    """
+    places = grid(i, columns)
+    if rows is not None:
+        places = [normalised(at, side) for at, side in zip(places, (rows, columns), strict=True)]
+    return jnp.concatenate([sinusoidal(at, D // 2, dtype) for at in places], axis=1)
 
 
-def rotary(x: Float[Array, "T K"], i: Int[Places, " T"], base: float = 10000.0) -> Float[Array, "T K"]:
+def normalised(at: Real[Places, " T"], side: int) -> Real[Array, " T"]:
+    """2π (at + 1) / (side + 1e-6) for places counted from 0: those of a side are counted from 1, and span a turn."""
+    at = jnp.asarray(at)
+    at = at if jnp.issubdtype(at.dtype, jnp.inexact) else at.astype(jnp.result_type(float))
+    return (at + 1) * (2 * math.pi / (side + 1e-6))
+
+
+def rotary(
+    x: Float[Array, "T K"], i: Int[Places, " T"], base: float = 10000.0, halves: bool = False
+) -> Float[Array, "T K"]:
     """Turn each pair (x[2n], x[2n+1]) by the angle i · base^{−2n/K} (Su et al. 2021, eq. 34).
 
-    Norms are kept, and rotary(q, a)·rotary(k, b) depends on a−b alone. K is even.
+    `halves`: pairs are (x[n], x[n + K/2]) instead. Norms are kept, and rotary(q, a)·rotary(k, b) depends on a−b alone.
+    K is even.
     """
     dtype = wide(x.dtype)
     angle = jnp.asarray(i).astype(dtype)[:, None] * frequencies(x.shape[1], base, dtype)[None, :]
     cos, sin = jnp.cos(angle), jnp.sin(angle)
-    even, odd = x[:, 0::2].astype(dtype), x[:, 1::2].astype(dtype)
-    turned = jnp.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
-    return turned.reshape(x.shape).astype(x.dtype)
+    x_ = x.astype(dtype)
+    one, other = jnp.split(x_, 2, axis=1) if halves else (x_[:, 0::2], x_[:, 1::2])
+    turned = one * cos - other * sin, one * sin + other * cos
+    joined = jnp.concatenate(turned, axis=1) if halves else jnp.stack(turned, axis=-1)
+    return joined.reshape(x.shape).astype(x.dtype)
 
 
 def rotary_2d(x: Float[Array, "T K"], i: Int[Places, " T"], columns: int, base: float = 10000.0) -> Float[Array, "T K"]:

@@ -79,6 +79,27 @@ def test_an_older_configuration_has_what_a_later_field_was_before_it_existed(toy
     assert completed({"no": "experiment"}) == {"no": "experiment"}
 
 
+def test_runs_that_were_made_before_a_name_took_its_authors_values_keep_what_they_were_trained_with():
+    from attnlab.mechanisms import MECHANISMS
+    from attnlab.mechanisms.base import Mechanism
+    from attnlab.modules.position import POSITIONS, Position
+    from attnlab.ops.feature import FEATURES, Feature
+
+    mechanism = lambda name, **fields: read({"registry": "MECHANISMS", "name": name, "fields": fields}, Mechanism)
+    for name in ("delta", "gated-delta", "kda"):
+        assert mechanism(name) == replace(MECHANISMS[name], scale_queries=False, epsilon=0.0)
+        assert mechanism(name, epsilon=1e-6, scale_queries=True) == MECHANISMS[name]
+    assert mechanism("gated-linear") == replace(MECHANISMS["gated-linear"], scale_queries=False)
+    assert mechanism("reformer") == replace(MECHANISMS["reformer"], scale_queries=True)
+    older = {"registry": "FEATURES", "name": "hedgehog", "fields": {}}
+    assert read(older, Feature) == replace(FEATURES["hedgehog"], joint=True)
+    assert mechanism("hedgehog", feature=older).feature.joint
+    grid = read({"registry": "POSITIONS", "name": "sinusoidal-2d", "fields": {"columns": 7}}, Position)
+    assert grid == replace(POSITIONS["sinusoidal-2d"], columns=7, normalised=False)
+    for name in ("retention", "lightning"):
+        assert mechanism(name) == MECHANISMS[name]
+
+
 def test_one_s_own_mechanism_is_added_first(toy):
     config = change(toy.base, **{"model.mechanism": toy.Mine(2.0)})
     hint = "Mine is not in attnlab.MECHANISMS; add it first: attnlab.MECHANISMS['mine'] = Mine()"

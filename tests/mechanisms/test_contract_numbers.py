@@ -39,7 +39,8 @@ def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
     mechanism = MECHANISMS[name]
     T, S, width = 48, 64, 16
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((T, width), (S, width), (S, width))]
-    learned = {n: x for n, x in mechanism.initial(jax.random.key(0), width, width).items()}
+    constants = {n: x[0] for n, x in mechanism.heads(1).items()}
+    learned = mechanism.initial(jax.random.key(0), width, width) | constants
     tokens = {n: jnp.zeros((S, *shape_of(s, width, width))) for n, s in mechanism.tokens.items()}
     if refusal(mechanism, Full()) is None:
         call, declared = attend.lower(mechanism, *shapes, **learned, **tokens), mechanism.cost(T, S, width, width)

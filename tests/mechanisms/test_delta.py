@@ -1,11 +1,15 @@
 """Delta, gated-delta and kda against their equations, token by token in float64."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms.delta import Delta
+from attnlab.mechanisms.gated_delta import GatedDelta
 from tests.mechanisms.contract import K, V, causal, causal_back, inputs
 from tests.mechanisms.test_gates import packings, softplus
 
@@ -14,9 +18,10 @@ gated = pytest.mark.parametrize("name", ["gated-delta", "kda"])
 
 
 def recurrence(name, q, k, v, extra, keep=None, segment=None):
-    """S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, q and k of norm one."""
+    """S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t / √K, q and k of norm one."""
     q, k, v, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, v, extra))
-    q, k = (x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12) for x in (q, k))
+    q, k = (np.array([row / math.sqrt(math.fsum(c * c for c in row) + 1e-6) for row in x]) for x in (q, k))
+    q = q / math.sqrt(K)
     beta = np.exp(-softplus(-extra["beta"]))
     gates = np.ones(k.shape)
     if name != "delta":
@@ -82,12 +87,17 @@ def test_a_strength_shut_writes_nothing():
 
 @pytest.mark.usefixtures("x64")
 def test_a_strength_of_one_reads_the_last_value_of_a_key():
+    equation = Delta(scale_queries=False, epsilon=0.0)
     # Each of four orthonormal keys is written again and again, and read at once: nothing older is left.
     order = np.random.default_rng(0).integers(0, K, 150)
     _, _, v, _ = inputs(MECHANISMS["delta"], 150)
     k = 3 * jnp.eye(K)[order]
-    y = causal(MECHANISMS["delta"], k, k, v, beta=jnp.full(150, 1e4))
+    y = causal(equation, k, k, v, beta=jnp.full(150, 1e4))
     np.testing.assert_allclose(y, v, atol=1e-12)
+    # As the authors' code has it: half of that (K = 4), and a key as short as ε's root is of norm √½.
+    np.testing.assert_allclose(causal(Delta(epsilon=0.0), k, k, v, beta=jnp.full(150, 1e4)), v / 2, atol=1e-12)
+    first = causal(Delta(), 1e-3 * k[:1] / 3, 1e-3 * k[:1] / 3, v[:1], beta=jnp.full(1, 1e4))
+    np.testing.assert_allclose(first, v[:1] / 4, atol=1e-12)
 
 
 @pytest.mark.usefixtures("x64")
@@ -112,7 +122,7 @@ def test_the_gate_comes_before_the_erasure():
     _, _, v, extra = inputs(MECHANISMS["gated-delta"], 2)
     extra |= {"beta": jnp.array([1e4, 0.0]), "rate": jnp.log(jnp.log(2.0)), "shift": jnp.asarray(np.log(np.e - 1))}
     k = jnp.tile(jnp.eye(K)[:1], (2, 1))
-    y = causal(MECHANISMS["gated-delta"], k, k, v, **extra | {"step": jnp.zeros(2)})
+    y = causal(GatedDelta(scale_queries=False, epsilon=0.0), k, k, v, **extra | {"step": jnp.zeros(2)})
     # α = ½, β = ½: y_2 = (1 − ½) ½ v_1 + ½ v_2.
     np.testing.assert_allclose(y[1], 0.25 * v[0] + 0.5 * v[1], atol=1e-12)
 
@@ -121,4 +131,6 @@ def test_the_gate_comes_before_the_erasure():
 def test_what_cannot_be_is_refused(name):
     with pytest.raises(ValueError, match="chunk=0 must be at least 1"):
         type(MECHANISMS[name])(chunk=0)
+    with pytest.raises(ValueError, match=r"epsilon=-1e-06 must be 0 or more"):
+        type(MECHANISMS[name])(epsilon=-1e-6)
     assert MECHANISMS[name].memory(9, K, V, jnp.bfloat16).dtype == jnp.float32

@@ -7,6 +7,7 @@ import pytest
 
 from attnlab.mechanisms import MECHANISMS
 from attnlab.mechanisms.gated_linear import GatedLinear
+from attnlab.mechanisms.lightning import Lightning
 from attnlab.mechanisms.retention import Retention
 from tests.mechanisms.contract import V, causal, causal_back, inputs
 
@@ -34,7 +35,7 @@ def recurrence(name, q, k, v, extra, keep=None, segment=None):
     q, k, v, extra = jax.tree.map(lambda x: np.asarray(x, np.float64), (q, k, v, extra))
     write, log_gates = gates(name, k.shape[1], extra)
     k, log_gates = k * write, np.broadcast_to(log_gates, k.shape)
-    q = q / np.sqrt(k.shape[1]) if name == "retention" else q
+    q = q / np.sqrt(k.shape[1]) if name in ("retention", "gated-linear") else q
     y, state, before = np.zeros(v.shape), 0, None
     for t in range(len(q)):
         if keep is not None and not keep[t]:
@@ -101,6 +102,54 @@ def test_a_rate_by_head_is_used():
     np.testing.assert_allclose(y, expected, atol=1e-12)
 
 
+@pytest.mark.usefixtures("x64")
+def test_rows_of_the_decay_mask_over_the_root_of_their_sum():
+    """Pair by pair, as RetNet's code makes its mask; padding is no pair, and a segment begins anew."""
+    rate, T = np.log(2.0), 150
+    mechanism = Retention(normalise_decay=True, chunk=16)
+    q, k, v, _ = inputs(mechanism, T)
+    for keep, segment in packings(T, 3):
+        runs, expected = np.cumsum(np.r_[False, np.diff(_filled(segment, keep)) != 0]), np.zeros(v.shape)
+        for t in np.flatnonzero(keep):
+            past = [s for s in range(t + 1) if keep[s] and runs[s] == runs[t]]
+            mask = [0.5 ** (len(past) - 1 - n) for n in range(len(past))]
+            for s, fades in zip(past, mask, strict=True):
+                expected[t] += fades / np.sqrt(sum(mask)) * (q[t] @ k[s] / 2) * v[s]
+        given = {"keep": jnp.asarray(keep), "segment": jnp.asarray(segment, jnp.int32), "rate": jnp.asarray(rate)}
+        for block in (None, 7):
+            np.testing.assert_allclose(causal(mechanism, q, k, v, block=block, **given), expected, atol=1e-10)
+    # One number of state more than the equation alone.
+    assert mechanism.cost(9, 9, 4, 6).state_bytes == Retention().cost(9, 9, 4, 6).state_bytes + 4
+
+
+def _filled(segment, keep):
+    """Segments with that of the kept token before in the place of padding's."""
+    filled, last = segment.copy(), 0
+    for t in range(len(segment)):
+        last = segment[t] if keep[t] else last
+        filled[t] = last
+    return filled
+
+
+def test_slopes_where_heads_are_no_power_of_two():
+    """By hand: 2^−2 … 2^−8 of four heads and then those of eight, 2^−1 and 2^−3; or 2^(−8h/6)."""
+    of_code = [1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 2, 1 / 8]
+    np.testing.assert_allclose(Lightning().heads(6)["rate"], of_code, rtol=1e-6)
+    found = Lightning(slopes="formula").heads(6)["rate"]
+    np.testing.assert_allclose(found, [0.39685026, 0.15749013, 1 / 16, 0.02480314, 0.00984313, 1 / 256], rtol=1e-6)
+    other = Lightning()
+    object.__setattr__(other, "slopes", "other")  # what the types refuse in tests alone
+    with pytest.raises(ValueError, match="slopes='other' must be one of alibi, formula"):
+        other.__post_init__()
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_papers_gated_linear_attention_does_not_scale_queries():
+    q, k, v, extra = inputs(GatedLinear(), 20)
+    found = causal(GatedLinear(scale_queries=False), q, k, v, **extra)
+    np.testing.assert_allclose(found, recurrence("gated-linear", 2 * q, k, v, extra), atol=1e-12)
+
+
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="chunk=0 must be at least 1"):
         Retention(chunk=0)
@@ -113,3 +162,16 @@ def test_steps_and_rates_start_as_mamba_2s():
     steps, rates = softplus(learned["shift"]), np.exp(learned["rate"])
     assert 0.9e-3 < steps.min() < steps.max() < 0.11
     assert 1 <= rates.min() < 2 < 15 < rates.max() <= 16.001
+
+
+def test_gated_deltas_rates_start_in_0_to_16_as_its_authors_and_none_is_the_logarithm_of_0():
+    draw = lambda key: MECHANISMS["gated-delta"].initial(key, 4, 6)["rate"]
+    rates = np.exp(jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), 2**16)))
+    assert 0 < rates.min() < 0.01
+    assert 15.99 < rates.max() <= 16.001
+    # Evenly spread: as many in each sixteenth, within five standard errors.
+    counts = np.histogram(rates, 16, (0, 16))[0]
+    assert np.abs(counts - 2**12).max() < 5 * np.sqrt(2**12)
+    # Kimi's start from 1, as Mamba-2's.
+    draw = lambda key: MECHANISMS["kda"].initial(key, 4, 6)["rate"]
+    assert np.exp(jax.vmap(draw)(jax.random.split(jax.random.key(0), 200))).min() >= 1

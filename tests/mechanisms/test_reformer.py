@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import jax
@@ -35,7 +36,9 @@ def by_hand(mechanism, q, k, v, sees):
                 one, other = (np.argmax(np.concatenate([x @ R, -x @ R])) for x in (q[t], k[j]))
                 met |= one == other
             if met and sees(t, j):
-                shares[j] = np.exp(q[t] @ k[j] / np.linalg.norm(k[j]) / np.sqrt(q.shape[1]))
+                # The authors' code: a key over the root of its mean square, and then over √K.
+                key = k[j] / math.sqrt(np.mean(k[j] ** 2) + 1e-6) / math.sqrt(len(k[j]))
+                shares[j] = np.exp(q[t] @ key)
         for j, share in shares.items():
             y[t] += share / sum(shares.values()) * v[j]
     return y
@@ -45,6 +48,32 @@ def test_it_is_its_definition():
     mechanism = Reformer(buckets=6, rounds=2, seed=3, block=None)
     q, k, v, _ = inputs(mechanism, 8, 8)
     near(attend(mechanism, q, k, v, Causal()), by_hand(mechanism, q, k, v, lambda t, j: j <= t))
+
+
+def test_a_key_that_is_its_query_weighs_as_much_as_in_the_authors_code():
+    """‖q‖ = √K = 8: a score of 8 with itself and of 0 with 30 keys at right angles, e⁸ / (e⁸ + 30)."""
+    q = 8.0 * np.eye(64)[:1]
+    k = 50.0 * np.eye(64)[:31]  # so long that ε is nothing beside it
+    always = Reformer(buckets=2, rounds=64)  # of two buckets, one is shared in one round at least
+    found = attend(always, q, k, np.eye(31))
+    np.testing.assert_allclose(found[0, 0], 2980.957987 / 3010.957987, rtol=1e-6)
+    np.testing.assert_allclose(found[0, 1:], 1 / 3010.957987, rtol=1e-5)
+    # The paper read literally, over √K once more: e / (e + 30).
+    found = attend(replace(always, scale_queries=True), q, k, np.eye(31))
+    np.testing.assert_allclose(found[0, 0], 0.0830814357, rtol=1e-5)
+
+
+def test_of_gaussian_keys_one_that_nearly_is_the_query_has_nearly_all_the_weight():
+    """PyTorch's attention of keys that its own function normalises, at a scale of one."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(1, 64)), rng.normal(size=(31, 64))
+    k[7] = q[0] + 0.01 * rng.normal(size=64)
+    found = attend(Reformer(buckets=2, rounds=64), q, k, np.eye(31))
+    keys = torch.nn.functional.rms_norm(torch.tensor(k), (64,), eps=1e-6) / 8
+    other = torch.nn.functional.scaled_dot_product_attention(torch.tensor(q), keys, torch.eye(31).double(), scale=1.0)
+    near(found, other.numpy(), 1e-9)
+    assert 0.95 < found[0, 7] < 0.99
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from attnlab.analysis.maps import maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.modules.position import Floater, Learned2D, Position
-from attnlab.ops.position import sinusoidal_2d
 from attnlab.tasks.base import Image, Tokens
 from attnlab.tasks.objects import Detections
 
@@ -63,7 +62,13 @@ def test_a_query_that_stands_where_a_place_looks_is_told_as_that_place(height, w
     model.queries.points[...] = jnp.float32(np.tile(np.log(share / (1 - share)), (5, 1)))
     model.queries.dense.w[...] = jnp.eye(8)
     found, _ = model.queries(height / 4, width / 4)
-    np.testing.assert_allclose(found, np.tile(sinusoidal_2d(np.array([1 * 6 + 2]), 8, 6), (5, 1)), atol=1e-5)
+    (there,) = np.asarray(model.encoder.position.add(jnp.zeros((40, 8)), jnp.arange(40)))[None, 1 * 6 + 2]
+    np.testing.assert_allclose(found, np.tile(there, (5, 1)), atol=1e-5)
+    # As DETR tells the second row of its rows, and the third column of six.
+    rows = -(-height // 4)
+    y, x = 2 * np.pi * 2 / (rows + 1e-6), 2 * np.pi * 3 / (6 + 1e-6)
+    told = [f(at / speed) for at in (y, x) for speed in (1, 100) for f in (np.sin, np.cos)]
+    np.testing.assert_allclose(there, told, atol=1e-5)
 
 
 def test_the_order_of_queries_says_nothing():

@@ -22,7 +22,7 @@ from attnlab.modules.position import (
     XPos,
 )
 from attnlab.ops.mask import Causal, Full
-from attnlab.ops.position import XPOS_GAMMA, xpos_reach
+from attnlab.ops.position import xpos_reach
 
 from .test_attention import token_by_token
 
@@ -251,6 +251,7 @@ def test_a_position_of_the_wrong_width_is_refused(name):
         (lambda: T5(buckets=6), "buckets=6"),
         (lambda: T5(distance=16), "distance=16"),
         (lambda: Rotary(0.0), "base=0.0"),
+        (lambda: Sinusoidal2D(rows=0), "rows=0"),
         (lambda: XPos(scale=-1.0), "scale=-1.0"),
         (lambda: Floater(step=0.0), "step=0.0"),
         (lambda: Floater(hidden=0), "hidden=0"),
@@ -299,9 +300,22 @@ def test_xpos_fades_with_the_distance_to_the_past():
     for a, b in ((9, 9), (9, 5), (30, 2)):
         at = [np.array([each]) for each in (a, b)]
         (turned, other), (fading, faded) = Rotary().turn(q, k, *at), XPos(scale=8.0).turn(q, k, *at)
-        zeta = XPOS_GAMMA / (1 + XPOS_GAMMA)
-        wanted = (turned @ other.T) * zeta ** ((a - b) / 8)
+        wanted = (turned @ other.T) * (2 / 7) ** ((a - b) / 8)  # .4 / 1.4 of the first pair, as in the authors' code
         np.testing.assert_allclose(fading @ faded.T, wanted, rtol=1e-4)
+
+
+def test_rotary_positions_of_halves_tell_distances_too():
+    q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
+    turn = lambda pairs, i, j: Rotary(pairs=pairs).turn(q, k, np.array([i]), np.array([j]))
+    for pairs in ("interleaved", "halves"):
+        one, other = (np.vdot(*turn(pairs, *at)) for at in ((5, 2), (9, 6)))
+        np.testing.assert_allclose(one, other, rtol=1e-4)
+    # Other components meet, so that weights of the one mean nothing to the other.
+    assert np.abs(turn("interleaved", 5, 2)[0] - turn("halves", 5, 2)[0]).max() > 0.1
+    other = Rotary()
+    object.__setattr__(other, "pairs", "other")  # what the types refuse in tests alone
+    with pytest.raises(ValueError, match="pairs='other' must be one of interleaved, halves"):
+        other.__post_init__()
 
 
 def test_rotary_positions_in_a_grid_tell_rows_and_columns_apart():

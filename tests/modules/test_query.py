@@ -5,7 +5,6 @@ import numpy as np
 from attnlab.mechanisms import Softmax, Watched
 from attnlab.modules.block import Sizes
 from attnlab.modules.query import Anchors, QueryLayer, Slots
-from attnlab.ops.position import sinusoidal_2d
 
 SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
 Q, S = 3, 5
@@ -92,7 +91,13 @@ def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
     share = np.array([[2.5 / columns, 1.5 / rows], [5.5 / columns, 3.5 / rows]])
     anchors.points[...] = jnp.float32(np.log(share / (1 - share)))
     place, points = anchors(float(rows), float(columns))
-    np.testing.assert_allclose(place, sinusoidal_2d(np.array([columns + 2, 3 * columns + 5]), 8, columns), atol=1e-5)
+    told = lambda *angles: [f(at / speed) for at in angles for speed in (1, 100) for f in (np.sin, np.cos)]
+    np.testing.assert_allclose(place, [told(1, 2), told(3, 5)], atol=1e-5)
+    # As DETR tells them: the second row of four and third column of six, and the last of both.
+    anchors.normalised = True
+    turn = 2 * np.pi
+    place, _ = anchors(float(rows), float(columns))
+    np.testing.assert_allclose(place, [told(turn * 2 / 4, turn * 3 / 6), told(turn, turn)], atol=1e-5)
     np.testing.assert_allclose(jax.nn.sigmoid(points), share, rtol=1e-5)
 
 

@@ -54,6 +54,29 @@ def test_it_is_its_formula_and_so_are_its_gradients(name):
     check_grads(jax.jit(step), given, order=1, modes=["rev"], atol=1e-7, rtol=1e-7)
 
 
+@cells
+@pytest.mark.usefixtures("x64")
+def test_it_is_the_cell_of_pytorch(name):
+    """Whose weights lie gate below gate, and whose inputs are multiplied inside: here by the identity."""
+    torch = pytest.importorskip("torch")
+    kind = {"rnn": torch.nn.RNNCell, "gru": torch.nn.GRUCell, "lstm": torch.nn.LSTMCell}[name]
+    x, state, learned = jax.tree.map(np.asarray, drawn(name, jnp.float64))
+    cell = kind(len(x), H, dtype=torch.float64)
+    bias = np.zeros(len(x))
+    bias[2 * H :] = learned.get("b", 0)
+    with torch.no_grad():
+        cell.weight_ih.copy_(torch.eye(len(x)))
+        cell.weight_hh.copy_(torch.tensor(learned["u"].T))
+        cell.bias_ih.zero_()
+        cell.bias_hh.copy_(torch.tensor(bias if name == "gru" else np.zeros(len(x))))
+        given = [torch.tensor(part)[None] for part in state]
+        expected = cell(torch.tensor(x)[None], tuple(given) if name == "lstm" else given[0])
+    expected = expected if name == "lstm" else (expected,)
+    x, state, learned = drawn(name, jnp.float64)
+    for found, other in zip(CELLS[name].step(x, state, **learned), expected, strict=True):
+        np.testing.assert_allclose(found, other[0].numpy(), atol=1e-12)
+
+
 def test_closed_and_open_gates_keep_a_state_to_the_last_bit():
     (x, state, learned), shut = drawn("gru"), 1e4
     np.testing.assert_array_equal(gru(x.at[H : 2 * H].set(shut), state, **learned)[0], state[0])

@@ -50,6 +50,17 @@ def test_blocks_of_any_size_answer_what_all_scores_at_once_do(at_once, biased, s
     np.testing.assert_array_equal(found.right[kept], (scores.argmax(axis=1) == given[0])[kept])
 
 
+@SMOOTHING
+def test_the_loss_is_pytorchs(at_once, smoothing):
+    torch = pytest.importorskip("torch")
+    (x, w, b), (target, share) = drawn(True)
+    scores = torch.tensor(np.asarray(x @ w + b[None, :]))
+    right = torch.tensor(np.asarray(target, np.int64))
+    each = torch.nn.functional.cross_entropy(scores, right, reduction="none", label_smoothing=smoothing)
+    expected = float((each * torch.tensor(np.asarray(share))).sum())
+    np.testing.assert_allclose(cross_entropy(x, w, b, target, share, smoothing).loss, expected, rtol=1e-12)
+
+
 @BIASED
 @SMOOTHING
 def test_gradients_are_those_of_all_scores_at_once(at_once, biased, smoothing):

@@ -64,7 +64,7 @@ PLAIN = {
     "exp": lambda x, i, side, l: np.exp(x),
     "softmax": lambda x, i, side, l: softmax(x),
     "t2r": lambda x, i, side, l: relu(x @ l["w"].T + l["b"]),
-    "hedgehog": lambda x, i, side, l: softmax(mirrored(x, l[f"{side}_w"])),
+    "hedgehog": lambda x, i, side, l: np.concatenate([softmax(s * x @ l[f"{side}_w"].T) for s in (1, -1)], axis=1),
     "hedgehog-exp": lambda x, i, side, l: np.exp(mirrored(x, l[f"{side}_w"])),
     "cosformer": lambda x, i, side, l: cosformer(x, i),
     "taylor": lambda x, i, side, l: taylor(x),
@@ -162,6 +162,39 @@ def test_a_scaled_row_has_largest_feature_one_however_large_it_is(name):
 def test_elu_plus_one_of_a_few_numbers():
     rows = FEATURES["elu+1"].query(jnp.array([[-100.0, -1, 0, 2]]), np.arange(1)).rows
     np.testing.assert_allclose(rows, [[np.exp(-100), np.exp(-1), 1, 3]], rtol=1e-14)
+
+
+@pytest.mark.usefixtures("x64")
+def test_hedgehog_by_hand_has_a_sum_over_each_half():
+    """x = (ln 2, 0): softmax(x) = (2, 1) / 3 and softmax(−x) = (1, 2) / 3; of both at once (2, 1, ½, 1) / 4½."""
+    x, w = jnp.log(jnp.array([[2.0, 1.0]])), {"query_w": jnp.eye(2), "key_w": jnp.array([[0.0, 1.0], [1.0, 0.0]])}
+    rows = Hedgehog().query(x, np.arange(1), **w).rows
+    np.testing.assert_allclose(rows, [[2 / 3, 1 / 3, 1 / 3, 2 / 3]], rtol=1e-14)
+    np.testing.assert_allclose(Hedgehog().key(x, np.arange(1), **w).rows, [[1 / 3, 2 / 3, 2 / 3, 1 / 3]], rtol=1e-14)
+    rows = Hedgehog(joint=True).query(x, np.arange(1), **w).rows
+    np.testing.assert_allclose(rows, [[4 / 9, 2 / 9, 1 / 9, 2 / 9]], rtol=1e-14)
+
+
+@pytest.mark.usefixtures("x64")
+def test_what_the_field_has_functions_for_is_what_pytorch_makes_of_it():
+    torch = pytest.importorskip("torch")
+    F, rng = torch.nn.functional, np.random.default_rng(4)
+    x, i = rng.normal(size=(T, K)), np.arange(T)
+    at = torch.tensor(x)
+    norm = lambda l: F.layer_norm(at, (K,), l["query_scale"], l["query_shift"], 1e-6)
+    expected = {
+        "elu+1": lambda l: F.elu(at) + 1,
+        "squared-relu": lambda l: F.relu(at).square(),
+        "softmax": lambda l: F.softmax(at, dim=1),
+        "t2r": lambda l: F.relu(F.linear(at, l["w"], l["b"])),
+        "hedgehog": lambda l: torch.cat([F.softmax(s * F.linear(at, l["query_w"]), dim=1) for s in (1, -1)], dim=1),
+        "rebased": lambda l: torch.stack([torch.kron(row, row) for row in norm(l)]),
+    }
+    for name, of in expected.items():
+        learned = learned_of(FEATURES[name], rng)
+        found = value(FEATURES[name].query(jnp.asarray(x), i, **learned))
+        other = of({n: torch.tensor(np.asarray(a)) for n, a in learned.items()})
+        np.testing.assert_allclose(found, other.numpy(), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.usefixtures("x64")

@@ -1,3 +1,4 @@
+import cmath
 import math
 
 import jax
@@ -150,6 +151,34 @@ def test_a_grid_is_read_row_by_row_and_each_half_tells_one_of_its_sides():
     np.testing.assert_allclose(products[2, 8], products[3, 9], atol=1e-12)
     assert abs(products[1, 7] - products[2, 8]) > 1e-3
     np.testing.assert_allclose(jnp.linalg.norm(rotary_2d(q, i, 4), axis=1), jnp.linalg.norm(q, axis=1), atol=1e-12)
+
+
+def test_a_normalised_grid_is_detrs():
+    """Number by number, as DETR counts: from 1, over how many there are, times 2π."""
+    rows, columns, D, half = 3, 4, 8, 4
+    found = sinusoidal_2d(jnp.arange(12, dtype=I32), D, columns, jnp.float64, rows)
+    for y in range(rows):
+        for x in range(columns):
+            told = []
+            for at, side in ((y, rows), (x, columns)):
+                angle = (at + 1) / (side + 1e-6) * 2 * math.pi
+                told += [math.sin(angle), math.cos(angle), math.sin(angle / 100), math.cos(angle / 100)]
+            assert len(told) == 2 * half
+            np.testing.assert_allclose(found[y * columns + x], told, atol=1e-12)
+    # The last row and column come back to where they began, all but for the 1e-6.
+    np.testing.assert_allclose(found[11, [0, 4]], 0, atol=1e-5)
+
+
+@pytest.mark.parametrize("halves", [False, True])
+def test_pairs_that_turn_together_are_neighbours_or_of_two_halves(halves):
+    """As complex numbers, pair by pair: multiplied by e^(i θ)."""
+    (x,) = np.random.default_rng(0).normal(size=(1, 5, 8))
+    found = np.asarray(rotary(jnp.asarray(x), jnp.arange(5, dtype=I32) + 3, 50.0, halves))
+    for n in range(4):
+        one, other = (n, n + 4) if halves else (2 * n, 2 * n + 1)
+        for t in range(5):
+            turned = complex(x[t, one], x[t, other]) * cmath.exp(1j * (t + 3) * 50.0 ** (-n / 4))
+            np.testing.assert_allclose([found[t, one], found[t, other]], [turned.real, turned.imag], atol=1e-12)
 
 
 def test_the_path_of_a_flow_is_solved_to_fourth_order():

@@ -1,3 +1,5 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,6 +38,26 @@ def test_every_score_is_its_equation_for_every_pair(name):
     held = {n: np.asarray(x) for n, x in learned.items()}
     expected = [[PAIRS[name](a, b, j, **held) for j, b in enumerate(np.asarray(k))] for a in np.asarray(q)]
     np.testing.assert_allclose(SCORES[name](q, k, **learned), expected, atol=1e-12)
+
+
+def test_scores_that_pytorch_has_functions_for_are_those():
+    torch = pytest.importorskip("torch")
+    F = torch.nn.functional
+    told = lambda x: torch.tensor(np.asarray(x))
+    pairs = lambda q, k: (told(q)[:, None].expand(4, 5, K).contiguous(), told(k)[None].expand(4, 5, K).contiguous())
+    q, k, heat = draw("cosine")
+    expected = F.cosine_similarity(*pairs(q, k), dim=2).numpy() * math.exp(float(heat["heat"]))
+    np.testing.assert_allclose(SCORES["cosine"](q, k, **heat), expected, atol=1e-12)
+    q, k, learned = draw("general")
+    expected = F.bilinear(*pairs(q, k), told(learned["w"])[None])[..., 0].numpy()
+    np.testing.assert_allclose(SCORES["general"](q, k, **learned), expected, atol=1e-12)
+    q, k, learned = draw("gat")
+    joined = torch.cat(pairs(q, k), dim=2) @ told(learned["a"]).reshape(-1)
+    np.testing.assert_allclose(SCORES["gat"](q, k, **learned), F.leaky_relu(joined, 0.2).numpy(), atol=1e-12)
+    # What PyTorch's attention mixes values of the identity by.
+    shares = F.scaled_dot_product_attention(told(q), told(k), torch.eye(5).double())
+    found = masked_softmax(SCORES["scaled_dot"](q, k), jnp.ones((4, 5), bool))
+    np.testing.assert_allclose(found, shares.numpy(), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SCORES)

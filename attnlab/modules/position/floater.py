@@ -27,6 +27,9 @@ class Floater(Position):
     h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, of `hidden` units (None: the width); p(0) is learned. `place` says
     where p is added: to the "input", or before every one of the "layers", which then start from their own p(0) and
     share h (the paper's better variant, section 3.2). Any length.
+
+    Before a layer means to its input, so that p also runs along the residual stream, through the layers after it. The
+    authors' code adds it inside the layer, to what queries, keys and values are made of, and not to the residual.
     """
 
     step: float = 0.1

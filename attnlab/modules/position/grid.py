@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +22,21 @@ from attnlab.ops.position import grid, rotary_2d, sinusoidal_2d
 
 @dataclass(frozen=True)
 class Sinusoidal2D(Position):
-    """Sines and cosines of row and column in a grid of `columns`, added to the input (Carion et al. 2020)."""
+    """Sines and cosines of row and column in a grid of `columns` and `rows`, added to the input (Carion et al. 2020).
+
+    The first half of a vector tells the row, the second the column. As in DETR's code, both are counted from 1, divided
+    by how many there are, and multiplied by 2π, so that images of every size span the same; its mask of padding has no
+    counterpart here. `normalised` False counts both from 0, in places of the grid, and knows no number of rows. The
+    sines of a plain ViT (Beyer et al. 2022) have other frequencies, and are not here.
+    """
 
     columns: int = 32
+    rows: int = 32
+    normalised: bool = True
+    missing_values: ClassVar[dict] = {"normalised": False}
 
     def __post_init__(self):
-        check_counts(columns=self.columns)
+        check_counts(columns=self.columns, rows=self.rows)
 
     def check(self, width, heads):
         """Each half of the width must be even."""
@@ -35,7 +45,8 @@ class Sinusoidal2D(Position):
 
     def add(self, x, i, table=None):
         """The input x + p_i."""
-        return x + sinusoidal_2d(i, x.shape[1], self.columns, x.dtype)
+        rows = self.rows if self.normalised else None
+        return x + sinusoidal_2d(i, x.shape[1], self.columns, x.dtype, rows)
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,7 @@ class LearnedGrid(Hooks, nnx.Module):
 
 @dataclass(frozen=True)
 class Rotary2D(Position):
-    """Rotary positions in a grid of `columns`: half of each head turned by the row, half by the column."""
+    """Rotary positions in a grid of `columns`: half of each head turned by the row, half by the column, interleaved."""
 
     columns: int = 32
     base: float = 10000.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from attnlab.modules.position.base import Position
 from attnlab.ops.position import rotary, xpos, xpos_reach
@@ -10,14 +11,22 @@ from attnlab.ops.position import rotary, xpos, xpos_reach
 
 @dataclass(frozen=True)
 class Rotary(Position):
-    """Each pair of components of q and k turned by its position, so that q·k tells the distance (Su et al. 2021)."""
+    """Each pair of components of q and k turned by its position, so that q·k tells the distance (Su et al. 2021).
+
+    `pairs` says which components of a head are turned together: "interleaved" 2n and 2n+1, as in the paper and GPT-J;
+    "halves" n and n + K/2, as in GPT-NeoX, Llama and Hugging Face's `rotate_half`. Weights that were trained with one
+    are wrong with the other.
+    """
 
     base: float = 10000.0
+    pairs: Literal["interleaved", "halves"] = "interleaved"
     turning = True
     rotates = 2
 
     def __post_init__(self):
         _above_zero(base=self.base)
+        if self.pairs not in ("interleaved", "halves"):
+            raise ValueError(f"pairs={self.pairs!r} must be one of interleaved, halves")
 
     def check(self, width, heads):
         """The width of a head must be even."""
@@ -25,12 +34,13 @@ class Rotary(Position):
 
     def turn(self, q, k, i, j):
         """Both turned."""
-        return rotary(q, i, self.base), rotary(k, j, self.base)
+        halves = self.pairs == "halves"
+        return rotary(q, i, self.base, halves), rotary(k, j, self.base, halves)
 
 
 @dataclass(frozen=True)
 class XPos(Position):
-    """Rotary positions whose products fade with the distance i−j (Sun et al. 2022).
+    """Rotary positions, interleaved, whose products fade with the distance i−j (Sun et al. 2022).
 
     Product n fades by ζ_n^{(i−j) / scale}; towards the future it would grow without bound, so that an encoder turns
     only. The factors of one side leave a dtype's range as positions grow: `reach` of them are told (float32, scale

@@ -1,6 +1,7 @@
 """Feature maps with learned arrays."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -44,13 +45,16 @@ class T2R(Feature):
 
 @dataclass(frozen=True)
 class Hedgehog(Feature):
-    """φ(x) = softmax([W x ; −W x]) over the features, W learned (Zhang et al. 2024, Hedgehog).
+    """φ(x) = [softmax(W x) ; softmax(−W x)], W learned (Zhang et al. 2024, Hedgehog).
 
-    2K features. Queries and keys have a W each, which starts as the identity. `over` is the map of the two halves:
-    `Exp()` leaves the sum out.
+    2K features. Queries and keys have a W each, which starts as the identity. Each half sums to one, as in the authors'
+    code (LoLCATs); `joint` has one sum over both, softmax([W x ; −W x]), as in flash-linear-attention. `over` is the
+    map of the halves: `Exp()` leaves the sums out, so that `joint` makes no difference.
     """
 
     over: Feature = SoftmaxFeatures()
+    joint: bool = False
+    missing_values: ClassVar[dict] = {"joint": True}
 
     def __post_init__(self):
         if not isinstance(self.over, SoftmaxFeatures | Exp):
@@ -84,18 +88,19 @@ class Hedgehog(Feature):
         return 2 * K * K + K + self.over.flops(2 * K)
 
     def query(self, x, i, *, query_w, key_w):
-        """softmax([W x ; −W x])."""
-        return self.over.query(_mirrored(x, query_w), i)
+        """[softmax(W x) ; softmax(−W x)]."""
+        return self._mirrored(x, query_w, i)
 
     def key(self, x, j, *, query_w, key_w):
         """The same, by the keys' W."""
-        return self.over.key(_mirrored(x, key_w), j)
+        return self._mirrored(x, key_w, j)
 
-
-def _mirrored(x, w):
-    x = widen(x)
-    turned = product(x, w.astype(x.dtype).T)
-    return jnp.concatenate([turned, -turned], axis=1)
+    def _mirrored(self, x, w, i):
+        x = widen(x)
+        turned = product(x, w.astype(x.dtype).T)
+        if self.joint or self.over.scaled:
+            return self.over.query(jnp.concatenate([turned, -turned], axis=1), i)
+        return Mapped(jnp.concatenate([self.over.query(half, i).rows for half in (turned, -turned)], axis=1))
 
 
 @dataclass(frozen=True)
