@@ -3,6 +3,7 @@
 import os
 
 from attnlab import registry
+from attnlab.lab import settings
 
 # What installs jax for each.
 EXTRAS = {"cpu": "jax", "gpu": "jax[cuda13]", "tpu": "jax[tpu]"}
@@ -19,6 +20,7 @@ def use(device: str | None, processes: int = 1) -> None:
     if device is None:
         return
     extra = registry.pick(EXTRAS, device, "--device")
+    settings.check_flags()
     import jax
 
     before = jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]

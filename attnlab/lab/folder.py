@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attnlab
-from attnlab.lab import jsonfile, rows
+from attnlab.lab import jsonfile, rows, settings
 from attnlab.lab.cores import cores
 from attnlab.lab.jsonfile import Fields, FolderError, encoded, write_whole
 from attnlab.training.seal import sealed
@@ -116,8 +116,8 @@ def environment() -> dict[str, Any]:
     """What a reader needs to repeat a run, and nothing about who ran it or where.
 
     Versions; `platform` and `device` as jax names them ("cpu", "gpu"); the cores this process may use; the
-    system and its instruction set; and where it is no CPU, `matmul_precision`, in which jax takes float32 products.
-    Imports jax.
+    system and its instruction set; where it is no CPU, `matmul_precision`, in which jax takes float32 products; and
+    the settings of jax that change numbers (`attnlab.lab.settings`). Imports jax.
     """
     import jax
 
@@ -133,4 +133,5 @@ def environment() -> dict[str, Any]:
         "cores": len(cores()),
         "machine": f"{platform.system()} {platform.machine()}",
         **({} if device.platform == "cpu" else {"matmul_precision": rounded}),
+        **settings.numbers(),
     }

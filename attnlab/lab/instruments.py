@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import registry
+from attnlab.lab import settings
 from attnlab.lab.jsonfile import check_place, dumps, write_whole
 from attnlab.lab.verbs import own_code, print_table
 
@@ -18,6 +19,7 @@ def parity(options: argparse.Namespace) -> int:
     chosen, length = _mechanisms(options.names), _whole("--length", options.length)
     _check("--json", options.json)
     use(options.device)
+    settings.check()
     from attnlab.lab.paritytable import parity_table
     from attnlab.lab.progress import choose
     from attnlab.lab.standing import lengths_to, record, verdict
@@ -48,6 +50,7 @@ def bench(options: argparse.Namespace) -> int:
     own_code(options)
     chosen = _mechanisms(options.names)
     use(options.device)
+    settings.check()
     from attnlab.analysis.measure import machine
     from attnlab.lab.benching.measuring import Cells, record
     from attnlab.lab.benching.measuring import bench as measure

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from attnlab.data.files import DataError
-from attnlab.lab import configuration
+from attnlab.lab import configuration, settings
 from attnlab.lab.folder import FolderError, RunFolder
 from attnlab.lab.jsonfile import dumps
 from attnlab.lab.own import edited, missing
@@ -38,6 +38,14 @@ class Trained:
 
 
 Step = int | Literal["best"] | None
+
+ANEW = "--out DIR trains the run anew beside it, --fresh in its place"
+# What helps where a file of a run is damaged. Its checkpoints may be intact.
+MENDED = {
+    "experiment": ANEW,
+    "vocabulary": "remove that file alone, and attnlab run writes it anew from the data, unless the run is finished",
+    "result": "remove that file alone, and attnlab run examines the last checkpoint again",
+}
 
 
 def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
@@ -81,6 +89,9 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
     written = read(folder, "experiment")
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
+    settings.check()
+    now = settings.numbers()
+    settings.refuse_others(run, folder.read("environment") or {}, {name: now[name] for name in settings.SHAPES})
     experiment, passed = configured(folder, written), []
     if other := edited(written, configuration.write(experiment)):
         line = f"{run}: what is taken for {', '.join(other)} is not the code that it was trained with"
@@ -141,7 +152,9 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
     if not checkpoints.steps():
         run = checkpoints.folder.parent
         if result is not None:
-            raise CheckpointError(f"{run} is finished, and its checkpoints are gone: attnlab run --fresh starts again")
+            raise CheckpointError(
+                f"{run} is finished, and its checkpoints are gone: its result is kept, and --out DIR trains it anew"
+            )
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
     if step is None:
         step, state, _ = checkpoints.restore(like) or (0, None, None)
@@ -156,7 +169,7 @@ def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
         return folder.read(name)
     except FolderError as error:
         # What the system does not let us read would not be cleared away either.
-        hint = "" if isinstance(error.__cause__, OSError) else "; attnlab run --fresh starts again"
+        hint = "" if isinstance(error.__cause__, OSError) else f"; {MENDED[name]}"
         raise FolderError(f"{error}{hint}") from error
 
 
@@ -165,8 +178,8 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> N
     before, now = fingerprint(folder, written), problem.fingerprint
     if before != now:
         raise DataError(
-            f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): "
-            "attnlab run --fresh starts again"
+            f"{folder.path} was made from other data (fingerprint {before[:12]}, now {now[:12]}): give it those again, "
+            "or train on these with --out DIR; the run is intact"
         )
 
 
@@ -174,7 +187,7 @@ def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
     """That of the data which the run of an `experiment.json` was made from; FolderError where it holds none."""
     if not isinstance(found := written.get("fingerprint"), str):
         what = f"{folder.file('experiment')}: fingerprint={found!r} must be text"
-        raise FolderError(f"{what}; attnlab run --fresh starts again")
+        raise FolderError(f"{what}; {ANEW}")
     return found
 
 
@@ -185,13 +198,13 @@ def same_vocabulary(folder: RunFolder, problem: Problem) -> None:
     if differing:
         raise DataError(
             f"{folder.file('vocabulary')}: its {differing[0]!r} is not that of the data; the model was trained on "
-            "other data: attnlab run --fresh starts again"
+            "other data: give it those again, or train on these with --out DIR; the run is intact"
         )
 
 
 def _vocabulary(folder: RunFolder) -> dict[str, Any]:
     if (found := read(folder, "vocabulary")) is None:
-        raise FolderError(f"{folder.file('vocabulary')} is missing; attnlab run --fresh starts again")
+        raise FolderError(f"{folder.file('vocabulary')} is missing: put it back, or train the run anew with --out DIR")
     return found
 
 

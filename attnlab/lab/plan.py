@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab import configuration, own, precision
+from attnlab.lab import configuration, own, precision, settings
 from attnlab.lab.confined import confined
-from attnlab.lab.folder import FolderError, RunFolder, folder_name
+from attnlab.lab.folder import FolderError, RunFolder, environment, folder_name
 from attnlab.lab.loading import read, same_data, same_vocabulary
 from attnlab.lab.lock import locked
 from attnlab.lab.study import Experiment, Study
@@ -60,7 +60,7 @@ def plans(
         if before is None and not fresh and folder.left() and (before := read(folder, "experiment")) is None:
             # Read twice: another process may have begun there in between.
             lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
-            raise FolderError(f"{lost}; attnlab run --fresh starts again")
+            raise FolderError(f"{lost}: put it back, or --out DIR trains the run anew beside it, --fresh in its place")
         # A glimpse is thrown away by the real run.
         clear = fresh and folder.left() if before is None else before["quick"] and not quick
         kept = None if clear else before
@@ -73,6 +73,8 @@ def plans(
         done = None if kept is None else _done(folder, kept, problem)
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
+        if kept is not None and done is None and (folder.path / "checkpoints").is_dir():
+            settings.refuse_others(folder.path, folder.read("environment") or {}, environment())
         if done is None:
             check_steps(problem, experiment.train, quick)
             _check_lengths(problem, model, experiment.train)
@@ -152,7 +154,7 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
     """Refuse a folder of another variant or configuration, and one of other code of one's own."""
     if held := _other(variant, before, written):
-        raise ValueError(f"{folder.path} holds {held}; attnlab run --fresh starts again, --out DIR keeps both")
+        raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both, --fresh deletes that run")
 
 
 def _other(variant: str, before: dict, written: dict) -> str | None:

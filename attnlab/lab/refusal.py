@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 
 from attnlab.lab.terminal import plain
 from attnlab.training.signals import NUMBERS
@@ -19,6 +20,9 @@ def explain(error: BaseException) -> tuple[str, int]:
         code, line = 2, f"out of memory ({line[:160]}): ask for less at a time, or for shorter or fewer examples"
     if code is None and isinstance(error, ValueError | NotImplementedError) and _ours(error):
         code = 2
+    if code is None and isinstance(error, ValueError) and "jax" not in sys.modules and "jax" in _packages(error):
+        # jax checks the values of its variables while it is imported.
+        code, line = 2, f"jax refuses a variable of the environment: {line}"
     if code is None:
         return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows where", 1
     # Who stops us means it; a process that was killed is an error.
@@ -37,7 +41,13 @@ def _shortened(line: str) -> str:
 
 def _ours(error: BaseException) -> bool:
     """Whether our code refused, rather than a library that was called wrongly."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
+    return bool(packages := _packages(error)) and packages[-1].startswith("attnlab")
+
+
+def _packages(error: BaseException) -> list[str]:
+    """The packages that an error came through, the one that raised it last."""
+    trace, found = error.__traceback__, []
+    while trace:
+        found.append(trace.tb_frame.f_globals.get("__name__", "").split(".")[0])
         trace = trace.tb_next
-    return bool(trace) and trace.tb_frame.f_globals.get("__name__", "").split(".")[0].startswith("attnlab")
+    return found

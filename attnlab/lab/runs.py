@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab import configuration, studyfile
+from attnlab.lab import configuration, settings, studyfile
 from attnlab.lab.conduct import clear, in_turn
 from attnlab.lab.describe import Ledger
 from attnlab.lab.drawing import attempt
@@ -82,6 +82,7 @@ def run(
     check_study(study)
     if workers < 1:
         raise ValueError(f"{workers=} must be at least 1")
+    settings.check(training=True)
     if progress is None:
         with closing(unasked()) as progress:
             return run(study, out, quick=quick, fresh=fresh, workers=workers, progress=progress, command=command)

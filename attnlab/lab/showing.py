@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab import registry
 from attnlab.lab.quantity import NONE, count, large
+from attnlab.lab.settings import check
 from attnlab.lab.study import Experiment, Study, check_study, warmups
 from attnlab.lab.terminal import plain
 from attnlab.lab.value import text
@@ -46,6 +47,7 @@ def counted(study: Study, roofline: bool, process: Any) -> Words:
     from attnlab.lab.matching import matched
     from attnlab.lab.plan import check_steps
 
+    check()
     ledger = Ledger()
     with helped(ledger, process):
         found = matched(study, ledger)

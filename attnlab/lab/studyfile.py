@@ -27,7 +27,8 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
     except FolderError as error:
         if not fresh:
             # What the system does not let us read would not be written either.
-            hint = "" if isinstance(error.__cause__, OSError) else "; --fresh writes it anew"
+            mended = "; remove that file alone, and the next run writes it anew"
+            hint = "" if isinstance(error.__cause__, OSError) else mended
             raise FolderError(f"{error}{hint}") from error
         before = {}
     names, run = _names(whole), _names(study)

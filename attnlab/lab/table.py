@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.lab.comparison import Comparison, comparison
 from attnlab.lab.outcome import Outcome, by_metric, outcomes
 from attnlab.lab.quantity import NONE, count, duration, is_band, large, measure, number, title
+from attnlab.lab.settings import mixed
 from attnlab.lab.terminal import plain
 
 if TYPE_CHECKING:
@@ -52,12 +53,19 @@ def results_table(folder: Path) -> Group:
     """
     # rich costs time to import, and the page needs none of it.
     from rich.console import Group
+    from rich.text import Text
 
-    found, study = sheets(outcomes(folder)), Path(folder).resolve().name
+    there = outcomes(folder)
+    found, study = sheets(there), Path(folder).resolve().name
     titles = [f"{study}: {sheet.title}" if len(found) > 1 else study for sheet in found]
     # An empty line between two.
     parts = [part for sheet, title in zip(found, titles, strict=True) for part in ("", _printed(sheet, title))]
-    return Group(*parts[1:])
+    return Group(*parts[1:], *(Text(plain(f"made under different settings: {line}")) for line in settings_of(there)))
+
+
+def settings_of(found: list[Outcome]) -> list[str]:
+    """Under what different settings the finished runs were made, a line each; empty where all settings agree."""
+    return mixed({outcome.name: outcome.environment for outcome in found if outcome.result is not None})
 
 
 def _printed(sheet: Sheet, title: str) -> Table:

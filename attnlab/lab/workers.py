@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import jax
 
 from attnlab import registry
+from attnlab.lab import settings
 from attnlab.lab.cores import cores
 from attnlab.lab.device import apiece
 from attnlab.lab.file import ADDED
@@ -29,8 +30,8 @@ FAILED = re.compile(r"\bvariant (.+?) failed: ")  # a note of `in_turn`
 STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
 # And of how jax is set here, by a call perhaps: where it computes, with which numbers, and what it draws.
 JAX = (
-    "jax_platforms", "jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion",
-    "jax_default_prng_impl", "jax_threefry_partitionable", "jax_debug_nans", "jax_compilation_cache_dir",
+    "jax_platforms", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_debug_nans",
+    "jax_compilation_cache_dir", *settings.NUMBERS,
 )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def sources(plans: Sequence[Plan]) -> list[str]:
 def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
     first = plans[0]
     return {
-        "jax": {name: getattr(value := getattr(jax.config, name), "value", value) for name in JAX},
+        "jax": {name: settings.value(jax.config, name, None) for name in JAX if hasattr(jax.config, name)},
         "study": {name: getattr(first.study, name) for name in STUDY},
         "home": str(home), "command": command, "workers": workers, "quick": first.quick,
         "sources": sources(plans),

@@ -20,10 +20,10 @@ import jax
 import numpy as np
 
 from attnlab.training import manifest
-from attnlab.training.manifest import CheckpointError
+from attnlab.training.manifest import CheckpointError, DamagedError
 from attnlab.training.settle import settle_folder
 
-__all__ = ["CheckpointError", "Checkpoints", "Keep"]
+__all__ = ["CheckpointError", "Checkpoints", "DamagedError", "Keep"]
 
 OVERHEAD = 1 << 18  # bytes of a checkpoint beside its numbers: the manifest and orbax's own files
 
@@ -100,25 +100,29 @@ class Checkpoints:
         if free < needed:
             raise CheckpointError(
                 f"{self.folder}: {more} checkpoint{'s' * (more > 1)} of this run need{'s' * (more == 1)} "
-                f"{needed / 1e6:.1f} MB, and its disk has {free / 1e6:.1f} MB free: make room, choose another --out, "
-                "or keep fewer (train.keep_last, train.keep_best, train.keep_every; --fresh then starts again)"
+                f"{needed / 1e6:.1f} MB, and its disk has {free / 1e6:.1f} MB free: make room, "
+                "or train in another --out and keep fewer (train.keep_last, train.keep_best, train.keep_every)"
             )
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
         """The newest state that verifies, as a tree like `target`: (step, state, facts). None if none was saved.
 
-        One that does not verify is named and passed over. Raises CheckpointError where none verifies.
+        One that is damaged is named and passed over. Raises CheckpointError where all are, and for one that may be
+        intact and cannot be used here: to continue from an older one would in time drop it.
         """
         steps, reasons = self.steps(), []
         for step in reversed(steps):
             try:
                 return step, *self.read(step, target)
-            except CheckpointError as error:
+            except DamagedError as error:
                 reasons.append(str(error))
                 self.note(f"passed over: {error}")
+            except CheckpointError as error:
+                raise CheckpointError(f"{error}; the run is left as it is") from error
         if steps:
-            raise CheckpointError(
-                f"no checkpoint in {self.folder} can be used ({reasons[0]}); attnlab run --fresh starts again"
+            raise DamagedError(
+                f"no checkpoint in {self.folder} is intact ({reasons[0]}); --out DIR trains the run anew beside it, "
+                "--fresh in its place"
             )
         return None
 
@@ -235,7 +239,9 @@ def _read(folder: Path, target: Any) -> Any:
         with in_utf8(folder) as place, ocp.PyTreeCheckpointer() as reader:
             return unflat(reader.restore(place / "state", restore_args=kinds), target)
     except Exception as error:  # whatever orbax and tensorstore say of what they cannot read
-        raise CheckpointError(f"checkpoint {folder} cannot be read: {' '.join(str(error).split())[:300]}") from error
+        # Its files are those that were saved: what fails lies here, as memory or a device.
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        raise CheckpointError(f"checkpoint {folder} is intact and cannot be loaded here: {said}") from error
 
 
 def flat(tree: Any) -> dict[str, np.ndarray]:

@@ -28,6 +28,10 @@ class CheckpointError(Exception):
     exit_code = 4
 
 
+class DamagedError(CheckpointError):
+    """A checkpoint whose files are not those that were saved. Every other one may be intact."""
+
+
 def write(folder: Path, manifest: dict[str, Any]) -> None:
     """Seal the folder: every file in it is described and on the disk, not in a buffer, when this ends."""
     content = json.dumps({**manifest, "files": hashes(folder, settling=True)}, indent=1).encode()
@@ -39,7 +43,10 @@ def write(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, alone. Raises CheckpointError where it cannot be read or was altered."""
+    """The manifest of a folder, alone.
+
+    Raises DamagedError where it is missing or was altered, CheckpointError where the system does not let it be read.
+    """
     path = folder / MANIFEST
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -57,19 +64,23 @@ def read(folder: Path) -> dict[str, Any]:
         if not isinstance(found["merit"], int | float | None):
             raise ValueError("its 'merit' is no number")
     except (OSError, ValueError, RecursionError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise CheckpointError(f"checkpoint {path} cannot be read: {said}") from error
+        lost = not isinstance(error, OSError) or isinstance(
+            error, FileNotFoundError | IsADirectoryError | NotADirectoryError
+        )
+        said = (error.strerror if isinstance(error, OSError) else error) or type(error).__name__
+        raise (DamagedError if lost else CheckpointError)(f"checkpoint {path} cannot be read: {said}") from error
     return found
 
 
 def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> dict[str, Any]:
     """The manifest of a folder that holds what it says, made at that step, by that run, of a tree like `target`.
 
-    Raises CheckpointError naming the first file or leaf that differs.
+    Raises DamagedError naming the first file that differs, and CheckpointError for one that may be intact: of another
+    run, or of another state than the one expected here.
     """
     manifest = read(folder)
     if manifest["step"] != step:
-        raise CheckpointError(f"checkpoint {folder} is that of step {manifest['step']}, in the place of step {step}")
+        raise DamagedError(f"checkpoint {folder} is that of step {manifest['step']}, in the place of step {step}")
     for name, value in identity.items():
         if manifest["identity"].get(name, value) != value:
             raise CheckpointError(f"checkpoint {folder} is of another run: its {name} differs")
@@ -77,10 +88,13 @@ def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> di
     for name in sorted(wanted.keys() | found.keys()):
         if wanted.get(name) != found.get(name):
             what = "is missing" if name not in found else "was not saved" if name not in wanted else "was altered"
-            raise CheckpointError(f"checkpoint file {folder / name} {what}")
+            raise DamagedError(f"checkpoint file {folder / name} {what}")
     leaves, like = manifest["leaves"], described(target)
     if differing := sorted(name for name in leaves.keys() | like.keys() if leaves.get(name) != like.get(name)):
-        raise CheckpointError(f"checkpoint {folder} holds another state: {differing[0]} differs")
+        name = differing[0]
+        held, expected = (_kind(tree.get(name)) for tree in (leaves, like))
+        bits = "; JAX_ENABLE_X64 is not as it was" if {held[:7], expected[:7]} == {"float32", "float64"} else ""
+        raise CheckpointError(f"checkpoint {folder} holds another state: {name} is {held}, expected {expected}{bits}")
     return manifest
 
 
@@ -92,17 +106,22 @@ def described(tree: Any) -> dict[str, list]:
     }
 
 
+def _kind(leaf: Any) -> str:
+    """A leaf in words, as "float32 [8, 8]"."""
+    return f"{leaf[1]} {leaf[0]}" if isinstance(leaf, list) and len(leaf) == 2 else "missing"
+
+
 def hashes(folder: Path, settling: bool = False) -> dict[str, list]:
     """Path of every file below a folder, the manifest apart -> [sha256, bytes]; settled on the disk where asked.
 
-    Raises CheckpointError naming what cannot be read.
+    Raises DamagedError naming what is no plain file, CheckpointError naming what the system does not let be read.
     """
     files = {}
     for path in sorted(folder.rglob("*")):
         if path == folder / MANIFEST or (path.is_dir() and not path.is_symlink()):
             continue
         if path.is_symlink() or not path.is_file():
-            raise CheckpointError(f"checkpoint file {path} is no plain file")
+            raise DamagedError(f"checkpoint file {path} is no plain file")
         try:
             with path.open("rb") as file:
                 files[path.relative_to(folder).as_posix()] = [
@@ -112,5 +131,5 @@ def hashes(folder: Path, settling: bool = False) -> dict[str, list]:
                 if settling:
                     os.fsync(file.fileno())
         except OSError as error:
-            raise CheckpointError(f"checkpoint file {path} cannot be read: {error.strerror}") from error
+            raise CheckpointError(f"checkpoint file {path} cannot be read: {error.strerror or error}") from error
     return files

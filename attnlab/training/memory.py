@@ -30,5 +30,6 @@ def fitting(train: Train, doing: str) -> Iterator[None]:
             f"out of memory while {doing} ({said[:160] or 'the system has no more'}): lower train.batch_size={batch}"
             f" (with train.accumulate={2 * train.accumulate} half of it does the same), "
             + (f"train {lanes} lanes in several runs (train.seeds, train.learning_rate), " if lanes > 1 else "")
-            + "or lower model.width, model.layers or the task's lengths; attnlab run --fresh then starts again"
+            + "or lower model.width, model.layers or the task's lengths, with another --out DIR; "
+            "what was trained so far is intact"
         ) from error

@@ -16,6 +16,7 @@ import pytest
 
 from attnlab.lab import jsonfile
 from attnlab.lab.folder import FILES, FolderError, RunFolder, environment, folder_name
+from attnlab.lab.settings import NUMBERS
 
 EXPERIMENT = {"study": "dates", "question": "?", "variant": "softmax", "quick": False, "experiment": {}}
 RESULT = {"metrics": {}, "seeds": [0], "metric": "loss", "higher": False, "diverged": []}
@@ -260,7 +261,7 @@ def test_names_that_name_none(name):
 def test_the_environment_tells_versions_and_nothing_of_the_person():
     found = environment()
     packages = {"attnlab", "python", "jax", "jaxlib", "flax", "optax", "numpy"}
-    assert set(found) == packages | {"platform", "device", "cores", "machine"}
+    assert set(found) == packages | {"platform", "device", "cores", "machine", "xla_flags", *NUMBERS}
     assert json.loads(json.dumps(found)) == found
     private = {socket.gethostname(), getpass.getuser(), str(Path.home()), os.getcwd()}
     said = " ".join(str(value) for value in found.values())

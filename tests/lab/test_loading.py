@@ -79,5 +79,5 @@ def test_a_finished_run_without_its_last_checkpoint_says_so(tmp_path, capsys):
     assert trained(run, 6, data=False).step == 6
     assert not capsys.readouterr().err
     shutil.rmtree(run / "checkpoints")
-    with pytest.raises(CheckpointError, match="base is finished, and its checkpoints are gone: attnlab run --fresh"):
+    with pytest.raises(CheckpointError, match="base is finished, and its checkpoints are gone: its result is kept"):
         trained(run, data=False)

@@ -50,7 +50,9 @@ def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
         (home / name).write_text("")
     assert not any(plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True))
     (home / "result.json").write_text("{}")
-    with pytest.raises(FolderError, match=r"experiment\.json: is missing.*attnlab run --fresh starts again"):
+    with pytest.raises(
+        FolderError, match=r"experiment\.json: is missing.*put it back, or --out DIR trains the run anew"
+    ):
         plans(STUDY, STUDY.variants(), tmp_path, {})
     assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]
 

@@ -133,7 +133,7 @@ def test_one_that_was_altered_is_named(tmp_path):
 def test_fresh_gets_past_one_that_cannot_be_read(tmp_path):
     keep(tmp_path, STUDY)
     (tmp_path / "study.json").write_text("{")
-    with pytest.raises(FolderError, match="--fresh writes it anew"):
+    with pytest.raises(FolderError, match="remove that file alone, and the next run writes it anew"):
         keep(tmp_path, STUDY)
     assert keep(tmp_path, STUDY, fresh=True) == []
     assert order(tmp_path) == ["softmax", "linear", "delta"]

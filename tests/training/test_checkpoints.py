@@ -63,7 +63,7 @@ def test_a_harmed_checkpoint_is_refused_by_name(saved, harm):
         (path.parent / "more").write_text("x")
     else:
         path.write_bytes(path.read_bytes()[:-2])
-    with pytest.raises(CheckpointError, match="attnlab run --fresh starts again"):
+    with pytest.raises(CheckpointError, match=r"is intact .*; --out DIR trains the run anew beside it"):
         saved.restore(STATE)
 
 

@@ -15,7 +15,7 @@ from attnlab.lab.reporting.figures import draw
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
-from attnlab.lab.table import Cell, Sheet, sheets, state
+from attnlab.lab.table import Cell, Sheet, settings_of, sheets, state
 from attnlab.lab.ties import tie
 
 NAMED = 8  # variants that are not begun, at most
@@ -36,6 +36,7 @@ def opening(found: list[Outcome], study: str) -> Markup:
         tag("h1", asked or study, dir="auto"),
         tag("p", tag("b", "Quick run. "), warning, class_="banner") if quick else None,
         _troubles(found),
+        _settings(found),
     )
 
 
@@ -150,6 +151,14 @@ def _troubles(found: list[Outcome]) -> Markup | None:
     if not lines:
         return None
     return tag("div", tag("b", "Could not be read:"), tag("ul", lines, class_="plain"), class_="banner")
+
+
+def _settings(found: list[Outcome]) -> Markup | None:
+    """Under what different settings of jax the runs were made."""
+    if not (lines := settings_of(found)):
+        return None
+    words = "These runs were made under different settings, so that their numbers may differ for that alone:"
+    return tag("div", tag("b", words), tag("ul", [tag("li", line) for line in lines], class_="plain"), class_="banner")
 
 
 def _data(found: list[Outcome]) -> Markup | None:
