@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -91,7 +92,7 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
     settings.check()
     now = settings.numbers()
-    settings.refuse_others(run, folder.read("environment") or {}, {name: now[name] for name in settings.SHAPES})
+    settings.refuse_others(run, made_under(folder), {name: now[name] for name in settings.SHAPES})
     experiment, passed = configured(folder, written), []
     if other := edited(written, configuration.write(experiment)):
         line = f"{run}: what is taken for {', '.join(other)} is not the code that it was trained with"
@@ -171,6 +172,13 @@ def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
         # What the system does not let us read would not be cleared away either.
         hint = "" if isinstance(error.__cause__, OSError) else f"; {MENDED[name]}"
         raise FolderError(f"{error}{hint}") from error
+
+
+def made_under(folder: RunFolder) -> dict[str, Any]:
+    """What `environment.json` holds; nothing where it is lost or damaged: it is compared where it can be."""
+    with suppress(FolderError):
+        return folder.read("environment") or {}
+    return {}
 
 
 def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from attnlab.lab import configuration, own, precision, settings
 from attnlab.lab.confined import confined
 from attnlab.lab.folder import FolderError, RunFolder, environment, folder_name
-from attnlab.lab.loading import read, same_data, same_vocabulary
+from attnlab.lab.loading import made_under, read, same_data, same_vocabulary
 from attnlab.lab.lock import locked
 from attnlab.lab.study import Experiment, Study
 from attnlab.tasks.base import Problem
@@ -74,7 +74,7 @@ def plans(
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if kept is not None and done is None and (folder.path / "checkpoints").is_dir():
-            settings.refuse_others(folder.path, folder.read("environment") or {}, environment())
+            settings.refuse_others(folder.path, made_under(folder), environment())
         if done is None:
             check_steps(problem, experiment.train, quick)
             _check_lengths(problem, model, experiment.train)

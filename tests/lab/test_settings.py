@@ -212,3 +212,9 @@ def test_an_intact_checkpoint_is_not_passed_over_for_an_older_one(tmp_path, monk
 
 def broken(error):
     raise error
+
+
+def test_a_damaged_record_of_the_environment_keeps_nobody_from_the_model(tmp_path):
+    folder = RunFolder(run(STUDY, tmp_path).folder / "base")
+    folder.file("environment").write_text("{}")
+    load(folder.path)
