@@ -148,8 +148,8 @@ def _translate_options(parser: Parser) -> None:
 
 
 def _step_option(parser: Parser) -> None:
-    words = "which checkpoint: a step, or the best on validation (default: the last)"
-    parser.add_argument("--step", metavar="N|best", type=_step, help=words)
+    words = "the model of a step: its number, the best on validation, or the last (default: the model that was tested)"
+    parser.add_argument("--step", metavar="N|best|last", type=_step, help=words)
 
 
 def _code_option(parser: Parser) -> None:
@@ -169,9 +169,9 @@ def _decoding_options(parser: Parser) -> None:
 
 
 def _step(text: str) -> int | str:
-    if text == "best" or text.isdecimal():
-        return text if text == "best" else int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} must be a step's number, or best")
+    if text in ("best", "last") or text.isdecimal():
+        return int(text) if text.isdecimal() else text
+    raise argparse.ArgumentTypeError(f"{text!r} must be a step's number, best or last")
 
 
 def _whole(text: str) -> int:
@@ -266,13 +266,13 @@ VERBS = {
         _sample_options,
     ),
     "score": Verb(
-        "RUN FILE … [--out FILE.tsv] [--json FILE.json] [--step N|best] [--code FILE] …",
+        "RUN FILE … [--out FILE.tsv] [--json FILE.json] [--step N|best|last] [--code FILE] …",
         "examine a trained model on other files: its metrics over all seeds, and its answers (inputs alone: answers)",
         scoreverb.score,
         _score_options,
     ),
     "inspect": Verb(
-        "RUN --input TEXT [--step N|best] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",
+        "RUN --input TEXT [--step N|best|last] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",
         "rank, entropy and reach of every attention map; scores and gradients by layer, at each checkpoint kept",
         verbs.inspect,
         _inspect_options,

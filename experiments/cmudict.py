@@ -8,8 +8,8 @@ Expected: word error 30.4%, phoneme error 7.4%, one seed; at most 38%. Published
 dictionary of 2018-19: 33.89% (n-gram WFST) and 30.2% (Transformer, 3 layers of width 256). The older split, where 20 to
 29 are printed, is about ten points easier.
 
-39 phones without stress; a word with several pronunciations is taught with each and right with any. The mean of the
-last five checkpoints answers, by a beam of five.
+39 phones without stress; a word with several pronunciations is taught with each and right with any. The mean of
+five models of the last tenth of the steps answers, by a beam of five.
 """
 
 from attnlab.decoding import Beam

@@ -45,6 +45,7 @@ study = Study(
             evaluate_every=50,
             save_every=20,
             average=10,
+            average_span=0.5,
         ),
     ),
     Variation(

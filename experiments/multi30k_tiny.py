@@ -38,6 +38,7 @@ study = Study(
             evaluate_every=400,
             save_every=100,
             average=10,
+            average_span=0.5,
         ),
         decoder=Beam(size=5, penalty=1.0),
     ),

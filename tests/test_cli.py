@@ -492,7 +492,7 @@ def test_sample_in_the_way_asked_for_with_a_page(runs, capsys, sampled):
         (["--beam", "2", "--top-k", "3"], "--beam 2 asks for a beam and --top-k 3 for draws: give one of them"),
         (["--beam", "0"], "--beam 0: size=0 must be at least 1"),
         (["--seed", "1", "--beam", "2"], "--seed 1 is for draws, and --beam 2 asks for a beam"),
-        (["--step", "last"], "argument --step: 'last' must be a step's number, or best"),
+        (["--step", "first"], "argument --step: 'first' must be a step's number, best or last"),
         (["--html", "page.pdf"], "--html page.pdf must end in .html"),
         (["--html", "no/page.html"], "--html no/page.html: there is no folder no"),
     ],

@@ -24,8 +24,10 @@ from attnlab.lab.refusal import explain
 from attnlab.lab.result import result, undecided
 from attnlab.lab.stalled import stalled
 from attnlab.lab.studyfile import asked
+from attnlab.lab.tested import model_line
 from attnlab.lab.ties import tie
 from attnlab.lab.versions import exchanged, onward
+from attnlab.training.averaging import tested_model
 from attnlab.training.checkpoints import Checkpoints, Keep
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.signals import located, reached
@@ -158,11 +160,14 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
     limit = examined(plan.quick)
     answers = trainer.answers(fitted.model, "test", limit, experiment.decoder)
     test = trainer.scores("test", answers, limit)
+    last = None
+    if tested_model(experiment.train) != "last":
+        last = trainer.evaluate(fitted.state.model, "test", limit, experiment.decoder)
     examples = problem.counted("test", limit)
-    found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, note), losses)
+    found = result(experiment, problem, fitted, valid, test, examples, _costs(plan, note), losses, last)
     patience = experiment.train.patience
     still = stalled(found, plan.folder.metrics(), patience) if patience and found["stopped"] else []
-    for line in (tie(found), *still):
+    for line in (tie(found), model_line(found), *still):
         if line:
             note(f"{plan.variant}: {line}")
     return answers, found

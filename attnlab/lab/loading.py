@@ -38,7 +38,7 @@ class Trained:
     step: int = 0
 
 
-Step = int | Literal["best"] | None
+Step = int | Literal["best", "last"] | None
 
 ANEW = "--out DIR trains the run anew beside it, --fresh in its place"
 # What helps where a file of a run is damaged. Its checkpoints may be intact.
@@ -52,8 +52,10 @@ MENDED = {
 def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
     """The trained model of a run folder and the problem it was trained on.
 
-    `step` is that of the checkpoint to take, or "best": of those where seeds were, in the mean, best on validation;
-    None: the newest that verifies, with a line on stderr where newer ones do not. Raises FolderError, DataError or
+    `step` is that of the checkpoint to take, "best" (of those where seeds were, in the mean, best on validation), or
+    "last", the newest that verifies: the model is that of this step. None: the model that was tested, which may be a
+    mean of models or the best of its lane, from the newest checkpoint that verifies. A line on stderr says where newer
+    ones do not. Raises FolderError, DataError or
     CheckpointError, in one line naming the file, for what cannot be used, and for the best of a run of several learning
     rates: validation chose among checkpoints by whichever rate was ahead at each.
     """
@@ -68,13 +70,16 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
     """
     found = restored(run, step, data)
     lane = lane_of(found.experiment, found.result, np.asarray(found.state.alive))
-    model = jax.tree.map(lambda x: x[lane], chosen(found.experiment.train, found.state, found.step))
+    model = jax.tree.map(lambda x: x[lane], found.models)
     return Trained(found.experiment, found.problem, model, found.step)
 
 
 @dataclass(frozen=True)
 class Restored:
-    """A run's experiment, its problem, and every lane at a checkpoint; `result` is None where it is unfinished."""
+    """A run's experiment, its problem, and every lane at a checkpoint; `result` is None where it is unfinished.
+
+    `models` are those that answer: of the step that was asked for, or, where none was, those that were tested.
+    """
 
     experiment: Experiment
     problem: Any
@@ -82,6 +87,7 @@ class Restored:
     state: Any
     step: int
     result: dict[str, Any] | None
+    models: Any
 
 
 def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
@@ -115,7 +121,8 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
         passed.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is gone")
     for line in passed:
         print(plain(f"attnlab: {line}; the checkpoint of step {step} is taken"), file=sys.stderr)
-    return Restored(experiment, problem, trainer, state, step, result)
+    models = chosen(experiment.train, state, step) if asked is None else state.model
+    return Restored(experiment, problem, trainer, state, step, result, models)
 
 
 def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[str]:
@@ -157,7 +164,7 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
                 f"{run} is finished, and its checkpoints are gone: its result is kept, and --out DIR trains it anew"
             )
         raise CheckpointError(f"{run} has no checkpoint yet: attnlab run saves one every train.save_every steps")
-    if step is None:
+    if step is None or step == "last":
         step, state, _ = checkpoints.restore(like) or (0, None, None)
         return step, state
     step = checkpoints.best() if step == "best" else step

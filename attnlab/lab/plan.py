@@ -122,8 +122,8 @@ def check_steps(problem: Problem, train: Train, quick: bool = False) -> None:
         )
     if (first := min(counted(train), default=train.steps)) <= problem.preparing:
         raise ValueError(
-            f"train.average={train.average} begins with the checkpoint of step {first}, and the {problem.preparing} "
-            "first ones only prepare for the task: average fewer, or save more often"
+            f"train.average={train.average} begins with the model of step {first}, and the {problem.preparing} first "
+            "steps only prepare for the task: lower it, or train.average_span"
         )
 
 

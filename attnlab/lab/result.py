@@ -12,6 +12,8 @@ import numpy as np
 from attnlab.lab.statistics import Choice, choose, leaders, summary
 from attnlab.lab.study import Experiment
 from attnlab.tasks.base import Problem
+from attnlab.training.averaging import counted, tested_model
+from attnlab.training.config import Train
 from attnlab.training.loop import Fitted
 
 Scores = list[dict[str, float]]  # the metrics of every lane
@@ -26,15 +28,16 @@ def result(
     examples: int | None,
     costs: dict,
     losses: list[float] | None = None,
+    last: Scores | None = None,
 ) -> dict[str, Any]:
     """The metrics on test over the seeds of the chosen learning rate, and what they cost.
 
     The headline is a share of so many `examples`; None: it is no share. Of several rates `statistics.choose` takes one,
     by the headline metric on validation of all seeds, and by the `losses` of the lanes there where rates share the best
-    (`undecided`). That it was the best of its `contenders` is inside the intervals
-    of that metric and of its parts ("exact_match.de"); in which direction other metrics are good is not known, and
-    theirs are those of a rate that was given. Lanes that diverged are listed and never averaged. A metric that is not
-    finite for some seed has its values and no mean.
+    (`undecided`). That it was the best of its `contenders` is inside the intervals of that metric and of its parts
+    ("exact_match.de"); in which direction other metrics are good is not known, and theirs are those of a rate that was
+    given. `last` are the metrics of the last models, where other ones were tested. Lanes that diverged are listed and
+    never averaged. A metric that is not finite for some seed has its values and no mean.
     """
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
@@ -43,8 +46,11 @@ def result(
     rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
 
+    over = lambda scores: over_seeds([scores[n] for n in chosen], problem, len(contenders))
     return {
-        "metrics": over_seeds([test[n] for n in chosen], problem, len(contenders)),
+        "metrics": over(test),
+        "tested_model": tested_model(train),
+        **({"tested_steps": _tested_steps(train, fitted, chosen), "last_metrics": over(last)} if last else {}),
         "examples": examples,
         "metric": problem.metric,
         "higher": problem.higher,
@@ -84,6 +90,15 @@ def over_seeds(scores: Scores, problem: Problem, contenders: int) -> dict[str, d
         return summary(values, contenders if name.split(".")[0] == problem.metric else 1, problem.higher)
 
     return {name: estimate(name) for name in scores[0]} if scores else {}
+
+
+def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
+    """The steps whose models the tested one is the mean of, or those of the lanes' best models."""
+    if tested_model(train) == "mean":
+        return counted(train)
+    best = np.asarray(fitted.state.best_step)
+    # A lane whose validation never gave a number has no best model: its last one was tested.
+    return [int(best[n]) if best[n] >= 0 else fitted.step for n in lanes]
 
 
 def undecided(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None) -> bool:

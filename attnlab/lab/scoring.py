@@ -14,7 +14,6 @@ from attnlab.lab.answertable import lines
 from attnlab.lab.loading import Restored, Step, lanes_of, restored, unfinished
 from attnlab.lab.result import over_seeds
 from attnlab.tasks.base import Problem, Row
-from attnlab.training.averaging import chosen
 from attnlab.training.trainer import Trainer
 
 
@@ -62,7 +61,7 @@ def table(scored: Sequence[Scored]) -> str:
 def _scored(found: Restored, file: str, problem: Problem, notes: Sequence[str]) -> Scored:
     experiment, result = found.experiment, found.result or {}
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    model = chosen(experiment.train, found.state, found.step)
+    model = found.models
     if problem.shape != found.problem.shape:
         model = _rebuilt(trainer, model)
     lanes = lanes_of(experiment, found.result, np.asarray(found.state.alive))

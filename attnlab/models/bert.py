@@ -13,7 +13,6 @@ from attnlab.models.classifier import Classifier, ClassifierNetwork
 from attnlab.models.config import check_shape
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed
-from attnlab.modules.norm import NORMS
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position import Learned, Position
 from attnlab.ops.layer import gelu
@@ -24,8 +23,9 @@ class Bert(Classifier):
     """A classifier of sentences that can also tell what word stands at a place.
 
     Behind a layer and a norm words are scored against their own vectors, or, unless `tied`, against others (Devlin et
-    al. 2019, 3.1). What differs: the layers' norms come first unless `norm_first` says otherwise, and sentences stand
-    alone, so that nothing says which of two a word is in. The other fields are those of `Classifier`.
+    al. 2019, 3.1). What differs: the layers' norms come first unless `norm_first` says otherwise, sentences stand
+    alone, so that nothing says which of two a word is in, and embeddings are scaled, not normed. The other fields are
+    those of `Classifier`.
     """
 
     pool: Literal["mean", "token"] = "token"
@@ -33,6 +33,7 @@ class Bert(Classifier):
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
     dropout: float = 0.1
     tied: bool = True
+    norm_eps: float = 1e-12
     ties = True
 
     def create(self, key: PRNGKeyArray, shape: Any) -> BertNetwork:
@@ -48,9 +49,11 @@ class BertNetwork(ClassifierNetwork):
     def __init__(self, key: PRNGKeyArray, config: Bert, shape: Any, front: nnx.Module, length: int):
         super().__init__(key, config, shape, front, length)
         self.inner = config.sizes.dense(child(key, "inner"), config.width, config.width)
-        self.norm = NORMS[config.norm](config.width)
+        self.norm = config.sizes.norm_layer()
         vocabulary = shape.source.vocabulary
-        self.words = None if config.tied else Embed(child(key, "words"), vocabulary, config.width)
+        self.words = (
+            None if config.tied else Embed(child(key, "words"), vocabulary, config.width, config.scale_embeddings)
+        )
         self.offset = NoDecay(jnp.zeros(vocabulary))
 
     def fill(

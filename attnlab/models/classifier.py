@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers, check_names, check_shape
+from attnlab.models.config import Layers, check_names, check_no_embeddings, check_shape
 from attnlab.models.encoder import Encoder
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
@@ -58,7 +58,8 @@ class Classifier(Layers):
     def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
         """What makes vectors [T D] of the source, and the longest T. Raises ValueError for a source it cannot read."""
         if hasattr(source, "vocabulary"):
-            return Embed(key, source.vocabulary, self.width), source.length
+            return Embed(key, source.vocabulary, self.width, self.scale_embeddings), source.length
+        check_no_embeddings(self)
         if hasattr(source, "features"):
             return self.sizes.dense(key, source.features, self.width), source.length
         hint = "images: model=vit" if hasattr(source, "height") else f"{type(source).__name__.lower()}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
 from attnlab.models.mlp import image
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
@@ -37,13 +37,16 @@ class CNN:
     scales: int = 3
     kernel: int = 3
     dropout: float = 0.0
+    norm_eps: float = 1e-5
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
         check_sizes(self, "width", "layers", "kernel")
         if not 1 <= self.scales <= 16:
             raise ValueError(f"model.scales={self.scales} must be at least 1, and at most 16")
         check_dropout(self)
+        check_norm_eps(self)
         check_names(self, dtype=DTYPES)
 
     @property
@@ -64,8 +67,8 @@ class CNN:
 class Residual(nnx.Module):
     """x + conv(relu(norm(x)))."""
 
-    def __init__(self, key: PRNGKeyArray, width: int, kernel: int):
-        self.norm = GroupNorm(width)
+    def __init__(self, key: PRNGKeyArray, width: int, kernel: int, norm_eps: float):
+        self.norm = GroupNorm(width, epsilon=norm_eps)
         self.conv = Conv(key, width, width, (kernel, kernel))
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
@@ -83,9 +86,11 @@ class CNNNetwork(nnx.Module):
         layers: list[nnx.Module] = []
         for n, (inputs, width) in enumerate(pairwise(widths)):
             layers.append(Conv(child(key, f"halve{n}"), inputs, width, (kernel, kernel), 2))
-            layers += [Residual(child(key, f"layer{n}.{m}"), width, kernel) for m in range(config.layers)]
+            layers += [
+                Residual(child(key, f"layer{n}.{m}"), width, kernel, config.norm_eps) for m in range(config.layers)
+            ]
         self.layers = nnx.List(layers)
-        self.norm = GroupNorm(widths[-1])
+        self.norm = GroupNorm(widths[-1], epsilon=config.norm_eps)
         places = math.prod(-(-side // 2**config.scales) for side in (source.height, source.width))
         self.head = Dense(child(key, "head"), places * widths[-1], classes)
 

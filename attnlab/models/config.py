@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.modules.attention import check_heads
@@ -35,6 +35,18 @@ def check_dropout(config: Any) -> None:
         raise ValueError(f"model.dropout={config.dropout} must be at least 0 and below 1")
 
 
+def check_norm_eps(config: Any) -> None:
+    """Raise ValueError, naming the field, for an ε that is lost in float32, or that a variance would be lost beside."""
+    if not 1e-37 <= config.norm_eps < 1:
+        raise ValueError(f"model.norm_eps={config.norm_eps} must be at least 1e-37 and below 1")
+
+
+def check_no_embeddings(config: Any) -> None:
+    """Raise ValueError where embeddings are not to be scaled, of a model that has none."""
+    if not config.scale_embeddings:
+        raise ValueError("model.scale_embeddings=False: these data are no symbols, and have no embeddings")
+
+
 def check_names(config: Any, **known: Iterable[str]) -> None:
     """Raise ValueError where a field is none of the known names of it: the field, all of them, and the nearest."""
     for field, names in known.items():
@@ -58,9 +70,10 @@ class Layers:
     """`layers` blocks of `width` with `heads`.
 
     `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width, and 0 is
-    attention alone. `norm_first` is pre-norm. `tied` scores outputs against the embedding. `biases` False leaves linear
-    maps without. `dtype` is what it computes in; parameters are float32. `remat` computes each layer again in the
-    backward pass: for deep stacks and long sequences, which would not fit otherwise.
+    attention alone. `norm_first` is pre-norm; `norm_eps` is the ε of norms. `tied` scores outputs against the
+    embedding. `scale_embeddings` reads embeddings times √width, as Vaswani et al. (2017) do; GPT and BERT do not.
+    `biases` False leaves linear maps without. `dtype` is what it computes in; parameters are float32. `remat` computes
+    each layer again in the backward pass: for deep stacks and long sequences, which would not fit otherwise.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -79,8 +92,11 @@ class Layers:
     tied: bool = False
     biases: bool = True
     initialiser: Literal["gaussian", "xavier", "kaiming"] = "xavier"
+    norm_eps: float = 1e-6
+    scale_embeddings: bool = True
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
     remat: bool = False
+    missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
         check_heads(self.width, self.heads, self.heads if self.key_heads is None else self.key_heads)
@@ -88,6 +104,7 @@ class Layers:
         if self.feedforward != 0:
             check_sizes(self, "feedforward")
         check_dropout(self)
+        check_norm_eps(self)
         check_names(self, norm=NORMS, activation=(*ACTIVATIONS, "swiglu"), initialiser=INITIALISERS, dtype=DTYPES)
         check_attentions(self)
 
@@ -110,6 +127,7 @@ class Layers:
             key_heads=self.key_heads,
             biases=self.biases,
             initialiser=self.initialiser,
+            norm_eps=self.norm_eps,
         )
 
 

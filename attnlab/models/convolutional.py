@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.given import select
-from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
+from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_shape, check_sizes
 from attnlab.models.scorer import Scorer
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
@@ -38,12 +38,15 @@ class ConvolutionalLanguage:
     growth: int = 1
     feedforward: int | None = None
     dropout: float = 0.0
+    norm_eps: float = 1e-5
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
         check_sizes(self, "width", "layers", "kernel", "growth", "feedforward")
         check_names(self, dtype=DTYPES)
         check_dropout(self)
+        check_norm_eps(self)
         if self.receptive_field > 2**24:
             raise ValueError(
                 f"model.growth={self.growth} and model.layers={self.layers} would see {self.receptive_field:,} tokens"
@@ -75,7 +78,7 @@ class CausalConvolution(nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, dilation: int):
         hidden = config.feedforward or 2 * config.width
         self.kernel, self.dilation, self.rate = config.kernel, dilation, config.dropout
-        self.norm = LayerNorm(config.width)
+        self.norm = LayerNorm(config.width, config.norm_eps)
         self.inner = Dense(child(key, "inner"), config.kernel * config.width, hidden)
         self.outer = Dense(child(key, "outer"), hidden, config.width)
 
@@ -107,7 +110,7 @@ class ConvolutionalLanguageNetwork(Scorer):
         self.layers = nnx.List(
             CausalConvolution(child(key, f"layer {n}"), config, config.growth**n) for n in range(config.layers)
         )
-        self.norm = LayerNorm(config.width)
+        self.norm = LayerNorm(config.width, config.norm_eps)
         self.output = Dense(child(key, "output"), config.width, vocabulary)
 
     def __call__(

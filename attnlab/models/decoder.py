@@ -15,7 +15,6 @@ from attnlab.models.scorer import Scorer
 from attnlab.modules.block import DecoderLayer, Memory, apart, climb, stack
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed
-from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
@@ -47,14 +46,14 @@ class Decoder(Scorer):
         sizes, attentions = config.sizes, config.attentions
         self.config = config
         self.target_position = placed(key, config, "target_position", length, causal=True)
-        self.target = Embed(child(key, "target"), vocabulary, config.width)
+        self.target = Embed(child(key, "target"), vocabulary, config.width, config.scale_embeddings)
         self.decoder = stack(
             lambda key: DecoderLayer(key, sizes, attentions["decoder"], attentions.get("cross")),
             child(key, "decoder"),
             config.layers,
         )
         # With the norm first, what leaves the last block has not been normed yet.
-        self.decoded = NORMS[config.norm](config.width) if config.norm_first else None
+        self.decoded = sizes.norm_layer() if config.norm_first else None
         self.output = None if config.tied else sizes.dense(child(key, "output"), config.width, vocabulary)
 
     def forced(

@@ -13,13 +13,12 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers, check_shape, check_sizes
+from attnlab.models.config import Layers, check_no_embeddings, check_shape, check_sizes
 from attnlab.models.encoder import Encoder
 from attnlab.models.vit import added, laid
 from attnlab.modules.block import climb, stack
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
-from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import Anchors, QueryLayer, Slots
 from attnlab.ops.precision import wide
@@ -43,6 +42,7 @@ class Detr(Layers):
     """
 
     position: Position = Sinusoidal2D()
+    norm_eps: float = 1e-5
     encoder: Mechanism | None = None
     among: Mechanism | None = None
     cross: Mechanism | None = None
@@ -56,6 +56,7 @@ class Detr(Layers):
         check_sizes(self, "queries", "channels")
         if self.anchored and self.width % 4:
             raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
+        check_no_embeddings(self)
         if self.tied:
             raise ValueError("model.tied=True: images have no embedding to score against")
         if not 1 <= self.stages <= 6:
@@ -91,14 +92,15 @@ class Features(nnx.Module):
     as many groups as divide its width, eight at most.
     """
 
-    def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int):
+    def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int, norm_eps: float):
         widths = [inputs, *(channels * 2**n for n in range(stages))]
         name = lambda n, what: child(key, f"{n} {what}")
         self.half = nnx.List(Conv(name(n, "half"), *widths[n : n + 2], stride=2) for n in range(stages))
         self.more = nnx.List(Conv(name(n, "more"), widths[n + 1], widths[n + 1]) for n in range(1, stages))
         groups = lambda width: max(count for count in range(1, 9) if width % count == 0)
-        self.norms = nnx.List(GroupNorm(width, groups(width)) for width in widths[1:])
-        self.others = nnx.List(GroupNorm(width, groups(width)) for width in widths[2:])
+        norm = lambda width: GroupNorm(width, groups(width), norm_eps)
+        self.norms = nnx.List(norm(width) for width in widths[1:])
+        self.others = nnx.List(norm(width) for width in widths[2:])
 
     def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "h w D"]:
         """One example."""
@@ -115,7 +117,7 @@ class DetrNetwork(nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
         sizes, attentions, width = config.sizes, config.attentions, config.width
         self.config = config
-        self.features = Features(child(key, "features"), channels, config.channels, config.stages)
+        self.features = Features(child(key, "features"), channels, config.channels, config.stages, config.norm_eps)
         self.front = sizes.dense(child(key, "front"), config.channels * 2 ** (config.stages - 1), width)
         self.encoder = Encoder(child(key, "encoder"), config, grid[0] * grid[1])
         # What is halved by convolutions of three pixels looks around the first pixel of each place.
@@ -128,7 +130,7 @@ class DetrNetwork(nnx.Module):
             child(key, "decoder"),
             config.layers,
         )
-        self.decoded = NORMS[config.norm](width) if config.norm_first else None
+        self.decoded = sizes.norm_layer() if config.norm_first else None
         self.classes = Dense(child(key, "classes"), width, classes + 1)
         self.hidden = nnx.List(Dense(child(key, f"hidden {n}"), width, width) for n in range(2))
         # It starts small, so that boxes start where their queries stand.

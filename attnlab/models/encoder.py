@@ -14,7 +14,6 @@ from attnlab.models.config import Layers
 from attnlab.models.decoder import placed
 from attnlab.modules.block import EncoderLayer, climb, stack
 from attnlab.modules.dense import child
-from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Earlier
 from attnlab.ops.layer import dropout
 
@@ -31,7 +30,7 @@ class Encoder(nnx.Module):
         self.position = placed(key, config, "position", length, causal=False)
         self.layers = stack(lambda key: EncoderLayer(key, sizes, mechanism), child(key, "layers"), config.layers)
         # With the norm first, what leaves the last block has not been normed yet.
-        self.encoded = NORMS[config.norm](config.width) if config.norm_first else None
+        self.encoded = sizes.norm_layer() if config.norm_first else None
 
     def __call__(
         self,

@@ -16,8 +16,12 @@ from attnlab.models.decoder import Decoder, Decoding
 class Language(Layers):
     """A language model of `layers` causal blocks, which reads and writes one sequence.
 
-    The fields are those of `Layers`; `mechanism` is any that decodes.
+    The fields are those of `Layers`; `mechanism` is any that decodes. GPT-2 (Radford et al. 2019) is activation
+    "gelu_tanh", position `Learned(length, std=0.02)`, initialiser "gaussian", `tied`, and not `scale_embeddings`; its
+    output has no bias, which `tied` leaves out.
     """
+
+    norm_eps: float = 1e-5
 
     def watched(self, watch) -> Language:
         """The same with the mechanism put through `watch`."""

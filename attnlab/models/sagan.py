@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax, Watched
 from attnlab.mechanisms.given import shape_of
-from attnlab.models.config import check_shape, check_sizes
+from attnlab.models.config import check_norm_eps, check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.learned import extras, learned
@@ -41,9 +41,12 @@ class SAGAN:
     width: int = 32
     mechanism: Mechanism | None = Softmax(score=dot)
     pace: float = 0.25
+    norm_eps: float = 1e-5
+    missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
         check_sizes(self, "width")
+        check_norm_eps(self)
         if not 0 < self.pace <= 1e6:
             raise ValueError(f"model.pace={self.pace} must be above 0, and at most 1000000")
         if self.mechanism is None:
@@ -105,7 +108,7 @@ class Generator(nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
         width, image = config.width, shape.image
         self.first = Dense(child(key, "first"), shape.latent, image.height // 4 * (image.width // 4) * 4 * width)
-        self.norms = nnx.List([GroupNorm(4 * width), GroupNorm(2 * width), GroupNorm(width)])
+        self.norms = nnx.List(GroupNorm(n * width, epsilon=config.norm_eps) for n in (4, 2, 1))
         self.ups = nnx.List(
             [Upsample(child(key, "up0"), 4 * width, 2 * width), Upsample(child(key, "up1"), 2 * width, width)]
         )

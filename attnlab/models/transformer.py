@@ -15,7 +15,6 @@ from attnlab.models.decoder import Decoder, Decoding, placed
 from attnlab.modules.block import EncoderLayer, Memory, climb, stack
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed
-from attnlab.modules.norm import NORMS
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,13 @@ class TransformerNetwork(Decoder):
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.source_position = placed(key, config, "source_position", shape.source_length, causal=False)
-        self.source: Any = None if config.shared else Embed(child(key, "source"), shape.source_vocabulary, config.width)
+        self.source: Any = (
+            None
+            if config.shared
+            else Embed(child(key, "source"), shape.source_vocabulary, config.width, config.scale_embeddings)
+        )
         self.encoder = stack(lambda key: EncoderLayer(key, sizes, mechanism), child(key, "encoder"), config.layers)
-        self.encoded = NORMS[config.norm](config.width) if config.norm_first else None
+        self.encoded = sizes.norm_layer() if config.norm_first else None
 
     def __call__(
         self,

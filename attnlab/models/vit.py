@@ -10,7 +10,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
-from attnlab.models.config import check_shape, check_sizes
+from attnlab.models.config import check_no_embeddings, check_shape, check_sizes
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.patches import Patches
 from attnlab.modules.position import Learned2D, Position
@@ -49,6 +49,7 @@ class ViT(Classifier):
 
     def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
         """What makes a vector of each patch, and how many patches there are."""
+        check_no_embeddings(self)
         rows, columns = self.grid(source)
         numbers = self.patch * self.patch * source.channels
         return Patches(self.patch, self.sizes.dense(key, numbers, self.width)), rows * columns

@@ -37,6 +37,11 @@ class Sizes:
     key_heads: int | None = None
     biases: bool = True
     initialiser: str = "xavier"
+    norm_eps: float = 1e-6
+
+    def norm_layer(self) -> nnx.Module:
+        """A norm of these sizes."""
+        return NORMS[self.norm](self.width, self.norm_eps)
 
     @property
     def dense(self) -> Callable[..., Dense]:
@@ -59,7 +64,7 @@ class Sublayer(nnx.Module):
     """x + dropout(f(norm(x))) with the norm first (Xiong et al. 2020), or norm(x + dropout(f(x))) (Vaswani 2017)."""
 
     def __init__(self, sizes: Sizes):
-        self.norm = NORMS[sizes.norm](sizes.width)
+        self.norm = sizes.norm_layer()
         self.first, self.rate = sizes.norm_first, sizes.dropout
 
     def __call__(

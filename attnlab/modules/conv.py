@@ -61,18 +61,18 @@ class GroupNorm(nnx.Module):
     Raises ValueError where groups do not divide the width.
     """
 
-    def __init__(self, width: int, groups: int = 1):
+    def __init__(self, width: int, groups: int = 1, epsilon: float = 1e-5):
         if groups < 1 or width % groups:
             raise ValueError(f"{groups=} must divide {width=}")
         self.scale = NoDecay(jnp.ones(width))
         self.shift = NoDecay(jnp.zeros(width))
-        self.groups = groups
+        self.groups, self.epsilon = groups, epsilon
 
-    def __call__(self, x: Float[Array, "*space D"], epsilon: float = 1e-6) -> Float[Array, "*space D"]:
+    def __call__(self, x: Float[Array, "*space D"]) -> Float[Array, "*space D"]:
         """In the dtype of x; statistics in float32 at least."""
         grouped = x.astype(wide(x.dtype)).reshape(math.prod(x.shape[:-1]), self.groups, -1)
         centred = grouped - grouped.mean(axis=(0, 2), keepdims=True)
-        level = jax.lax.rsqrt((centred * centred).mean(axis=(0, 2), keepdims=True) + epsilon)
+        level = jax.lax.rsqrt((centred * centred).mean(axis=(0, 2), keepdims=True) + self.epsilon)
         y = (centred * level).reshape(-1, x.shape[-1]).astype(x.dtype)
         scale, shift = (each[...].astype(x.dtype)[None, :] for each in (self.scale, self.shift))
         return (y * scale + shift).reshape(x.shape)

@@ -9,18 +9,22 @@ from attnlab.ops.precision import product
 
 
 class Embed(nnx.Module):
-    """A table [vocabulary, D] of vectors of norm near 1, read times √D; `attend` scores against it, which ties weights.
+    """A table [vocabulary, D] of a vector for each symbol; `attend` scores against it, which ties weights.
+
+    Scaled, the vectors start with standard deviation D^−½ and are read times √D, level with positions (Vaswani et al.
+    2017, section 3.4). Otherwise they start with 0.02 and are read as they are (Devlin et al. 2019; Radford et al.
+    2019).
 
     Ids are checked on the host, once a data set: a traced lookup cannot raise, and clamps or answers NaN.
     """
 
-    def __init__(self, key: PRNGKeyArray, vocabulary: int, width: int):
-        self.table = NoDecay(jax.random.normal(key, (vocabulary, width)) * width**-0.5)
-        self.width = width
+    def __init__(self, key: PRNGKeyArray, vocabulary: int, width: int, scaled: bool = True):
+        self.table = NoDecay(jax.random.normal(key, (vocabulary, width)) * (width**-0.5 if scaled else 0.02))
+        self.factor = width**0.5 if scaled else 1.0
 
     def __call__(self, ids: Int[Array, " T"], dtype) -> Float[Array, "T D"]:
-        """The vectors of those ids, times √D so that they stand level with positions (Vaswani et al. 2017, 3.4)."""
-        return self.table[...].astype(dtype)[ids] * self.width**0.5
+        """The vectors of those ids."""
+        return self.table[...].astype(dtype)[ids] * self.factor
 
     def attend(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
         """The product of x with every vector, in float32 at least."""

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
@@ -29,9 +30,14 @@ class Sparse(NamedTuple):
 
 
 def with_itself(links: Int[Places, "E 2"], N: int) -> Ends:
-    """The edges of N nodes (query, key), and one from every node to itself: an isolated one keeps what it is."""
+    """The edges of N nodes (query, key), and one from every node to itself: an isolated one keeps what it is.
+
+    Given edges from a node to itself become padding: they would count twice.
+    """
+    module = jnp if isinstance(links, Tracer) else np
     itself = np.arange(N, dtype=np.int32)
-    t, s = (np.concatenate([links[:, n], itself]) for n in (0, 1))
+    links = module.where((links[:, 0] == links[:, 1])[:, None], N, links)
+    t, s = (module.concatenate([links[:, n], itself]) for n in (0, 1))
     return Ends(t, s, N, N)
 
 

@@ -8,6 +8,7 @@ Schedule = Literal["constant", "cosine", "inverse_sqrt"]
 COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "keep_last")
 COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
 BETAS = ("beta1", "beta2")
+SHARES = ("average_span", "final_rate")
 MANY = 65_536  # seeds that may be counted: each is a lane of the program
 RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: lanes keep their rate in it
 
@@ -24,6 +25,7 @@ class Train:
         learning_rate: the peak, or several of them.
         schedule: what the rate does after the warm-up: "constant"; "cosine", to zero one step after the last;
             "inverse_sqrt", as 1/√step.
+        final_rate: the share of the peak that the cosine falls to, instead of to zero.
         warmup: steps in which the rate rises linearly to its peak.
         weight_decay: decoupled. It spares biases, scales and shifts of norms, embeddings, tables of positions and
             constants of gates.
@@ -36,9 +38,13 @@ class Train:
         evaluate_every: steps between validations; the last step is validated, too.
         save_every: steps between checkpoints; the last step is saved, too.
         patience: a lane stops after so many evaluations in a row without a new best; 0 for never.
+        restore_best: where there is patience, the model that is tested, and loaded later, is each lane's best on
+            validation, of equals the last; False for the model of the last step.
         target: a lane stops once its headline metric on validation reaches this; None for never.
-        average: the model that is tested, and loaded later, is the mean of the last so many checkpoints; 0 for the last
-            model.
+        average: the model that is tested, and loaded later, is the mean of so many models: the last one, and those
+            every `save_every` steps before it, or closer together where they would not lie within `average_span`; 0
+            for the last model alone.
+        average_span: the last share of the steps, within which all models of the mean lie.
         keep_last: the newest checkpoints that stay on disk.
         keep_best: the checkpoints that stay because they did best on validation, by the rate that was ahead then.
         keep_every: checkpoints of every so many steps stay; 0 for none.
@@ -51,6 +57,7 @@ class Train:
     batch_size: int = 64
     learning_rate: float | tuple[float, ...] = 1e-3
     schedule: Schedule = "cosine"
+    final_rate: float = 0.0
     warmup: int = 100
     weight_decay: float = 0.0
     decay_all: bool = False
@@ -62,8 +69,10 @@ class Train:
     evaluate_every: int = 250
     save_every: int = 500
     patience: int = 0
+    restore_best: bool = True
     target: float | None = None
     average: int = 0
+    average_span: float = 0.1
     keep_last: int = 2
     keep_best: int = 1
     keep_every: int = 0
@@ -84,8 +93,16 @@ class Train:
         if self.average and (self.patience or self.target is not None):
             early = f"patience={self.patience}" if self.patience else f"target={self.target}"
             raise ValueError(f"train.average={self.average} needs a last step that is known: leave train.{early} out")
-        if self.average > (saves := -(-self.steps // self.save_every)):
-            raise ValueError(f"train.average={self.average} is more than the {saves} checkpoints that there will be")
+        for name in SHARES:
+            if not 0 <= (value := getattr(self, name)) <= 1:
+                raise ValueError(f"train.{name}={value} must be in 0 … 1")
+        if self.final_rate and self.schedule != "cosine":
+            raise ValueError(f"train.final_rate={self.final_rate} is the end of train.schedule=cosine alone")
+        if self.average > (most := 1 + self.average_steps):
+            raise ValueError(
+                f"train.average={self.average} is more than the {most} last models within train.average_span="
+                f"{self.average_span} of train.steps={self.steps}"
+            )
         for name in ("weight_decay", "clip"):
             if not (0 <= (value := getattr(self, name)) <= RATES[1]):
                 raise ValueError(f"train.{name}={value} must be a finite number, 0 or more, that float32 holds")
@@ -114,12 +131,13 @@ class Train:
         """Refuse values of another kind before they are compared: Python's own words would name no field."""
         for name in (*COUNTS, *COUNTS_OR_NONE):
             _whole(name, getattr(self, name), getattr(self, name))
-        for name in ("weight_decay", "clip", *BETAS):
+        for name in ("weight_decay", "clip", *BETAS, *SHARES):
             _number(name, getattr(self, name), getattr(self, name))
         if self.target is not None:
             _number("target", self.target, self.target)
-        if type(self.decay_all) is not bool:
-            raise ValueError(f"train.decay_all={self.decay_all!r} must be true or false")
+        for name in ("decay_all", "restore_best"):
+            if type(value := getattr(self, name)) is not bool:
+                raise ValueError(f"train.{name}={value!r} must be true or false")
         for rate in self.rates:
             _number("learning_rate", self.learning_rate, rate)
         for seed in self.seeds if isinstance(self.seeds, tuple) else (self.seeds,):
@@ -130,7 +148,17 @@ class Train:
     @staticmethod
     def missing_values(written: dict[str, Any]) -> dict[str, Any]:
         """What older runs did, by fields that they do not have: where it makes no difference, the default."""
-        return {"decay_all": bool(written.get("weight_decay"))}
+        return {
+            "decay_all": bool(written.get("weight_decay")),
+            "restore_best": not written.get("patience"),
+            "average_span": 1.0 if written.get("average") else Train.average_span,
+        }
+
+    @property
+    def average_steps(self) -> int:
+        """How many of the last steps the models of the mean lie within."""
+        # A share of 0.29 of 100 steps is 29, whatever floats make of the product.
+        return math.floor(self.average_span * self.steps + 1e-6)
 
     @property
     def seed_list(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.training.averaging import chosen, include
+from attnlab.training.averaging import chosen, counted, include
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.signals import Interrupted, collected, reached
 from attnlab.training.state import culprits
@@ -24,7 +24,7 @@ class Fitted:
     """What training left: the final state and models, and the seconds that all of it took, interruptions apart."""
 
     state: Any
-    model: Any  # every lane's: the last, or the mean of the last few
+    model: Any  # every lane's: the last, the mean of the last few, or the best on validation
     step: int  # the last one made: fewer than planned where every lane was done before
     died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
     culprits: list[str | None]  # what of each lane was not finite first; None where all of it was
@@ -131,7 +131,8 @@ def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[s
 
 def _boundary(train: Any, step: int) -> int:
     """The next step at which something other than training happens."""
-    return min(train.steps, *(step - step % every + every for every in (train.evaluate_every, train.save_every)))
+    regular = (step - step % every + every for every in (train.evaluate_every, train.save_every))
+    return min(train.steps, *regular, *(at for at in counted(train) if at > step))
 
 
 def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray]) -> list[dict]:

@@ -42,8 +42,8 @@ def decays(model: Any) -> Any:
 def schedule(train: Train) -> optax.Schedule:
     """Step to share of the peak learning rate: linear to 1 in `warmup` steps, then as `train.schedule` says."""
     if train.schedule == "cosine":
-        # Counted from the peak, zero comes one step after the last: a step at rate 0 would be for nothing.
-        after = optax.cosine_decay_schedule(1.0, max(1, train.steps - max(1, train.warmup) + 1))
+        # Counted from the peak, the end comes one step after the last: a step at rate 0 would be for nothing.
+        after = optax.cosine_decay_schedule(1.0, max(1, train.steps - max(1, train.warmup) + 1), train.final_rate)
     elif train.schedule == "inverse_sqrt":
         start = max(1, train.warmup)
         after = lambda step: jnp.sqrt(start / (start + step))

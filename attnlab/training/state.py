@@ -25,7 +25,8 @@ class State:
     where it did not, or was not; `culprit` says what was not finite first when it diverged (`culprits` names it by this
     number), −1 where all is; `best` is its best merit on validation so far, `waits` the evaluations since
     (`attnlab.training.stopping`), `mean` the average of its models so far, where one is asked for
-    (`attnlab.training.averaging`).
+    (`attnlab.training.averaging`). Where lanes go back to it, `best_model` is its best model on validation, and
+    `best_step` the step of that, −1 before there is one.
     """
 
     model: Any
@@ -39,6 +40,8 @@ class State:
     best: Float[Array, ""]
     waits: Int[Array, ""]
     mean: Any = None
+    best_model: Any = None
+    best_step: Any = None
 
     @property
     def alive(self) -> Bool[Array, ""]:
@@ -61,7 +64,11 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
     best = jnp.full((), -jnp.inf, jnp.float32)
     mean = jax.tree.map(jnp.zeros_like, model) if train.average else None
     memory, key = optimiser(train).init(model), jax.random.fold_in(key, 1)
-    return State(model, memory, key, rate, step, died, culprit, stopped, best, waits, mean)
+    if train.patience and train.restore_best:
+        kept, at = jax.tree.map(jnp.zeros_like, model), jnp.full((), -1, jnp.int32)
+    else:
+        kept, at = None, None
+    return State(model, memory, key, rate, step, died, culprit, stopped, best, waits, mean, kept, at)
 
 
 def step(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,10 +16,10 @@ from attnlab.training.state import State
 def judge(train: Train, state: State, values: np.ndarray, higher: bool, preparing: int = 0) -> State:
     """The lanes after an evaluation that gave the headline metric `values` [lanes]; those that are done are stopped.
 
-    Done is a lane that reached `train.target`, or that has not bettered its best for `train.patience` evaluations. It
-    keeps the model of that evaluation, not that of its best one: so the loss of a run that stops is the last one seen,
-    as where this rule was published (Schlag et al. 2021). A value that is not a number is no gain.
-    Evaluations of the first `preparing` steps, which learn something else than what is scored, do not count.
+    Done is a lane that reached `train.target`, or that has not bettered its best for `train.patience` evaluations. A
+    value that is not a number is no gain. Where lanes go back to their best model, one that is as good or better is
+    kept as `state.best_model`. Evaluations of the first `preparing` steps, which learn something else than what is
+    scored, do not count.
     """
     sign = 1 if higher else -1
     merit = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)
@@ -27,9 +29,22 @@ def judge(train: Train, state: State, values: np.ndarray, higher: bool, preparin
     done = waits >= train.patience if train.patience else jnp.zeros_like(better)
     if train.target is not None:
         done |= merit >= jnp.float32(sign * train.target)
+    if state.best_model is not None:
+        # Of equals the last: a metric that stands still, such as exact match at 0, says nothing against training.
+        keep = counts & (merit >= state.best)
+        model = where_lane(keep, state.model, state.best_model)
+        at = jnp.where(keep, state.step, state.best_step)
+        state = replace(state, best_model=model, best_step=at)
     return replace(
         state,
         best=jnp.where(counts & better, merit, state.best),
         waits=jnp.where(counts, waits, state.waits),
         stopped=jnp.where(counts & done, state.step, state.stopped),
     )
+
+
+@jax.jit
+def where_lane(chosen: Any, first: Any, second: Any) -> Any:
+    """For each lane one of two trees of arrays that have lanes first: the first where `chosen` [lanes] is true."""
+    pick = lambda a, b: jnp.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, b)
+    return jax.tree.map(pick, first, second)

@@ -171,7 +171,7 @@ OVERRIDES = [
     ("train.target=nan", "train.target=nan must be a finite number"),
     ("train.target=inf", "train.target=inf must be a finite number"),
     ("train.target=high", "train.target='high' must be a number, or none"),
-    ("train.average=3", "train.average=3 is more than the 2 checkpoints"),
+    ("train.average=3 train.average_span=0", "train.average=3 is more than the 1 last models"),
     ("train.average=1 train.patience=1", "train.average=1 needs a last step that is known"),
     ("train.weight_decay=-0.1", "train.weight_decay=-0.1 must be a finite number, 0 or more"),
     ("train.weight_decay=1e39", "train.weight_decay=1e+39"),

@@ -28,9 +28,9 @@ def test_what_lies_ahead_is_what_has_no_result_by_now(tmp_path):
 
 def test_a_model_of_the_steps_that_prepare_is_not_averaged(tmp_path):
     task = Questions(masked=8, train_examples=30, valid_examples=6, test_examples=6, buckets=1)
-    fields = {"train.steps": 20, "train.save_every": 4, "train.evaluate_every": 4}
+    fields = {"train.steps": 20, "train.save_every": 4, "train.evaluate_every": 4, "train.average_span": 1.0}
     base = change(EXPERIMENT, task=task, model=Bert(width=8, heads=2, layers=1, feedforward=8), **fields)
-    # Checkpoints are those of steps 4, 8, 12, 16 and 20.
+    # The models are those of steps 4, 8, 12, 16 and 20.
     for average, allowed in ((0, True), (3, True), (4, False), (5, False)):
         study = Study(change(base, **{"train.average": average}), name="averaged")
         if allowed:

@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import jax
 import numpy as np
 import pytest
 
@@ -34,6 +35,7 @@ from attnlab.tasks.associations import Associations
 from attnlab.tasks.reverse import Reverse
 from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.signals import UNBEGUN, Interrupted
+from attnlab.training.trainer import Trainer
 from tests.lab.test_lock import HOLD
 from tests.small import EXPERIMENT
 
@@ -152,6 +154,35 @@ def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
     assert {name: metric["values"] for name, metric in result["metrics"].items()} == {
         name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
     }
+    # The last model is examined, too.
+    model, _ = load(tmp_path / "beam" / "base", "last")
+    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.examination("test")]
+    assert (result["tested_model"], result["tested_steps"]) == ("mean", [11, 12])
+    assert {name: metric["values"] for name, metric in result["last_metrics"].items()} == {
+        name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
+    }
+
+
+def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, monkeypatch):
+    experiment = change(EXPERIMENT, **{"train.patience": 3, "train.evaluate_every": 4, "train.save_every": 4})
+    scores, evaluate = iter([[0.2, 0.3], [0.5, 0.1], [0.4, 0.0]]), Trainer.evaluate
+
+    def given(trainer, model, part, *rest):
+        if part == "test":
+            return evaluate(trainer, model, part, *rest)
+        return [{"exact_match": score} for score in next(scores)]
+
+    monkeypatch.setattr(Trainer, "evaluate", given)
+    run(Study(replace(experiment, train=replace(experiment.train, keep_last=3)), name="patient"), tmp_path)
+    folder = tmp_path / "patient" / "base"
+    result = RunFolder(folder).read("result")
+    assert (result["tested_model"], result["tested_steps"]) == ("best", [8, 4])
+    # That of the first seed is what is loaded: its checkpoint of step 8, and not the last.
+    best, eighth, last = (load(folder, step)[0] for step in (None, 8, "last"))
+    equal = lambda one, other: jax.tree.all(jax.tree.map(np.array_equal, one, other))
+    assert equal(best, eighth)
+    assert not equal(best, last)
+    assert result["last_metrics"].keys() == result["metrics"].keys()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from attnlab.analysis.maps import maps
 from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import MODELS, Language
+from attnlab.modules.embed import Embed
 from attnlab.modules.position import Floater, Learned, Learned2D, Rotary2D, Sinusoidal, Sinusoidal2D
 from attnlab.tasks.base import Tokens
 
@@ -102,7 +103,7 @@ def test_its_vectors_may_score_and_dropout_needs_a_key():
 
 
 def test_a_sequence_beyond_a_learned_table_is_refused():
-    line = r"model.position=Learned\(length=7\) tells 7 positions, and a sequence has 8"
+    line = r"model.position=Learned\(length=7, std=None\) tells 7 positions, and a sequence has 8"
     with pytest.raises(ValueError, match=line):
         Language(**SMALL, position=Learned(7)).create(jax.random.key(0), SHAPE)
     with pytest.raises(ValueError, match=r"tells 8 positions, and a sequence has 9"):
@@ -114,3 +115,76 @@ def test_what_cannot_work_is_refused_when_it_is_built():
     with pytest.raises(ValueError, match=r"model.mechanism=.* has no causal form"):
         Language(mechanism=whole)
     assert Language(mechanism=Softmax(), position=Floater()).attentions == {"decoder": Softmax()}
+
+
+def gpt2(weights, tokens, eps):
+    """The scores of GPT-2 (Radford et al. 2019) in numpy: all heads of a sequence at once, one product for q, k, v."""
+    norm = lambda x, scale, shift: (
+        (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * scale + shift
+    )
+    x = weights["wte"][tokens] + weights["wpe"][: len(tokens)]
+    (T, D), H = x.shape, 2
+    for block in weights["blocks"]:
+        qkv = norm(x, *block["ln_1"]) @ block["c_attn_w"] + block["c_attn_b"]
+        q, k, v = (each.reshape(T, H, D // H).transpose(1, 0, 2) for each in np.split(qkv, 3, axis=1))
+        logits = q @ k.transpose(0, 2, 1) / np.sqrt(D // H)
+        share = np.exp(np.where(np.tril(np.ones((T, T), bool)), logits, -np.inf))
+        y = share / share.sum(-1, keepdims=True) @ v
+        x = x + y.transpose(1, 0, 2).reshape(T, D) @ block["c_proj_w"] + block["c_proj_b"]
+        h = norm(x, *block["ln_2"]) @ block["fc_w"] + block["fc_b"]
+        h = 0.5 * h * (1 + np.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * h**3)))
+        x = x + h @ block["out_w"] + block["out_b"]
+    return norm(x, *weights["ln_f"]) @ weights["wte"].T
+
+
+def in_gpt2s_order(model):
+    """The weights of a network by GPT-2's names."""
+    array = lambda leaf: np.asarray(leaf[...], np.float64)
+    norm = lambda norm, n: (array(norm.scale)[n], array(norm.shift)[n])
+    layers, blocks = model.decoder, []
+    for n in range(2):
+        attention, feedforward = layers.attention, layers.feedforward
+        maps = attention.q, attention.k, attention.v
+        blocks.append({
+            "ln_1": norm(layers.around_attention.norm, n), "ln_2": norm(layers.around_feedforward.norm, n),
+            "c_attn_w": np.concatenate([array(each.w)[n] for each in maps], axis=1),
+            "c_attn_b": np.concatenate([array(each.b)[n] for each in maps]),
+            "c_proj_w": array(attention.o.w)[n], "c_proj_b": array(attention.o.b)[n],
+            "fc_w": array(feedforward.inner.w)[n], "fc_b": array(feedforward.inner.b)[n],
+            "out_w": array(feedforward.outer.w)[n], "out_b": array(feedforward.outer.b)[n],
+        })  # fmt: skip
+    last = array(model.decoded.scale), array(model.decoded.shift)
+    wpe = array(model.target_position.vectors)
+    return {"wte": array(model.target.table), "wpe": wpe, "blocks": blocks, "ln_f": last}
+
+
+GPT2 = Language(
+    width=8, heads=2, activation="gelu_tanh", position=Learned(8, std=0.02), initialiser="gaussian", tied=True,
+    scale_embeddings=False, dtype="float64",
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("x64")
+def test_gpt2_is_one_of_them():
+    """The scores agree with an implementation of its own, and would not with another ε or with scaled embeddings."""
+    tokens = np.array([9, 4, 5, 6, 1, 12, 16, 3])
+    away = lambda key, x: x + 0.02 * jax.random.normal(key, x.shape, x.dtype)
+    leaves, kind = jax.tree.flatten(GPT2.create(jax.random.key(0), SHAPE))
+    leaves = map(away, jax.random.split(jax.random.key(1), len(leaves)), leaves)
+    model = jax.tree.unflatten(kind, leaves)
+    ours, theirs = model(jnp.asarray(tokens)), in_gpt2s_order(model)
+    np.testing.assert_allclose(ours, gpt2(theirs, tokens, 1e-5), rtol=1e-9, atol=1e-12)
+    size = np.abs(ours).max()
+    assert np.abs(ours - gpt2(theirs, tokens, 1e-6)).max() > 1e-3 * size
+    assert np.abs(ours - gpt2(theirs | {"wpe": theirs["wpe"] / 8**0.5}, tokens, 1e-5)).max() > 1e-2 * size
+
+
+def test_embeddings_start_as_published():
+    """Vaswani et al.: spread by 1/√D and read times √D; GPT-2 and BERT: spread by 0.02 and read as they are."""
+    ids = jnp.arange(4000)
+    for scaled, spread, read in ((True, 16**-0.5, 1.0), (False, 0.02, 0.02)):
+        embed = Embed(jax.random.key(0), 4000, 16, scaled)
+        np.testing.assert_allclose(np.std(embed.table[...]), spread, rtol=0.02)
+        np.testing.assert_allclose(np.std(embed(ids, jnp.float32)), read, rtol=0.02)
+    table = Learned(4000, std=0.02).create(jax.random.key(0), 16, 2)
+    np.testing.assert_allclose(np.std(table.vectors[...]), 0.02, rtol=0.02)

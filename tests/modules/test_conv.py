@@ -66,7 +66,7 @@ def test_groups_are_normed_over_all_places():
 def test_one_group_is_layer_norm_over_the_whole_example():
     x, norm = normal(4, 5, 6), GroupNorm(6)
     norm.scale[...], norm.shift[...] = normal(6, seed=1), normal(6, seed=2)
-    flat = layer_norm(x.reshape(-1), jnp.ones(120), jnp.zeros(120)).reshape(4, 5, 6)
+    flat = layer_norm(x.reshape(-1), jnp.ones(120), jnp.zeros(120), 1e-5).reshape(4, 5, 6)
     np.testing.assert_allclose(
         norm(x), np.asarray(flat) * np.asarray(norm.scale[...]) + np.asarray(norm.shift[...]), atol=1e-5
     )

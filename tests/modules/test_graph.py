@@ -37,6 +37,21 @@ def test_every_node_is_joined_to_itself():
     np.testing.assert_array_equal(table, [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
 
 
+def test_a_given_edge_from_a_node_to_itself_counts_once():
+    looped = np.concatenate([LINKS, np.array([[1, 1], [3, 3]], np.int32)])
+    x, convolution = jnp.asarray(X), GraphConvolution(jax.random.key(0), 5, 3, 0.0)
+    attention = GraphAttention(jax.random.key(0), 5, 3, 2, Softmax(score=gat), 0.0)
+    # D^−½ (A + 1) D^−½ X W of the graph in a row, its degrees 2, 3, 2 and 1.
+    table = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]) / np.sqrt(np.outer(*[[2, 3, 2, 1]] * 2))
+    expected = table @ X @ np.asarray(convolution.w[...])
+    for layer, right in ((convolution, expected), (attention, attention(x, with_itself(LINKS, N)))):
+        np.testing.assert_allclose(layer(x, with_itself(looped, N)), right, rtol=1e-5, atol=1e-6)
+        traced = jax.jit(lambda links, layer=layer: layer(x, with_itself(links, N)))
+        np.testing.assert_allclose(traced(looped), right, rtol=1e-5, atol=1e-6)
+    # What it is given twice weighs nothing.
+    np.testing.assert_array_equal(attention.weights(x, with_itself(looped, N))[4:6], 0)
+
+
 def test_a_sparse_matrix_is_the_matrix():
     rows, columns = np.nonzero(X > 0)
     sparse = Sparse(jnp.asarray(X[rows, columns]), Ends(rows, columns, N, 5))

@@ -1,38 +1,61 @@
-"""The mean of the last checkpoints."""
+"""The mean of the last models."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from attnlab.lab import configuration
 from attnlab.training.averaging import chosen, counted
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted
 from tests.training.test_loop import Listener, leaves
 from tests.training.test_stopping import CONFIG, train
 
-THREE = replace(CONFIG, target=None, average=3)
+# Validated in the middle alone: steps of the mean end dispatches by themselves.
+THREE = replace(CONFIG, target=None, average=3, evaluate_every=50)
 
 
 @pytest.mark.parametrize(
     ("train", "steps"),
     [
         (Train(steps=100, save_every=20), []),
-        (Train(steps=100, save_every=20, average=3), [60, 80, 100]),
-        (Train(steps=90, save_every=20, average=3), [60, 80, 90]),
         (Train(steps=10, save_every=20, average=1), [10]),
-        (Train(steps=40, save_every=20, average=2), [20, 40]),
+        # Where checkpoints lie within the last tenth, theirs.
+        (Train(steps=1000, save_every=20, average=3), [960, 980, 1000]),
+        (Train(steps=990, save_every=20, average=3), [960, 980, 990]),
+        # Where they would span half of the run, as many models of its last tenth.
+        (Train(steps=800, save_every=100, average=5), [720, 740, 760, 780, 800]),
+        (Train(steps=100, save_every=20, average=3), [90, 95, 100]),
+        (Train(steps=12, save_every=6, average=2), [11, 12]),
+        # A share of one is how older runs did it.
+        (Train(steps=100, save_every=20, average=3, average_span=1.0), [60, 80, 100]),
+        (Train(steps=90, save_every=20, average=5, average_span=1.0), [20, 40, 60, 80, 90]),
+        (Train(steps=40, save_every=20, average=2, average_span=1.0), [20, 40]),
+        (Train(steps=100, save_every=50, average=30, average_span=0.29), list(range(71, 101))),
     ],
 )
-def test_the_last_of_the_steps_at_which_checkpoints_are_saved(train, steps):
+def test_the_steps_whose_models_are_averaged(train, steps):
     assert counted(train) == steps
+
+
+def test_more_models_than_there_are_steps_for_are_refused():
+    with pytest.raises(ValueError, match=r"train.average=31 is more than the 30 last models within .*=0.29 of .*=100"):
+        Train(steps=100, average=31, average_span=0.29)
+
+
+@pytest.mark.parametrize(("average", "share"), [(5, 1.0), (0, 0.1)])
+def test_older_runs_averaged_over_all_of_their_checkpoints(average, share):
+    written = configuration.write(Train(average=average, average_span=1.0))
+    del written["average_span"]
+    assert configuration.read(written, Train).average_span == share
 
 
 def test_the_model_is_the_mean_of_them_and_training_goes_on_from_the_last(tmp_path):
     fitted = train(tmp_path, [], THREE)
     alone = train(tmp_path / "alone", [], replace(THREE, average=0))
-    # Adam falls by its rate a step, from 1: over 60, 80 and 100 steps by 80 of them in the mean.
-    np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 80, 1 - 0.01 * 80], atol=1e-3)
+    # Adam falls by its rate a step, from 1: over 90, 95 and 100 steps by 95 of them in the mean.
+    np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 95, 1 - 0.01 * 95], atol=1e-3)
     np.testing.assert_array_equal(fitted.state.model["w"], alone.state.model["w"])
     np.testing.assert_array_equal(alone.model["w"], alone.state.model["w"])
     assert alone.state.mean is None
@@ -40,13 +63,13 @@ def test_the_model_is_the_mean_of_them_and_training_goes_on_from_the_last(tmp_pa
 
 def test_before_the_first_of_them_it_is_the_last_model(tmp_path):
     fitted = train(tmp_path, [], THREE)
-    assert chosen(THREE, fitted.state, 59) is fitted.state.model
-    assert chosen(THREE, fitted.state, 60) is fitted.state.mean
+    assert chosen(THREE, fitted.state, 89) is fitted.state.model
+    assert chosen(THREE, fitted.state, 90) is fitted.state.mean
 
 
 def test_interrupted_between_them_and_resumed_it_is_the_same(tmp_path):
     whole = train(tmp_path / "whole", [], THREE)
-    for stop in (64, 80):
+    for stop in (92, 95):
         with pytest.raises(Interrupted):
             train(tmp_path / "parts", [], THREE, Listener(stop=stop))
     again = train(tmp_path / "parts", [], THREE)

@@ -20,7 +20,7 @@ def test_lanes_are_every_seed_at_every_rate():
         ("beta2", -0.1), ("beta2", math.nan), ("learning_rate", math.nan), ("learning_rate", 0.0),
         ("learning_rate", (1e-3, math.inf)), ("learning_rate", ()), ("learning_rate", (1e-3, 1e-3)),
         ("seeds", 0), ("seeds", ()), ("seeds", (1, 1)), ("seeds", (2**32,)), ("seeds", (-1,)),
-        ("average", -1), ("average", 3),
+        ("average", -1), ("average", 102), ("average_span", 1.5), ("average_span", math.nan), ("final_rate", -0.1),
         ("steps", 2**31), ("learning_rate", 1e-39), ("learning_rate", (1e-3, 3.5e38)), ("seeds", -1),
     ],
 )  # fmt: skip
@@ -36,6 +36,7 @@ def test_what_cannot_work_is_refused_naming_the_field(field, value):
         ("batch_size", "4", "a whole number"), ("warmup", None, "a whole number"), ("seeds", True, "a whole number"),
         ("seeds", (0.5,), "whole numbers"), ("seeds", [0], "a whole number"), ("clip", "1", "a number"),
         ("learning_rate", "1e-3", "a number"), ("learning_rate", (1e-3, "x"), "numbers"),
+        ("decay_all", 1, "true or false"), ("average_span", "x", "a number"),
         ("schedule", "foo", "one of constant, cosine, inverse_sqrt"), ("schedule", [], "one of constant"),
     ],
 )  # fmt: skip
@@ -54,3 +55,9 @@ def test_a_mean_of_the_last_checkpoints_needs_a_last_step(early):
 def test_a_count_of_seeds_is_told_from_a_list(seeds):
     with pytest.raises(ValueError, match=f"train.seeds={seeds} must be at least 1 when counting"):
         Train(seeds=seeds)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "inverse_sqrt"])
+def test_only_a_cosine_has_a_last_rate(schedule):
+    with pytest.raises(ValueError, match=r"train.final_rate=0.1 is the end of train.schedule=cosine alone"):
+        Train(schedule=schedule, final_rate=0.1)

@@ -137,6 +137,12 @@ def test_schedules_rise_to_their_peak_and_fall_as_named(name, expected):
     np.testing.assert_allclose([share(step) for step in (0, 3, 11, 19)], expected, atol=1e-6)
 
 
+def test_a_cosine_falls_to_its_last_rate():
+    share = schedule(Train(steps=20, warmup=4, final_rate=0.1))
+    expected = [0.1 + 0.9 * (1 + np.cos(np.pi * n / 17)) / 2 for n in (0, 8, 16)]
+    np.testing.assert_allclose([share(step) for step in (3, 11, 19)], expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("warmup", [0, 1, 4, 19, 20, 50])
 def test_no_step_is_taken_at_rate_zero(warmup):
     share = schedule(Train(steps=20, warmup=warmup, schedule="cosine"))

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.lab import configuration, load_study
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted, fit
@@ -87,8 +88,8 @@ class Falling:
         return {"height": float(answers[0]["w"])}
 
 
-def train(folder, rows, config, progress=None):
-    trainer = Trainer(lambda key: {"w": jnp.ones(())}, Falling(), config)
+def train(folder, rows, config, progress=None, problem=None):
+    trainer = Trainer(lambda key: {"w": jnp.ones(())}, problem or Falling(), config)
 
     def cut(step):
         rows[:] = [row for row in rows if row["step"] <= step]
@@ -136,10 +137,79 @@ def test_done_before_is_done_at_once(tmp_path):
     assert (first.seconds_per_step, first.memory_bytes) == (again.seconds_per_step, again.memory_bytes)
 
 
+class Valley(Falling):
+    """The same number, which is best at a half."""
+
+    def score(self, part, answers, limit=None):
+        return {"height": abs(float(answers[0]["w"]) - 0.5)}
+
+
+# Adam falls by its rate a step, from 1: the lanes are at a half after 5 and 50 steps, and stop two evaluations later.
+PATIENT = replace(CONFIG, target=None, patience=2)
+
+
+def test_a_lane_that_stops_goes_back_to_its_best_model(tmp_path):
+    fitted = train(tmp_path, [], PATIENT, problem=Valley())
+    assert fitted.step == 60
+    np.testing.assert_array_equal(fitted.state.stopped, [15, 60])
+    np.testing.assert_array_equal(fitted.state.best_step, [5, 50])
+    np.testing.assert_allclose(fitted.model["w"], [0.5, 0.5], atol=1e-3)
+    np.testing.assert_allclose(fitted.state.model["w"], [1 - 0.1 * 15, 1 - 0.01 * 60], atol=1e-3)
+    # Training ends before the second lane is done: its best model all the same.
+    fitted = train(tmp_path / "short", [], replace(PATIENT, steps=54), problem=Valley())
+    np.testing.assert_allclose(fitted.model["w"], [0.5, 0.5], atol=1e-3)
+
+
+def test_of_models_that_are_as_good_it_keeps_the_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(Valley, "score", lambda *given: {"height": 1.0})
+    fitted = train(tmp_path, [], PATIENT, problem=Valley())
+    np.testing.assert_array_equal(fitted.state.stopped, [15, 15])
+    np.testing.assert_array_equal(fitted.state.best_step, [15, 15])
+    np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 15, 1 - 0.01 * 15], atol=1e-3)
+
+
+def test_on_request_it_keeps_its_last_model(tmp_path):
+    fitted = train(tmp_path, [], replace(PATIENT, restore_best=False), problem=Valley())
+    assert fitted.state.best_model is None
+    np.testing.assert_allclose(fitted.model["w"], [1 - 0.1 * 15, 1 - 0.01 * 60], atol=1e-3)
+
+
+def test_a_lane_whose_metric_is_no_number_keeps_its_last_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(Valley, "score", lambda *given: {"height": np.nan})
+    fitted = train(tmp_path, [], PATIENT, problem=Valley())
+    np.testing.assert_array_equal(fitted.state.best_step, [-1, -1])
+    np.testing.assert_array_equal(fitted.model["w"], fitted.state.model["w"])
+
+
+@pytest.mark.parametrize("stops", [(3, 8, 12), (50, 54)])
+def test_interrupted_and_resumed_goes_back_to_the_same_bits(tmp_path, stops):
+    whole = train(tmp_path / "whole", [], PATIENT, problem=Valley())
+    for stop in stops:
+        with pytest.raises(Interrupted):
+            train(tmp_path / "parts", [], PATIENT, Listener(stop=stop), Valley())
+    again = train(tmp_path / "parts", [], PATIENT, problem=Valley())
+    for a, b in zip(leaves((whole.state, whole.model)), leaves((again.state, again.model)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("patience", "back"), [(3, False), (0, True)])
+def test_older_runs_kept_their_last_model(patience, back):
+    written = configuration.write(Train(patience=patience))
+    del written["restore_best"]
+    assert configuration.read(written, Train).restore_best is back
+
+
+def test_the_capacity_of_linear_attention_is_measured_by_the_published_rule():
+    for name in ("capacity", "overwriting"):
+        experiments = load_study(f"experiments/{name}.py").variants().values()
+        assert {(each.train.patience, each.train.restore_best) for each in experiments} == {(11, False)}
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"patience": -1}, "train.patience=-1 must be 0 or more"),
+        ({"restore_best": "no"}, "train.restore_best='no' must be true or false"),
         ({"patience": 1.5}, "train.patience=1.5 must be a whole number"),
         ({"target": float("nan")}, "train.target=nan must be a finite number, or none"),
         ({"target": "low"}, "train.target='low' must be a number"),

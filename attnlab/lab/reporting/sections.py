@@ -16,6 +16,7 @@ from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.table import Cell, Sheet, settings_of, sheets, state
+from attnlab.lab.tested import model_line
 from attnlab.lab.ties import tie
 
 NAMED = 8  # variants that are not begun, at most
@@ -86,8 +87,9 @@ def numbers(found: list[Outcome]) -> Markup:
     ]
     chosen = sorted({title(outcome.metric) for outcome in found if outcome.tried() > 1})
     notes = NOTES + (CHOSEN.format(" and of ".join(chosen)) if chosen else "")
-    ties = [tag("p", name(o.name), f": {line}.", class_="quiet") for o in found if (line := tie(o.result or {}))]
-    return section("The numbers", parts, ties, tag("p", notes, class_="quiet"), _data(found))
+    said = [(o.name, line(o.result or {})) for o in found for line in (tie, model_line)]
+    lines = [tag("p", name(variant), f": {line}.", class_="quiet") for variant, line in said if line]
+    return section("The numbers", parts, lines, tag("p", notes, class_="quiet"), _data(found))
 
 
 NOTES = (

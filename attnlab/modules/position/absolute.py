@@ -37,16 +37,21 @@ class Sinusoidal(Position):
 class Learned(Position):
     """A learned vector for each of `length` positions, added to the input (Gehring et al. 2017, section 3.1).
 
-    A longer sequence raises ValueError; in a traced loop, a position beyond the end answers NaN.
+    The vectors start normal with standard deviation `std`; None is √½, level with sines and cosines. Next to embeddings
+    that are not scaled it is 0.02 (Devlin et al. 2019). A longer sequence raises ValueError; in a traced loop, a
+    position beyond the end answers NaN.
     """
 
     length: int = 512
+    std: float | None = None
     inductive = False
     data_driven = True
     parameter_efficient = False
 
     def __post_init__(self):
         check_counts(length=self.length)
+        if self.std is not None and not 0 < self.std < float("inf"):
+            raise ValueError(f"std={self.std} must be a finite number above 0, or none")
 
     def reach(self, dtype):
         """The length of the table."""
@@ -61,8 +66,8 @@ class LearnedTable(Hooks, nnx.Module):
     """The table of `Learned`: [length, D]."""
 
     def __init__(self, key: PRNGKeyArray, config: Learned, width: int):
-        self.config = config
-        self.vectors = NoDecay(jax.random.normal(key, (config.length, width)) * LEVEL)
+        self.config, std = config, LEVEL if config.std is None else config.std
+        self.vectors = NoDecay(jax.random.normal(key, (config.length, width)) * std)
 
     def table(self, length, dtype):
         """Nothing is worked out, but the length is checked."""
