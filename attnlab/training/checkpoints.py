@@ -214,6 +214,7 @@ def _write(folder: Path, state: Any) -> None:
     import orbax.checkpoint as ocp  # seconds to import, and needed only here and where one is read
 
     # What its threads meet is raised here; they print pages of it besides.
+    _ignore_late_writes()
     log = logging.getLogger("absl")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -228,6 +229,23 @@ def _write(folder: Path, state: Any) -> None:
         raise OSError(int(found[1]), os.strerror(int(found[1]))) if found else OSError(None, said[:300]) from error
     finally:
         log.setLevel(level)
+
+
+def _ignore_late_writes() -> None:
+    """Print no traceback for each write that tensorstore's threads end after the first one failed.
+
+    They report to an event loop that is closed by then, and what that raises Python hands to `sys.unraisablehook`.
+    """
+    before = sys.unraisablehook
+    if getattr(before, "__name__", "") == "ignoring_late_writes":
+        return
+
+    def ignoring_late_writes(unraisable):
+        error = unraisable.exc_value
+        if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
+            before(unraisable)
+
+    sys.unraisablehook = ignoring_late_writes
 
 
 def _read(folder: Path, target: Any) -> Any:

@@ -113,7 +113,8 @@ def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Itera
                 for timer in again:
                     timer.cancel()
     finally:
-        sys.unraisablehook = before
+        if sys.unraisablehook is lost:
+            sys.unraisablehook = before
     if raised_for:
         raise Interrupted(raised_for[0], where)
 

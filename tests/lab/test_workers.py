@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 from io import StringIO
+from types import SimpleNamespace
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -20,7 +22,7 @@ from attnlab.lab.progress import Silent
 from attnlab.lab.refusal import explain
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import Variation
-from attnlab.lab.workers import WorkerError, _shares
+from attnlab.lab.workers import WorkerError, _shares, _signals
 from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
 from attnlab.training.signals import Interrupted
@@ -232,3 +234,19 @@ def test_cores_are_shared_evenly(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3, 7}, raising=False)
     assert _shares(2) == [{0, 2, 7}, {1, 3}]
     assert _shares(6)[5] == set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM], ids=lambda number: number.name)
+def test_every_signal_that_asks_to_stop_reaches_the_workers(number):
+    class Process:
+        sent: ClassVar[list] = []
+
+        def poll(self):
+            return None
+
+        def send_signal(self, number):
+            self.sent.append(number)
+
+    with _signals([SimpleNamespace(process=Process())]):
+        os.kill(os.getpid(), number)
+        assert Process.sent == [number]

@@ -1,5 +1,6 @@
 import os
 import shutil
+import time
 from types import SimpleNamespace
 
 import jax
@@ -216,3 +217,21 @@ def test_where_a_name_is_written_otherwise_than_in_utf8_the_folder_is_named_by_i
     with in_utf8(folder) as place:
         assert str(place).isascii()
         assert os.path.samestat(os.stat(place), os.stat(folder))
+
+
+def test_a_limit_on_the_size_of_files_is_named_and_nothing_else_is_printed(tmp_path, capfd):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    values = np.random.default_rng(0).normal(size=(24, 50_000)).astype(np.float32)
+    state = {f"w{n}": jnp.asarray(each) for n, each in enumerate(values)}
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, {"w": jnp.arange(6.0)}, {})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))
+    try:
+        with pytest.raises(CheckpointError, match=r"checkpoint \S+2 could not be written: File too large$"):
+            checkpoints.save(2, state, {})
+        time.sleep(0.5)  # in which the other writes end
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert capfd.readouterr() == ("", "")
+    assert checkpoints.steps() == [1]
