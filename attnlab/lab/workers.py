@@ -26,7 +26,7 @@ from attnlab.lab.own import own, tags
 from attnlab.lab.plan import Plan
 from attnlab.training.signals import NUMBERS, Interrupted, handled
 
-FAILED = re.compile(r"\bvariant (.+?) failed: ")  # a note of `in_turn`
+FAILED = re.compile(r"\bvariant (.+?) failed: (.*)")  # a note of `in_turn`
 STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
 # And of how jax is set here, by a call perhaps: where it computes, with which numbers, and what it draws.
 JAX = (
@@ -65,8 +65,10 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
         while ended < len(running):
             line = lines.get()
             ended += line is None
-            if line:
-                noted += [found[1]] if (found := FAILED.search(line)) else []
+            failure = FAILED.search(line or "")
+            # A variant that failed in one process may fail in the next one for the same reason.
+            if line and (failure is None or failure.groups() not in noted):
+                noted += [failure.groups()] if failure else []
                 progress.note(line)
     if failed := [worker for worker in running if worker.process.returncode]:
         last, number = failed[0].last, failed[0].code - 128
@@ -76,7 +78,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
             last = f"a process was killed by {_called(number)}; it last said: {last}"
         error = WorkerError(last, failed[0].code)
         if noted:
-            vars(error)["variant"] = noted[0]
+            vars(error)["variant"] = noted[0][0]
         raise error
 
 
