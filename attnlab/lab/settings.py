@@ -132,9 +132,9 @@ def check_flags() -> None:
     flags = os.environ.get("XLA_FLAGS", "").strip()
     if not flags or os.environ.get(TRIED) == flags:
         return
-    quiet = os.environ | {"JAX_PLATFORMS": "cpu"}
-    code = "import jax; jax.devices()"
-    done = subprocess.run([sys.executable, "-c", code], env=quiet, capture_output=True, text=True, check=False)
+    # On the CPU alone: the memory of an accelerator is not taken for it.
+    code = "import os; os.environ['JAX_PLATFORMS'] = 'cpu'; import jax; jax.devices()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode and (at := done.stderr.rfind("XLA_FLAGS")) >= 0:
         begin = done.stderr.rfind("]", 0, at) + 1
         said = done.stderr[begin:].split("\n")[0].strip()
