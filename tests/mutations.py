@@ -296,10 +296,45 @@ BUGS = [
     ),
     Bug(
         "keys of the delta rule not of norm one",
-        "mechanisms/delta.py",
-        "unit(q), unit(k)",
-        "unit(q), k",
+        "mechanisms/chunked.py",
+        "unit(q, self.epsilon), unit(k, self.epsilon)",
+        "unit(q, self.epsilon), k",
         ["tests/mechanisms/test_delta.py"],
+    ),
+    Bug(
+        "queries of the delta rule not over the root of their width",
+        "mechanisms/chunked.py",
+        "return (over_root(q) if self.scale_queries else q), k",
+        "return q, k",
+        ["tests/mechanisms/test_delta.py"],
+    ),
+    Bug(
+        "keys of the delta rule with a floor and no epsilon",
+        "mechanisms/chunked.py",
+        "unit(q, self.epsilon), unit(k, self.epsilon)",
+        "unit(q), unit(k)",
+        ["tests/mechanisms/test_delta.py"],
+    ),
+    Bug(
+        "Reformer's scores over the root of the width twice",
+        "mechanisms/reformer.py",
+        "scaled_dot if self.scale_queries else dot",
+        "scaled_dot",
+        ["tests/mechanisms/test_reformer.py"],
+    ),
+    Bug(
+        "one sum over both halves of Hedgehog",
+        "ops/feature/learned.py",
+        "if self.joint or self.over.scaled:",
+        "if True:",
+        ops("feature"),
+    ),
+    Bug(
+        "keys by keys in one product with queries by keys",
+        "ops/fading.py",
+        "return tuple(row @ turned for row in rows)",
+        "return jnp.split(jnp.concatenate(rows, axis=1) @ turned, len(rows), axis=1)",
+        ["tests/modules/test_grouped.py"],
     ),
     Bug(
         "gradient of the triangular inverse without its sign",
@@ -332,8 +367,8 @@ BUGS = [
     Bug(
         "rotation of one sign",
         "ops/position.py",
-        "even * cos - odd * sin",
-        "even * cos + odd * sin",
+        "one * cos - other * sin",
+        "one * cos + other * sin",
         ops("position"),
     ),
     Bug(
@@ -360,8 +395,8 @@ BUGS = [
     Bug(
         "map of the transposed",
         "mechanisms/maps.py",
-        "return mechanism.attend(q, k, eye, mask, **extra)",
-        "return mechanism.attend(q, k, eye[::-1], mask, **extra)",
+        "return mechanism.attend(q, k, v, mask, **extra)",
+        "return mechanism.attend(q, k, v[::-1], mask, **extra)",
         contract("softmax", "forms"),
     ),
     Bug(

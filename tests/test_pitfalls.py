@@ -341,7 +341,7 @@ def test_a_module_holds_parameters_and_nothing_else_that_changes(name):
     module = jax.jit(lambda: Attention(jax.random.key(0), 8, 2, MECHANISMS[name]))()
     held = jax.tree.leaves(module, is_leaf=lambda x: isinstance(x, nnx.Variable))
     assert held
-    assert all(type(x) is nnx.Param for x in held)
+    assert all(isinstance(x, nnx.Param) for x in held)
     before = jax.tree.map(np.asarray, module)
     run = jax.jit(lambda module, x: (module.whole if MECHANISMS[name].stateful else module.attend)(x))
     run(module, np.ones((5, 8)))
