@@ -126,7 +126,7 @@ class _Worker:
             [sys.executable, "-m", "attnlab.lab.worker", *map(str, sorted(cores))],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
             # Names that are no UTF-8 come through, whatever the locale.
-            errors="surrogateescape", env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"},
+            errors="surrogateescape",
             # Signals come from us, once: a terminal's would reach it too, and a second one means at once.
             start_new_session=True,
         )  # fmt: skip
