@@ -19,7 +19,7 @@ class CMUdict(PairTask):
     """English in ARPAbet, 39 phones without stress: "hello" → "HH AH L OW"; scored by word and phoneme error.
 
     A word with several pronunciations is taught with each and right with any. `train`, `valid` and `test`
-    name files of one's own, in the dictionary's format, to stand for the parts of its split (that of
+    name files of your own, in the dictionary's format, to stand for the parts of its split (that of
     cmusphinx/g2p-seq2seq, by the word's index). `smoothing` is the share of a target that all symbols have alike.
     """
 
@@ -55,7 +55,7 @@ class Sigmorphon(PairTask):
     """One of ten languages in IPA: "szavak" → "s ɒ v ɒ k"; scored by word and phoneme error.
 
     `language` is one of ady arm bul dut geo gre hin hun jpn lit. `train`, `valid` and `test` name files of
-    one's own, each row a word, a tab and phones, to stand for the parts of SIGMORPHON 2020, task 1. Where all three
+    your own, each row a word, a tab and phones, to stand for the parts of SIGMORPHON 2020, task 1. Where all three
     are given, `language` is not read: it may be any name, or "".
     """
 
