@@ -10,6 +10,9 @@ Expected: BLEU 34.1 by the first command, one seed (of sources up to 10 words 41
 perplexity 7.62 a symbol; the same seed on one core and beside other work, whose sums come in another order, 34.5.
 Published 41.02, after 8,000 steps. The second command is not measured.
 
+To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
+lengths alternated.
+
 4 + 4 layers of width 128, feed-forward 256, 4 heads, all embeddings shared, joint BPE of 10,000, dropout .3, label
 smoothing .1, Adam at 5e-3 falling as 1/√step after 2,000 steps, at most 8,000 updates, the mean of the last ten
 checkpoints, a beam of five; BLEU-4 on lower-case tokenised text (Wu et al. 2021). What differs: norms come first;

@@ -10,6 +10,9 @@ FLOATER 1 and .05, sinusoidal 1 and .02, Shaw .93 and .06, xPos .90 and .07, rot
 and 0, none .06 and 0. Of reversals: FLOATER 1 and .06, Shaw .97 and .16, sinusoidal .94 and 0, learned .92 and 0, xPos
 .89 and .06, rotary .89 and .05, T5 .29 and 0, ALiBi .14 and 0, none .06 and 0.
 
+To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
+lengths alternated.
+
 On small algorithmic tasks beyond the length trained on, no position at all did best, then T5's (Kazemnejad et al.
 2023).
 """

@@ -9,6 +9,9 @@ Expected: exact match on the test dates, 5 seeds, scaled and unscaled: one head 
 worse; four 99.0 (98.3-99.6) and 95.4 (93.8-97.0), worse; 16 97.5 (97.0-98.1) and 97.3 (96.7-98.0), the same, that is a
 difference of less than one point. Scaled, four heads are the same as one, and 16 worse. `attnlab inspect` shows the
 variance of the scores.
+
+To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
+lengths alternated.
 """
 
 from attnlab.lab.study import Experiment, Study

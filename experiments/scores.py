@@ -7,6 +7,9 @@ Minutes on two cores: 37, on one of them beside other work.
 Expected: exact match on the test dates, 3 seeds: additive, concat, cosine and scaled dot 100% in each, dot and general
 99.98% [99.91, 100], gat 98.4% [97.7, 99.0] and location 97.0% [96.2, 97.9], both worse than dot.
 
+To be measured again: all numbers, which were measured before sources ended with an end mark and before batches of all
+lengths alternated.
+
 Luong's global attention (Luong, Pham, Manning 2015, section 3.1) with each of `attnlab.SCORES`; a GRU of 64, the
 encoder in both directions.
 """

@@ -15,6 +15,8 @@ kB, that of the others 66 to 68. So the claim holds, and more: the delta rule wi
 than softmax, 1.679 (1.678-1.680); linear 1.708 (1.705-1.712) and gated-linear 1.882 (1.855-1.910), which gains least,
 are worse.
 
+To be measured again: all numbers, which were measured with weight decay of biases, norms and embeddings.
+
 Karpathy's nanoGPT, its recipe for a CPU, which prints 1.88: 4 layers, 4 heads, width 128, 64 characters, batches of 12,
 2,000 steps, no dropout, rate 1e-3 with 100 steps of warm-up, β₂ .99, weight decay .1, GELU, learned positions, output
 tied to the embedding. What differs: its cosine ends at a tenth of the rate, ours at zero; its decay spares norms and

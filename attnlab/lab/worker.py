@@ -36,9 +36,6 @@ def main() -> int:
     """Work; what cannot be done is one line on stderr, and the exit code says of which kind."""
     if cores := {int(core) for core in sys.argv[1:]}:
         os.sched_setaffinity(0, cores)
-    # Names that are no UTF-8 come through, whatever the locale; `workers.py` reads and writes likewise.
-    for stream in (sys.stdin, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # pyright: ignore[reportAttributeAccessIssue]
     from attnlab.lab.progress import Plain
     from attnlab.lab.refusal import explain
     from attnlab.training.signals import TRAINED, Interrupted, raised
@@ -55,6 +52,9 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Names that are no UTF-8 come through, whatever the locale; `workers.py` reads and writes likewise.
+    for stream in (sys.stdin, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # pyright: ignore[reportAttributeAccessIssue]
     from functools import partial
 
     from attnlab.lab import streams
