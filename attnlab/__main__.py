@@ -3,9 +3,9 @@
 import gc
 from typing import NoReturn
 
-from attnlab.cli import main
-from attnlab.lab import streams
-from attnlab.training.signals import end
+from attnlab.cli.main import main
+from attnlab.system import streams
+from attnlab.system.signals import end
 
 
 def process() -> NoReturn:

@@ -37,7 +37,7 @@ PLACES = {
     "TASKS": "attnlab.tasks",
     "FEATURES": "attnlab.ops.feature",
     "SCORES": "attnlab.ops.score",
-    "UNITS": "attnlab.data.units",
+    "UNITS": "attnlab.data.text.units",
     "DECODERS": "attnlab.decoding",
 }
 

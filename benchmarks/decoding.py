@@ -31,17 +31,17 @@ import numpy as np
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed, times_faster
-from attnlab.data.files import DataError
-from attnlab.data.units import Bpe
-from attnlab.data.vocabulary import BEGIN
+from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
+from attnlab.console.format import duration
+from attnlab.data.io.files import DataError
+from attnlab.data.text.units import Bpe
+from attnlab.data.text.vocabulary import BEGIN
 from attnlab.decoding import greedy
-from attnlab.lab.benching.script import claim, claim_growth, facts, keep, options, say
-from attnlab.lab.quantity import duration
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Transformer
 from attnlab.modules.block import Memory
-from attnlab.tasks.base import Pairs
-from attnlab.tasks.translation import Multi30k
+from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.text.translation import Multi30k
 
 BATCH, SOURCE, ANSWER = 64, 32, 44
 SYMBOLS, NEVER = 10_000, 10_001  # an end that no model says: every answer is as long as it may be

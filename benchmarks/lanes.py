@@ -24,8 +24,8 @@ import sys
 import time
 from tempfile import TemporaryDirectory
 
-from attnlab.lab.benching.script import claim, facts, keep, options, say
-from attnlab.lab.quantity import duration
+from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.console.format import duration
 
 SEEDS = range(8)
 TASKS = {

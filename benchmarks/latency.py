@@ -21,8 +21,8 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.benching.script import facts, keep, options, say
-from attnlab.lab.quantity import duration
+from attnlab.bench.script import facts, keep, options, say
+from attnlab.console.format import duration
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.language import Language
 

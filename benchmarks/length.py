@@ -22,11 +22,11 @@ memory; measured again beside softmax alone, since a query fetches its window's 
 
 from dataclasses import asdict
 
-from attnlab.lab.benching.calls import BOTH, MASKS
-from attnlab.lab.benching.measuring import Cells
-from attnlab.lab.benching.relative import relative_table, side_by_side
-from attnlab.lab.benching.script import facts, keep, options, say
-from attnlab.lab.verbs import print_table
+from attnlab.bench.calls import BOTH, MASKS
+from attnlab.bench.measuring import Cells
+from attnlab.bench.relative import relative_table, side_by_side
+from attnlab.bench.script import facts, keep, options, say
+from attnlab.cli.commands import print_table
 from attnlab.mechanisms import MECHANISMS
 
 # Times faster than full attention at 4,096 tokens.

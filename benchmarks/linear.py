@@ -20,11 +20,11 @@ sequence at once 150, chunks of 128 120, one head after another 111.
 """
 
 from attnlab.analysis.growth import growth
-from attnlab.lab.benching.calls import BOTH
-from attnlab.lab.benching.measuring import Cells
-from attnlab.lab.benching.relative import relative_table, side_by_side
-from attnlab.lab.benching.script import claim, claim_growth, options, run, say
-from attnlab.lab.verbs import print_table
+from attnlab.bench.calls import BOTH
+from attnlab.bench.measuring import Cells
+from attnlab.bench.relative import relative_table, side_by_side
+from attnlab.bench.script import claim, claim_growth, options, run, say
+from attnlab.cli.commands import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
 

@@ -41,17 +41,17 @@ from dataclasses import asdict, replace
 
 from attnlab.analysis.growth import Growth, growth
 from attnlab.analysis.measure import Program, spread, timed, times_faster
-from attnlab.lab.benching.relative import Relative, relative_table
-from attnlab.lab.benching.script import claim, claim_growth, facts, keep, options, say
-from attnlab.lab.benching.steps import steps
-from attnlab.lab.describe import Ledger
-from attnlab.lab.matching import matched
-from attnlab.lab.study import Experiment, Study, change
-from attnlab.lab.variation import over
-from attnlab.lab.verbs import print_table
+from attnlab.bench.relative import Relative, relative_table
+from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
+from attnlab.bench.steps import steps
+from attnlab.cli.commands import print_table
+from attnlab.lab.planning.ledger import Ledger
+from attnlab.lab.planning.matching import matched
+from attnlab.lab.study.study import Experiment, Study, change
+from attnlab.lab.study.variation import over
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.classifier import Classifier
-from attnlab.tasks.documents import Documents
+from attnlab.tasks.text.documents import Documents
 
 NAMES = [name for name, mechanism in MECHANISMS.items() if mechanism.attends]
 CLAIMED = ("linear", "window")

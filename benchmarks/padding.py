@@ -14,9 +14,9 @@ in four, 14.4% in eight, 14.0% in ten.
 
 from dataclasses import replace
 
-from attnlab.data.units import Bpe
-from attnlab.lab.benching.script import claim, keep, options
-from attnlab.tasks.translation import Multi30k
+from attnlab.bench.script import claim, keep, options
+from attnlab.data.text.units import Bpe
+from attnlab.tasks.text.translation import Multi30k
 
 MOST = 0.15
 

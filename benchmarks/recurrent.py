@@ -28,11 +28,11 @@ import jax.numpy as jnp
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.benching.script import claim_growth, facts, keep, options, say
-from attnlab.lab.describe import Ledger
-from attnlab.lab.file import load_study
-from attnlab.lab.matching import matched
-from attnlab.tasks.recall import Recall
+from attnlab.bench.script import claim_growth, facts, keep, options, say
+from attnlab.lab.planning.ledger import Ledger
+from attnlab.lab.planning.matching import matched
+from attnlab.lab.study.load import load_study
+from attnlab.tasks.synthetic.recall import Recall
 
 BATCH, STEPS = 16, 32
 

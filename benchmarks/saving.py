@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from attnlab.analysis.measure import spread
-from attnlab.lab.benching.script import claim, facts, keep, options, say
-from attnlab.lab.file import load_study
+from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.lab.study.load import load_study
 from attnlab.training import manifest
 from attnlab.training.checkpoints import Checkpoints, size
 from attnlab.training.trainer import Trainer

@@ -25,9 +25,9 @@ With jax 0.12.0, the same command: torch takes 0.97 to 1.10 times as long under 
 gradients, 0.91 at least full and forwards; jax.nn 1.76 to 5.40 times; memory grows as T^0.75 at most.
 """
 
-from attnlab.lab.benching.calls import MASKS, PASSES
-from attnlab.lab.benching.measuring import Cells, Measured, growths
-from attnlab.lab.benching.script import claim, options, run
+from attnlab.bench.calls import MASKS, PASSES
+from attnlab.bench.measuring import Cells, Measured, growths
+from attnlab.bench.script import claim, options, run
 from attnlab.mechanisms import MECHANISMS
 
 LEAST = {("torch", "causal"): 1.3, ("torch", "full"): 1.15, ("jax.nn", "causal"): 4.0, ("jax.nn", "full"): 4.0}

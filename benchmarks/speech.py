@@ -24,14 +24,14 @@ import numpy as np
 
 from attnlab.analysis.growth import growth
 from attnlab.analysis.measure import Program, compiled, spread, timed
-from attnlab.lab.benching.script import claim_growth, facts, keep, options, say
-from attnlab.lab.benching.table import grows
-from attnlab.lab.quantity import duration
+from attnlab.bench.script import claim_growth, facts, keep, options, say
+from attnlab.bench.table import grows
+from attnlab.console.format import duration
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.base import Classes, Frames
+from attnlab.tasks.base.task import Classes, Frames
 
 BANDS, CLASSES = 40, 11
 MODEL = Classifier(width=64, heads=4, layers=3, activation="gelu", position=POSITIONS["rotary"])

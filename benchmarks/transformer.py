@@ -36,10 +36,10 @@ import jax
 import numpy as np
 
 from attnlab.analysis.measure import Program, spread, timed, times_faster
-from attnlab.lab.benching.script import claim, facts, keep, options, say
+from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.models import Transformer
-from attnlab.tasks.base import Pairs
-from attnlab.tasks.transduction import Transduction
+from attnlab.tasks.base.task import Pairs
+from attnlab.tasks.text.transduction import Transduction
 from attnlab.training.config import Train
 from attnlab.training.shapes import Steps
 from attnlab.training.trainer import DISPATCH, Trainer

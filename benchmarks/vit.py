@@ -24,12 +24,12 @@ import numpy as np
 
 from attnlab.analysis import cost
 from attnlab.analysis.measure import spread, timed
-from attnlab.data.images import Labelled
-from attnlab.lab.benching.script import claim, facts, keep, options, say
-from attnlab.lab.benching.steps import steps
+from attnlab.bench.script import claim, facts, keep, options, say
+from attnlab.bench.steps import steps
+from attnlab.data.images.images import Labelled
 from attnlab.models.cnn import CNN
 from attnlab.models.vit import ViT
-from attnlab.tasks.pictures import Pictures
+from attnlab.tasks.vision.pictures import Pictures
 from attnlab.training.trainer import DISPATCH
 
 EPOCH, SIDE, CLASSES = 60_000, 28, 10

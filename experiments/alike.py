@@ -19,9 +19,9 @@ drawn.
 The task is that of experiments/reverse.py, stopped while it is being learned: seeds are far apart then.
 """
 
-from attnlab.lab.study import Experiment, Study
+from attnlab.lab.study.study import Experiment, Study
 from attnlab.models import Transformer
-from attnlab.tasks.reverse import Reverse
+from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.training.config import Train
 
 study = Study(
@@ -78,7 +78,7 @@ def judge(folder: str) -> list[str]:
     """A line for every number of seeds that the finished study in a folder suffices for."""
     from pathlib import Path
 
-    from attnlab.lab.outcome import outcomes
+    from attnlab.lab.results.outcome import outcomes
 
     first, *others = outcomes(Path(folder))
     if others:

@@ -11,18 +11,16 @@ similar length, but the length changes from one step to the next. With one bucke
 number of buckets should decide how long a step takes and nothing else.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation, over, product
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation, over, product
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.g2p import Sigmorphon
+from attnlab.tasks.text.g2p import Sigmorphon
 from attnlab.training.config import Train
 
 MODELS = {
-    "transformer": Transformer(
-        width=64, heads=4, layers=2, feedforward=128, dropout=0.1, position=POSITIONS["rotary"]
-    ),
+    "transformer": Transformer(width=64, heads=4, layers=2, feedforward=128, dropout=0.1, position=POSITIONS["rotary"]),
     "gru": Seq2Seq(width=64, cell="gru", bidirectional=True, attention="bahdanau", dropout=0.1),
 }
 BUCKETS = (1, 2, 4, 10)

@@ -31,12 +31,12 @@ their lengths. Published values "below 1e-3" stand as 0.001.
 from functools import reduce
 from operator import or_
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation, over, product
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation, over, product
 from attnlab.mechanisms import Linear, Mechanism, Softmax
 from attnlab.models import Retriever
 from attnlab.ops.feature import Dpfp, EluPlusOne, Favor
-from attnlab.tasks.associations import Associations
+from attnlab.tasks.synthetic.associations import Associations
 from attnlab.training.config import Train
 
 # Keys and the published loss, for each map; None where nothing was published.
@@ -118,7 +118,7 @@ def figure(folder: str) -> str:
 
     from matplotlib.figure import Figure
 
-    from attnlab.lab.outcome import outcomes
+    from attnlab.lab.results.outcome import outcomes
 
     found = {outcome.name: outcome.headline for outcome in outcomes(Path(folder))}
     whole = Figure(figsize=(8, 5), layout="constrained")

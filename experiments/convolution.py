@@ -12,11 +12,11 @@ Cordonnier, Loukas and Jaggi 2020, theorem 1: K² heads with relative positions 
 found is not their construction, a head for each pixel, but nine blends of neighbours that together tell all apart.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.models import Filter
 from attnlab.modules.position import Position, Quadratic2D
-from attnlab.tasks.filtering import Convolution
+from attnlab.tasks.synthetic.filtering import Convolution
 from attnlab.training.config import Train
 
 SIZE = 3  # of the filter, which nobody is told
@@ -47,7 +47,7 @@ def figure(folder: str) -> str:
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
-    from attnlab.lab.loading import load
+    from attnlab.lab.trained.load import load
 
     model, _ = load(Path(folder) / "nine-heads")
     bowls = model.position.bias(SIZE**2)
@@ -73,7 +73,7 @@ def figure(folder: str) -> str:
 if __name__ == "__main__":
     import sys
 
-    from attnlab.lab.folder import FolderError
+    from attnlab.lab.runs.run_folder import FolderError
 
     if len(sys.argv) != 2:
         sys.exit("usage: python experiments/convolution.py runs/convolution")

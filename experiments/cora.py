@@ -21,13 +21,13 @@ five), 20 steps apart. The published code also drops values, draws each head's d
 a bias to both halves of the score.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
 from attnlab.ops.score import dot
-from attnlab.tasks.nodes import Cora
+from attnlab.tasks.graphs.nodes import Cora
 from attnlab.training.config import Train
 
 study = Study(

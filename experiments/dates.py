@@ -10,11 +10,11 @@ To be measured again: all numbers, which were measured before sources ended with
 lengths alternated.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import over
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Transformer
-from attnlab.tasks.dates import Dates
+from attnlab.tasks.synthetic.dates import Dates
 from attnlab.training.config import Train
 
 study = Study(

@@ -17,11 +17,11 @@ To be measured again: all numbers, which were measured before sources ended with
 lengths alternated.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.g2p import Sigmorphon
+from attnlab.tasks.text.g2p import Sigmorphon
 from attnlab.training.config import Train
 
 study = Study(

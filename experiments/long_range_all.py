@@ -67,8 +67,8 @@ experiments/long_range.py, but for texts and pairs, in batches of 16 instead of 
 from dataclasses import fields, replace
 from typing import Any
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.mechanisms import MECHANISMS, Mechanism, ShortConvolution
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.sinkhorn import Sinkhorn
@@ -77,12 +77,12 @@ from attnlab.models.classifier import Classifier
 from attnlab.models.matcher import Matcher
 from attnlab.models.vit import ViT
 from attnlab.modules.position import Learned, Sinusoidal
-from attnlab.tasks.documents import DocumentPairs, Documents
-from attnlab.tasks.images import Figures
-from attnlab.tasks.induction import Induction
-from attnlab.tasks.listops import ListOps
-from attnlab.tasks.pathfinder import Pathfinder
-from attnlab.tasks.recall import Recall
+from attnlab.tasks.synthetic.induction import Induction
+from attnlab.tasks.synthetic.listops import ListOps
+from attnlab.tasks.synthetic.pathfinder import Pathfinder
+from attnlab.tasks.synthetic.recall import Recall
+from attnlab.tasks.text.documents import DocumentPairs, Documents
+from attnlab.tasks.vision.images import Figures
 from attnlab.training.config import Train
 
 SIZES: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "feedforward": 128}

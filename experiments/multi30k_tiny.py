@@ -20,11 +20,11 @@ batches are of 256 pairs of like length, some 8,000 symbols of both sides togeth
 4,096 symbols a side; a checkpoint every 100 steps, where the published ones are of epochs, which here are 113 steps.
 """
 
-from attnlab.data.units import Bpe
+from attnlab.data.text.units import Bpe
 from attnlab.decoding import Beam
-from attnlab.lab.study import Experiment, Study
+from attnlab.lab.study.study import Experiment, Study
 from attnlab.models import Transformer
-from attnlab.tasks.translation import Multi30k
+from attnlab.tasks.text.translation import Multi30k
 from attnlab.training.config import Train
 
 study = Study(

@@ -18,13 +18,13 @@ are overwritten there. The sum rule is normalised by its sum of keys; the delta 
 queries of features that sum to one, and β = sigmoid of a linear map of [onehot v ; e(key)].
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation, product
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation, product
 from attnlab.mechanisms import Linear
 from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.models import Retriever
 from attnlab.ops.feature import Dpfp
-from attnlab.tasks.associations import Associations
+from attnlab.tasks.synthetic.associations import Associations
 from attnlab.training.config import Train
 
 PUBLISHED = {"sum": {20: 0.105, 60: 0.123, 100: 0.117}, "delta": {20: 0.0008, 60: 0.006, 100: 8.6e-5}}

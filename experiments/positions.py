@@ -19,11 +19,11 @@ On small algorithmic tasks beyond the length trained on, no position at all did 
 
 from typing import Any
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation, over, product
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation, over, product
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.reverse import Copy, Reverse
+from attnlab.tasks.synthetic.reverse import Copy, Reverse
 from attnlab.training.config import Train
 
 SIZES: dict[str, Any] = {"symbols": 20, "train_longest": 20, "longest": 40, "buckets": 2}

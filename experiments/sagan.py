@@ -14,11 +14,11 @@ test does (evenness .95-.99). Softmax took 1.8 times as long as none, linear 1.5
 generator, 2.5e-4: the published ones were 4e-4 and 1e-4, of networks many times wider.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import over
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import over
 from attnlab.mechanisms import Linear
 from attnlab.models.sagan import SAGAN
-from attnlab.tasks.generation import Generation
+from attnlab.tasks.vision.generation import Generation
 from attnlab.training.config import Train
 
 study = Study(

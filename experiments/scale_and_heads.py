@@ -14,12 +14,12 @@ To be measured again: all numbers, which were measured before sources ended with
 lengths alternated.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import over, product
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import over, product
 from attnlab.mechanisms import Softmax
 from attnlab.models import Transformer
 from attnlab.ops.score import dot, scaled_dot
-from attnlab.tasks.dates import Dates
+from attnlab.tasks.synthetic.dates import Dates
 from attnlab.training.config import Train
 
 study = Study(

@@ -19,14 +19,14 @@ Published, validation: without attention 15.1, with Bahdanau's 31.6; on the test
 Transformer of 3 + 3 layers 35.73 (with their own set-ups).
 """
 
-from attnlab.data.units import Bpe
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.data.text.units import Bpe
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.mechanisms.window import LocalP
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
-from attnlab.tasks.translation import Multi30k
+from attnlab.tasks.text.translation import Multi30k
 from attnlab.training.config import Train
 
 RECURRENT = Seq2Seq(width=192, cell="gru", bidirectional=True, dropout=0.2)
@@ -81,7 +81,7 @@ def figure(folder: str) -> str:
 
     from matplotlib.figure import Figure
 
-    from attnlab.lab.outcome import outcomes
+    from attnlab.lab.results.outcome import outcomes
 
     whole = Figure(figsize=(8, 5), layout="constrained")
     axes = whole.subplots()

@@ -14,12 +14,12 @@ To be measured again: all numbers, which were measured with weight decay of bias
 nanoGPT's recipe for a GPU, which prints 1.4697, has 6 layers, 6 heads, width 384 and 256 characters: not tried here.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import over
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import over
 from attnlab.mechanisms import GatedDelta, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Rotary
-from attnlab.tasks.text import Shakespeare
+from attnlab.tasks.text.text import Shakespeare
 from attnlab.training.config import Train
 
 study = Study(

@@ -39,12 +39,12 @@ ReBased have the first 8 components of each head, since with all 32 no width wou
 it of fast-weight, which is left to the other two.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.ops.feature import FEATURES, Cosformer, Favor, Narrow, Rebased, Taylor
-from attnlab.tasks.dates import Dates
+from attnlab.tasks.synthetic.dates import Dates
 from attnlab.training.config import Train
 
 PLAIN = ("elu+1", "relu", "squared-relu", "exp", "t2r", "hedgehog", "hedgehog-exp", "dpfp")

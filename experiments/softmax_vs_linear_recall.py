@@ -39,13 +39,13 @@ features; all 64 would have fifteen times the state. The identity has nothing to
 they are.
 """
 
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import over
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import over
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Learned
 from attnlab.ops.feature import FEATURES, Cosformer, Narrow, Rebased, Taylor
-from attnlab.tasks.recall import Recall
+from attnlab.tasks.synthetic.recall import Recall
 from attnlab.training.config import Train
 
 PLAIN = ("elu+1", "relu", "squared-relu", "exp", "t2r", "hedgehog", "hedgehog-exp", "dpfp", "favor+")

@@ -20,13 +20,13 @@ regularly and writes a final sigma as a letter of its own. The models are small 
 compares marks and looks for no best model.
 """
 
-from attnlab.data.marks import SOURCE_MARKS
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation, over, product
+from attnlab.data.text.marks import SOURCE_MARKS
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation, over, product
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.g2p import Sigmorphon
+from attnlab.tasks.text.g2p import Sigmorphon
 from attnlab.training.config import Train
 
 SIZES = {"width": 64, "heads": 4, "layers": 2, "feedforward": 128, "dropout": 0.1}

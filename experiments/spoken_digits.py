@@ -15,13 +15,13 @@ higher or lower, under noise. Official: of the fifty times that each of six peop
 the test, 300; the next five validate, and 2,400 are left to train with.
 """
 
-from attnlab.data.spoken import SPEAKERS
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation
+from attnlab.data.audio.spoken import SPEAKERS
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import Variation
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
-from attnlab.tasks.spoken import Spoken
+from attnlab.tasks.speech.spoken import Spoken
 from attnlab.training.config import Train
 
 study = Study(

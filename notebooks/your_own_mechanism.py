@@ -95,7 +95,7 @@ from tempfile import mkdtemp
 from attnlab.lab import Experiment, Study, Train, over, run
 from attnlab.mechanisms import Softmax
 from attnlab.models import Language
-from attnlab.tasks.recall import Recall
+from attnlab.tasks.synthetic.recall import Recall
 
 study = Study(
     Experiment(

@@ -1,8 +1,8 @@
 """A study so small that tests train it: reversing sequences of five symbols."""
 
-from attnlab.lab.study import Experiment
+from attnlab.lab.study.study import Experiment
 from attnlab.models import Transformer
-from attnlab.tasks.reverse import Reverse
+from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.training.config import Train
 
 TASK = Reverse(train_examples=64, valid_examples=8, test_examples=8, symbols=5, train_longest=6, longest=6, buckets=1)

@@ -233,12 +233,15 @@ CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.s
 # Who may, and why: an experiment file is run, by that one function; modules are loaded by names that our own source
 # lists; a benchmark hands its environment to its own process.
 MAY = {
-    ("attnlab/lab/file.py", "compile"),
-    ("attnlab/lab/file.py", "exec"),
+    ("attnlab/lab/study/load.py", "compile"),
+    ("attnlab/lab/study/load.py", "exec"),
     ("attnlab/__init__.py", "import_module of a name"),
     ("attnlab/lab/__init__.py", "import_module of a name"),
     ("attnlab/registry.py", "import_module of a name"),
-    ("attnlab/lab/own.py", "import_module of a name"),  # what code that is loaded already imports when it is called
+    (
+        "attnlab/lab/study/user_code.py",
+        "import_module of a name",
+    ),  # what code that is loaded already imports when it is called
     ("benchmarks/lanes.py", "os.environ as a whole"),
 }
 

@@ -15,7 +15,7 @@ def test_there_is_one_test_command_and_ci_takes_it_from_here():
 
 
 def test_every_file_and_verb_it_names_exists():
-    from attnlab.commands import VERBS
+    from attnlab.cli.options import VERBS
 
     for path in re.findall(r"(?<![\w/])(experiments/\w+\.py)", README):
         assert (ROOT / path).is_file(), path

@@ -6,7 +6,7 @@ import pytest
 
 import attnlab
 from attnlab import registry
-from attnlab.lab.verbs import KINDS
+from attnlab.cli.commands import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = {"softmax": 1, "linear": 2, "gated-linear": 3}

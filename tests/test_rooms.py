@@ -75,14 +75,14 @@ def test_every_file_of_the_mechanisms_is_in_their_list():
     [
         ("import attnlab", {"jax", "numpy", "flax"}),
         ("import attnlab.cli", {"jax", "numpy", "tyro", "rich"}),
-        ("import attnlab.data.files, attnlab.data.dates", {"jax", "babel"}),
+        ("import attnlab.data.io.files, attnlab.data.synthetic.dates", {"jax", "babel"}),
         ("import attnlab.tasks", {"jax"}),
         ("import attnlab.lab.study, attnlab.training.config", {"jax"}),
         (
             "import attnlab.models, attnlab.training.loop",
             {"orbax", "scipy", "matplotlib", "tyro", "babel"},
         ),
-        ("import attnlab.lab.runs", {"orbax", "matplotlib", "tyro", "IPython"}),
+        ("import attnlab.lab.launch", {"orbax", "matplotlib", "tyro", "IPython"}),
     ],
 )
 def test_imports_stay_light(statement, absent):
@@ -93,7 +93,7 @@ def test_imports_stay_light(statement, absent):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.py")), ids=lambda path: path.stem)
 def test_every_experiment_says_its_claim_command_minutes_and_number_and_loads(path):
-    from attnlab.lab.file import load_study
+    from attnlab.lab.study.load import load_study
 
     document = ast.get_docstring(ast.parse(path.read_text()))
     for word in ("Claim:", "Command:", "Minutes on two cores:", "Expected:"):
@@ -109,8 +109,8 @@ def test_every_experiment_says_its_claim_command_minutes_and_number_and_loads(pa
     ["g2p", "vit_vs_cnn", "cora", "spoken_digits", "shakespeare_larger", "bert", "sagan", "detr", "long_range"],
 )
 def test_linear_attention_is_one_field_away_in_every_system(name):
-    from attnlab.lab.file import load_study
-    from attnlab.lab.overrides import apply
+    from attnlab.lab.study.load import load_study
+    from attnlab.lab.study.overrides import apply
     from attnlab.mechanisms import MECHANISMS
 
     study = apply(load_study(ROOT / "experiments" / f"{name}.py"), ["model.mechanism=linear"])

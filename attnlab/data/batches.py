@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from attnlab.data.chance import generator
+from attnlab.data.rng import generator
 
 MULTIPLE = 4  # widths are rounded up to it: fewer shapes to compile for
 CYCLE = 1024  # steps after which the schedule of buckets repeats

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from attnlab.data.chance import generator
+from attnlab.data.rng import generator
 
 
 class Blocks:

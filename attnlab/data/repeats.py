@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from attnlab.data.files import DataError, own
+from attnlab.data.io.files import DataError, own
 
 
 def repeated(

@@ -76,7 +76,7 @@ class Detr(Layers):
         return -(-height // 2**self.stages), -(-width // 2**self.stages)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> DetrNetwork:
-        """A new network for images of that shape (`attnlab.tasks.objects.Detections`)."""
+        """A new network for images of that shape (`attnlab.tasks.vision.objects.Detections`)."""
         check_shape(self, shape, "image", "classes", "most")
         if self.queries < shape.most:
             raise ValueError(f"model.queries={self.queries} must be at least {shape.most}: so many boxes one image has")

@@ -51,7 +51,7 @@ class Filter:
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> FilterNetwork:
-        """A new network for images of that shape (`attnlab.tasks.filtering.Filtered`)."""
+        """A new network for images of that shape (`attnlab.tasks.synthetic.filtering.Filtered`)."""
         check_shape(self, shape, "source", "channels")
         return FilterNetwork(key, self, shape)
 

@@ -41,7 +41,7 @@ class Gat:
         check_follows(self.mechanism)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
-        """A new network for a graph of that shape (`attnlab.tasks.nodes.Labelled`)."""
+        """A new network for a graph of that shape (`attnlab.tasks.graphs.nodes.Labelled`)."""
         check_shape(self, shape, "nodes", "features", "classes")
         inputs = [shape.features, *[self.width] * (self.layers - 1)]
         sizes = [self.width // self.heads] * (self.layers - 1) + [shape.classes]

@@ -37,7 +37,7 @@ class Gcn:
         check_graph(self)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
-        """A new network for a graph of that shape (`attnlab.tasks.nodes.Labelled`)."""
+        """A new network for a graph of that shape (`attnlab.tasks.graphs.nodes.Labelled`)."""
         check_shape(self, shape, "nodes", "features", "classes")
         widths = [shape.features, *[self.width] * (self.layers - 1), shape.classes]
         layers = [

@@ -24,7 +24,7 @@ class Matcher(Classifier):
     """
 
     def create(self, key: PRNGKeyArray, shape: Any) -> MatcherNetwork:
-        """A new network for pairs of that shape (`attnlab.tasks.documents.Matches`)."""
+        """A new network for pairs of that shape (`attnlab.tasks.text.documents.Matches`)."""
         check_shape(self, shape, "document", "classes")
         return MatcherNetwork(key, self, shape)
 

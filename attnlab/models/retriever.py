@@ -50,7 +50,7 @@ class Retriever:
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> RetrieverNetwork:
-        """A new network for so many keys and values (`attnlab.tasks.associations.Facts`)."""
+        """A new network for so many keys and values (`attnlab.tasks.synthetic.associations.Facts`)."""
         check_shape(self, shape, "keys", "values")
         return RetrieverNetwork(key, self, shape.keys, shape.values)
 

@@ -71,7 +71,7 @@ class SAGAN:
         return self if self.mechanism is None else replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> SAGANNetwork:
-        """A new pair for images of that shape (`attnlab.tasks.generation.Generated`)."""
+        """A new pair for images of that shape (`attnlab.tasks.vision.generation.Generated`)."""
         check_shape(self, shape, "image", "latent")
         height, width = shape.image.height, shape.image.width
         if height % 4 or width % 4:

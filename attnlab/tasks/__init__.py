@@ -1,26 +1,26 @@
 """What a model is asked to do: data, batches, the loss, the metrics. Importing it imports no jax."""
 
 from attnlab.registry import Registry
-from attnlab.tasks.associations import Associations
-from attnlab.tasks.base import Classes, Frames, Image, Pairs, Problem, Task, Tokens
-from attnlab.tasks.dates import Dates
-from attnlab.tasks.detection import Boxes, Cells, Discs
-from attnlab.tasks.documents import DocumentPairs, Documents
-from attnlab.tasks.filtering import Convolution, Filtered
-from attnlab.tasks.g2p import CMUdict, Sigmorphon
-from attnlab.tasks.generation import Generation
-from attnlab.tasks.images import FashionMNIST, Figures, Images
-from attnlab.tasks.induction import Induction
-from attnlab.tasks.listops import ListOps
-from attnlab.tasks.nodes import Cora, Nodes
-from attnlab.tasks.pathfinder import Pathfinder
-from attnlab.tasks.recall import Recall
-from attnlab.tasks.reverse import Copy, Reverse
-from attnlab.tasks.scan import Scan
-from attnlab.tasks.sentences import Questions, Sentences, Sst2, Trec
-from attnlab.tasks.spoken import Sounds, Spoken, Tones
-from attnlab.tasks.text import Shakespeare, Text
-from attnlab.tasks.translation import Multi30k, Parallel
+from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Problem, Task, Tokens
+from attnlab.tasks.graphs.nodes import Cora, Nodes
+from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
+from attnlab.tasks.synthetic.associations import Associations
+from attnlab.tasks.synthetic.dates import Dates
+from attnlab.tasks.synthetic.filtering import Convolution, Filtered
+from attnlab.tasks.synthetic.induction import Induction
+from attnlab.tasks.synthetic.listops import ListOps
+from attnlab.tasks.synthetic.pathfinder import Pathfinder
+from attnlab.tasks.synthetic.recall import Recall
+from attnlab.tasks.synthetic.reverse import Copy, Reverse
+from attnlab.tasks.text.documents import DocumentPairs, Documents
+from attnlab.tasks.text.g2p import CMUdict, Sigmorphon
+from attnlab.tasks.text.scan import Scan
+from attnlab.tasks.text.sentences import Questions, Sentences, Sst2, Trec
+from attnlab.tasks.text.text import Shakespeare, Text
+from attnlab.tasks.text.translation import Multi30k, Parallel
+from attnlab.tasks.vision.detection import Boxes, Cells, Discs
+from attnlab.tasks.vision.generation import Generation
+from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
 
 __all__ = [
     "TASKS", "Associations", "Boxes", "CMUdict", "Cells", "Classes", "Convolution", "Copy", "Cora", "Dates", "Discs",

@@ -19,9 +19,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.storage.fsync import settle_folder
 from attnlab.training import manifest
 from attnlab.training.manifest import CheckpointError, DamagedError
-from attnlab.training.settle import settle_folder
 
 __all__ = ["CheckpointError", "Checkpoints", "DamagedError", "Keep"]
 

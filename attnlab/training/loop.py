@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.system.signals import Interrupted, collected, reached
 from attnlab.training.averaging import chosen, counted, include
 from attnlab.training.checkpoints import Checkpoints
-from attnlab.training.signals import Interrupted, collected, reached
 from attnlab.training.state import culprits
 from attnlab.training.stopping import judge
 from attnlab.training.trainer import Trainer

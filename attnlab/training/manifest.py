@@ -15,8 +15,8 @@ from typing import Any
 
 import jax
 
-from attnlab.training.seal import broken, seal
-from attnlab.training.settle import settle, settle_folder
+from attnlab.storage.checksum import broken, seal
+from attnlab.storage.fsync import settle, settle_folder
 
 MANIFEST = "manifest.json"
 FIELDS = {"step", "merit", "identity", "keys", "facts", "leaves", "files"}

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import pytest
 
 from attnlab.analysis import cost
-from attnlab.lab.benching.calls import by_heads, inputs
+from attnlab.bench.calls import by_heads, inputs
 from attnlab.mechanisms import MECHANISMS
 from attnlab.ops.times import times
 

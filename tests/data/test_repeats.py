@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.data.files import DataError
+from attnlab.data.io.files import DataError
 from attnlab.data.repeats import distinct, repeated
 
 

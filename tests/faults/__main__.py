@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from unittest import SkipTest
 
-from attnlab.lab.quantity import duration
+from attnlab.console.format import duration
 from tests.faults import NAMES
 
 

@@ -13,7 +13,7 @@ from unittest import mock
 
 import jax
 
-from attnlab.cli import main
+from attnlab.cli.main import main
 
 LOWERED = "/jax/core/compile/jaxpr_to_mlir_module_duration"  # what jax says of every program, before it compiles it
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from attnlab.lab.folder import RunFolder
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.loop import fit
 from attnlab.training.trainer import Trainer

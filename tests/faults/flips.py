@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.data import files
-from attnlab.data.files import Source
-from attnlab.lab.folder import RunFolder
+from attnlab.data.io import files
+from attnlab.data.io.files import Source
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.training.checkpoints import CheckpointError
 from tests.faults import saves
 from tests.faults.count import Count

@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 
 from attnlab import MODELS
-from attnlab.lab.loading import trained
+from attnlab.lab.trained.load import trained
 from tests.faults.called import called, inside, tree
 from tests.faults.count import Count, Fault, tried
 from tests.faults.spoiltruns import CASES, EXPERIMENT, RUN, make
@@ -27,7 +27,10 @@ def run(count: int, seed: int, folder: Path) -> Count:
     drawn = np.random.default_rng(seed).permutation(len(CASES))[:count]
     with inside(folder / "made"):
         Path("one.py").write_text("from tests.faults.spoiltruns import EXPERIMENT as experiment\n")
-        with mock.patch.dict(MODELS, bigram=EXPERIMENT.model), mock.patch("attnlab.lab.conduct.conduct", _trained):
+        with (
+            mock.patch.dict(MODELS, bigram=EXPERIMENT.model),
+            mock.patch("attnlab.lab.execution.variant.conduct", _trained),
+        ):
             make()
             trained(RUN)  # as it is, it is good
             failures, _ = tried(partial(_refused, folder=folder, drawn=drawn), len(drawn), seed)

@@ -23,12 +23,12 @@ import hypothesis
 from hypothesis import Phase
 from hypothesis import strategies as st
 
-from attnlab.lab import configuration
-from attnlab.lab.folder import FILES
-from attnlab.lab.jsonfile import FolderError, loads
-from attnlab.lab.matching import Matched
-from attnlab.lab.refusal import explain
-from attnlab.lab.terminal import plain
+from attnlab.console.errors import explain
+from attnlab.console.escape import plain
+from attnlab.lab.planning.matching import Matched
+from attnlab.lab.runs.run_folder import FILES
+from attnlab.lab.study import serialize as configuration
+from attnlab.storage.json_file import FolderError, loads
 from tests.faults import grammar
 from tests.faults.called import called, inside, tree
 from tests.faults.count import Count, Fault
@@ -45,28 +45,30 @@ MOST = 4100  # letters of a refusal, which are one line still
 SYMBOLS = {"source": ["1"], "target": ["2"], "map": None, "layers": None}
 ANSWER = {"answers": [], "decoder": None, "cut": False, "notes": [], **SYMBOLS}
 STUBS: dict[str, Any] = {
-    "attnlab.lab.runs.run": lambda study, **how: _checked(study, how),
-    "attnlab.lab.table.results_table": lambda folder: "a table",
-    "attnlab.lab.matching.matched": lambda study, ledger, quick=False: Matched(study.variants(quick), [], ledger),
-    "attnlab.lab.describe.describe": lambda study, found: [{"variant": name} for name in found.experiments],
-    "attnlab.lab.roofline.placed": lambda found, machines: ["placed"],
+    "attnlab.lab.launch.run": lambda study, **how: _checked(study, how),
+    "attnlab.lab.results.table.results_table": lambda folder: "a table",
+    "attnlab.lab.planning.matching.matched": lambda study, ledger, quick=False: Matched(
+        study.variants(quick), [], ledger
+    ),
+    "attnlab.lab.planning.ledger.describe": lambda study, found: [{"variant": name} for name in found.experiments],
+    "attnlab.lab.planning.roofline.placed": lambda found, machines: ["placed"],
     "attnlab.analysis.measure.machine": lambda: None,
-    "attnlab.lab.pages.report": lambda folder: folder / "report.html",
-    "attnlab.lab.sampling.sample": lambda run, text, *more: {**ANSWER, "answer": text},
-    "attnlab.lab.inspecting.inspect": lambda run, text, *more: {**FOUND, "answer": text},
-    "attnlab.lab.reporting.alignment.write": lambda *what: None,
-    "attnlab.lab.reporting.inspection.write": lambda *what: None,
-    "attnlab.lab.jsonfile.write_whole": lambda *what: None,
-    "attnlab.lab.instruments.write_whole": lambda *what: None,
-    "attnlab.lab.translating.trained": lambda run, *more, **named: parrot(),
-    "attnlab.lab.standing.parity": lambda *what: [],
-    "attnlab.lab.paritytable.parity_table": lambda *what: "a table",
-    "attnlab.lab.benching.measuring.bench": lambda *what: [],
-    "attnlab.lab.benching.measuring.record": lambda *what: {},
-    "attnlab.lab.benching.table.tables": lambda *what: ["a table"],
-    "attnlab.lab.benching.plot.draw": lambda *what: None,
-    "attnlab.data.sources._find": lambda source: (source.set, source.file, "verified", "/nowhere"),
-    "attnlab.lab.device.use": lambda device, processes=1: None,
+    "attnlab.lab.reporting.pages.report": lambda folder: folder / "report.html",
+    "attnlab.lab.trained.sample.sample": lambda run, text, *more: {**ANSWER, "answer": text},
+    "attnlab.lab.trained.inspect.inspect": lambda run, text, *more: {**FOUND, "answer": text},
+    "attnlab.lab.reporting.sample_page.write": lambda *what: None,
+    "attnlab.lab.reporting.inspect_page.write": lambda *what: None,
+    "attnlab.storage.json_file.write_whole": lambda *what: None,
+    "attnlab.cli.measure.write_whole": lambda *what: None,
+    "attnlab.lab.trained.translate.trained": lambda run, *more, **named: parrot(),
+    "attnlab.bench.parity.parity": lambda *what: [],
+    "attnlab.bench.parity_table.parity_table": lambda *what: "a table",
+    "attnlab.bench.measuring.bench": lambda *what: [],
+    "attnlab.bench.measuring.record": lambda *what: {},
+    "attnlab.bench.table.tables": lambda *what: ["a table"],
+    "attnlab.bench.plot.draw": lambda *what: None,
+    "attnlab.data.io.sources._find": lambda source: (source.set, source.file, "verified", "/nowhere"),
+    "attnlab.system.device.use": lambda device, processes=1: None,
 }
 
 

@@ -15,11 +15,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from attnlab import registry
-from attnlab.commands import VERBS, Parser
+from attnlab.cli.options import VERBS, Parser
 from attnlab.decoding import Beam
-from attnlab.lab import configuration
-from attnlab.lab.showing import flat
-from attnlab.lab.study import Experiment, change
+from attnlab.lab.planning.summary import flat
+from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study.study import Experiment, change
 from attnlab.models import Seq2Seq
 from tests.small import EXPERIMENT
 

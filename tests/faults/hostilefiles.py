@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlab.data import archives, arrays, waves
-from attnlab.data.parallel import pairs
+from attnlab.data.audio import waves
+from attnlab.data.io import archives, arrays
+from attnlab.data.text.parallel import pairs
 from tests.faults.count import Fault
 from tests.faults.harm import Payload, Place, entry, gzipped, in_xz, refused, tar, tar_head, zipped
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import partial
 
 import attnlab.lab
-from attnlab.lab import configuration
-from attnlab.lab.folder import RunFolder
-from attnlab.lab.loading import trained
-from attnlab.lab.outcome import outcomes
-from attnlab.lab.study import Experiment, Study
-from attnlab.tasks.text import Text
+from attnlab.lab.results.outcome import outcomes
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.trained.load import trained
+from attnlab.storage.checksum import seal, seal_row, sealed
+from attnlab.tasks.text.text import Text
 from attnlab.training import manifest
-from attnlab.training.seal import seal, seal_row, sealed
 from tests.faults import hostilenames
 from tests.faults.count import Fault
 from tests.faults.harm import Place, refused

@@ -9,22 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import attnlab.lab
-from attnlab import cli
+from attnlab.cli import main as cli
+from attnlab.cli.commands import print_table
+from attnlab.console import errors as refusal
 from attnlab.decoding import Beam
-from attnlab.lab import refusal, translating
-from attnlab.lab.answering import Answer
-from attnlab.lab.folder import RunFolder
-from attnlab.lab.inspecttable import tables
-from attnlab.lab.livebar import Terminal
-from attnlab.lab.outcome import outcomes
-from attnlab.lab.progress import Plain, Silent
-from attnlab.lab.reporting import alignment, inspection, report
-from attnlab.lab.sampling import lines
-from attnlab.lab.showing import columns, settings
-from attnlab.lab.study import Study
-from attnlab.lab.table import results_table
-from attnlab.lab.variation import over
-from attnlab.lab.verbs import print_table
+from attnlab.lab.execution.live_bar import Terminal
+from attnlab.lab.execution.progress import Plain, Silent
+from attnlab.lab.planning.summary import columns, settings
+from attnlab.lab.reporting import inspect_page as inspection
+from attnlab.lab.reporting import report
+from attnlab.lab.reporting import sample_page as alignment
+from attnlab.lab.results.outcome import outcomes
+from attnlab.lab.results.table import results_table
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import Study
+from attnlab.lab.study.variation import over
+from attnlab.lab.trained import translate as translating
+from attnlab.lab.trained.decoding import Answer
+from attnlab.lab.trained.inspect_tables import tables
+from attnlab.lab.trained.sample import lines
 from tests.faults.count import Fault
 from tests.faults.harm import Place, refused
 from tests.lab.looked import FOUND

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.lab.folder import RunFolder
+from attnlab.lab.runs.run_folder import RunFolder
 from tests.faults.child import Child
 from tests.faults.count import Count, Fault, tried
 from tests.faults.tiny import TINY

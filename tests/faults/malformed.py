@@ -1,10 +1,10 @@
 """What is wrong, and the words that must be in the line about it: configurations, overrides, options. Data alone."""
 
 # The experiment in whose place, or beside which, the others stand.
-TEXT = """from attnlab.data.units import Bpe
+TEXT = """from attnlab.data.text.units import Bpe
 from attnlab.decoding import Beam, Sample
 from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import Variation, chain, over, product, zipped
+from attnlab.lab.study.variation import Variation, chain, over, product, zipped
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Language, Retriever, Seq2Seq, Transformer
 from attnlab.tasks import Reverse

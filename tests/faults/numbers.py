@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.models import Language
-from attnlab.tasks.recall import Recall
+from attnlab.tasks.synthetic.recall import Recall
 from attnlab.training.checkpoints import Checkpoints, flat
 from attnlab.training.config import Train
 from attnlab.training.loop import fit

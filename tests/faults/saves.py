@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from attnlab.data.units import Characters
-from attnlab.lab import configuration
-from attnlab.lab.conduct import describe
-from attnlab.lab.folder import FolderError, RunFolder
-from attnlab.lab.study import Study
+from attnlab.data.text.units import Characters
+from attnlab.lab.execution.variant import describe
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study.study import Study
 from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from tests.small import EXPERIMENT
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.lab.folder import RunFolder
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.training.checkpoints import Checkpoints
 from tests.faults.child import Child
 from tests.faults.count import Count, Fault, tried

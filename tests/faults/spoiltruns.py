@@ -14,8 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab.folder import RunFolder
-from attnlab.lab.study import change
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import change
 from attnlab.training.checkpoints import Checkpoints
 from tests import small
 from tests.faults.spoiltdata import GOOD, SPOILT

@@ -3,7 +3,7 @@
 python -m attnlab run tests/faults/study.py
 """
 
-from attnlab.lab.study import Study
+from attnlab.lab.study.study import Study
 from attnlab.models import MODELS
 from tests.faults.tiny import TINY
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import jax
 from flax import nnx
 
-from attnlab.lab.study import Experiment
+from attnlab.lab.study.study import Experiment
 from attnlab.ops.layer import dropout
-from attnlab.tasks.recall import Recall
+from attnlab.tasks.synthetic.recall import Recall
 from attnlab.training.config import Train
 
 

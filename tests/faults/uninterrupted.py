@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab.folder import RunFolder
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.training.checkpoints import Checkpoints, flat
 from attnlab.training.trainer import Trainer
 from tests.faults.child import Child

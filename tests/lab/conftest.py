@@ -8,8 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from attnlab import registry
-from attnlab.lab.study import Experiment, Study
-from attnlab.lab.variation import over
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.variation import over
 from attnlab.training.config import Train
 
 
@@ -146,8 +146,8 @@ def toy(monkeypatch):
 @pytest.fixture
 def untrained(monkeypatch):
     """What would train only says what its folder is for."""
-    from attnlab.lab import runs
-    from attnlab.lab.conduct import describe
+    from attnlab.lab import launch as runs
+    from attnlab.lab.execution.variant import describe
 
     def in_turn(plans, *rest):
         for plan in plans:

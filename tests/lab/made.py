@@ -1,7 +1,7 @@
 """Outcomes made in memory, for tests that need no folder."""
 
-from attnlab.lab.estimates import Estimate
-from attnlab.lab.outcome import Outcome
+from attnlab.lab.results.estimates import Estimate
+from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import summary
 
 

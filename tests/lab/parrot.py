@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.data.vocabulary import END
-from attnlab.lab.loading import Trained
-from attnlab.lab.study import change
+from attnlab.data.text.vocabulary import END
+from attnlab.lab.study.study import change
+from attnlab.lab.trained.load import Trained
 from tests.small import EXPERIMENT, TASK
 
 PROBLEM = TASK.load()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.lab.folder import RunFolder
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.statistics import summary
 
 LANGUAGES = (

@@ -3,9 +3,9 @@
 import pytest
 
 from attnlab.lab import load, run
-from attnlab.lab.folder import RunFolder
-from attnlab.lab.sampling import sample
-from attnlab.lab.study import Experiment, Study
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.trained.sample import sample
 from attnlab.mechanisms import Linear
 from attnlab.models import Language, Retriever
 from attnlab.models.seq2seq import Seq2Seq

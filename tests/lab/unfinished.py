@@ -6,9 +6,9 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from attnlab.lab import configuration
-from attnlab.lab.folder import RunFolder
-from attnlab.lab.own import codes, places
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study.user_code import codes, places
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.trainer import Trainer
 from tests.lab.parrot import PROBLEM

@@ -7,8 +7,8 @@ from attnlab.analysis.maps import maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.modules.position import Floater, Learned2D, Position
-from attnlab.tasks.base import Image, Tokens
-from attnlab.tasks.objects import Detections
+from attnlab.tasks.base.task import Image, Tokens
+from attnlab.tasks.vision.objects import Detections
 
 from .training import filled
 

@@ -8,8 +8,8 @@ from attnlab.mechanisms import Delta, Linear
 from attnlab.models import MODELS, Filter
 from attnlab.modules.position import POSITIONS, Floater, Learned, Learned2D, Position, Quadratic2D
 from attnlab.ops.conv import conv_2d
-from attnlab.tasks.base import Image, Tokens
-from attnlab.tasks.filtering import Filtered
+from attnlab.tasks.base.task import Image, Tokens
+from attnlab.tasks.synthetic.filtering import Filtered
 
 from .training import filled
 

@@ -6,8 +6,8 @@ import pytest
 from attnlab.mechanisms import Linear
 from attnlab.models.classifier import Classifier
 from attnlab.models.matcher import Matcher
-from attnlab.tasks.base import Classes, Tokens
-from attnlab.tasks.documents import Matches
+from attnlab.tasks.base.task import Classes, Tokens
+from attnlab.tasks.text.documents import Matches
 
 from .training import filled, overfitted
 

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.lab import configuration
+from attnlab.lab.study import serialize as configuration
 from attnlab.models import CNN, MODELS, SAGAN, Bert, Classifier, ConvolutionalLanguage, Detr, Language, Transformer, ViT
 from attnlab.modules.conv import GroupNorm
 from attnlab.modules.norm import LayerNorm, RMSNorm
-from attnlab.tasks.base import Classes, Frames, Image, Pairs, Tokens
-from attnlab.tasks.generation import Generated
-from attnlab.tasks.objects import Detections
+from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Tokens
+from attnlab.tasks.vision.generation import Generated
+from attnlab.tasks.vision.objects import Detections
 
 # Ba et al. give none; Vaswani's and Dosovitskiy's code has 1e-6, Radford's 1e-5, Devlin's 1e-12, Carion's is torch's.
 AUTHORS = {

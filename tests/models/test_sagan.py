@@ -12,8 +12,8 @@ from attnlab.mechanisms import MECHANISMS
 from attnlab.models.sagan import SAGAN, ImageAttention
 from attnlab.modules.spectral import normalised
 from attnlab.ops.layer import relu
-from attnlab.tasks.base import Image, Tokens
-from attnlab.tasks.generation import Generated, Painting
+from attnlab.tasks.base.task import Image, Tokens
+from attnlab.tasks.vision.generation import Generated, Painting
 
 from .kinds import one_of_each
 from .training import filled

@@ -5,12 +5,12 @@ import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.decoding import greedy
-from attnlab.lab import configuration
+from attnlab.lab.study import serialize as configuration
 from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Softmax
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.models import MODELS, Seq2Seq
 from attnlab.ops.score import additive, concat, dot, general, location
-from attnlab.tasks.base import Pairs
+from attnlab.tasks.base.task import Pairs
 from tests.ops.test_cell import gru_formula, lstm_formula
 
 from .training import filled, overfitted

@@ -9,7 +9,7 @@ import jax
 import pytest
 
 import attnlab.ops
-from attnlab.lab.refusal import explain
+from attnlab.console.errors import explain
 from attnlab.ops.oldest import OLDEST, OldJaxError, require
 
 ROOT = Path(__file__).parents[2]

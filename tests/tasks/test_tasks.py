@@ -2,7 +2,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from attnlab.data.units import Units
+from attnlab.data.text.units import Units
 from attnlab.tasks import TASKS, Task
 
 

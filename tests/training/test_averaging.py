@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnlab.lab import configuration
+from attnlab.lab.study import serialize as configuration
 from attnlab.training.averaging import chosen, counted
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted

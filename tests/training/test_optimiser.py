@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.lab import configuration
+from attnlab.lab.study import serialize as configuration
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models.retriever import Retriever
 from attnlab.modules.block import DecoderLayer, Sizes, stack
@@ -21,7 +21,7 @@ from attnlab.modules.query import Anchors, Slots
 from attnlab.modules.recurrent import Recurrent
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.score import cosine, gat
-from attnlab.tasks.associations import Facts
+from attnlab.tasks.synthetic.associations import Facts
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.lab import configuration, load_study
+from attnlab.lab import load_study
+from attnlab.lab.study import serialize as configuration
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted, fit

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnlab.lab.quantity import within
+from attnlab.console.format import within
 
 ROOM = 0.04  # of its length, that an axis leaves empty at either end
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.lab.estimates import is_rate
-from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import number
+from attnlab.console.format import number
+from attnlab.lab.results.estimates import is_rate
+from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import interval
 
 POINTS = 160  # more are averaged together: no screen shows them apart

@@ -5,9 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Sequence
 
-from attnlab.lab.outcome import Outcome
 from attnlab.lab.reporting.layout import section
 from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.results.outcome import Outcome
 
 
 def gallery(found: Sequence[Outcome]) -> Markup | None:

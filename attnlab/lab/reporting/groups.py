@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attnlab.lab.outcome import Outcome
-from attnlab.lab.quantity import NONE, measure, title
+from attnlab.console.format import NONE, measure, title
 from attnlab.lab.reporting.layout import details, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
+from attnlab.lab.results.outcome import Outcome
 
 PAPER = 8  # variants that have room beside each other on paper
 

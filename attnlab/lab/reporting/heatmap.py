@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
-from attnlab.lab import shade
+from attnlab.console import shade
 from attnlab.lab.reporting.markup import Markup, tag
 
 CELL = 22

@@ -6,8 +6,8 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
-from attnlab.lab.reporting.appearance import STYLE
 from attnlab.lab.reporting.markup import Markup, join, tag
+from attnlab.lab.reporting.style import STYLE
 
 # Nothing may be fetched, and nothing runs but the page's own script, whatever a name or a file tries to put into it.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

@@ -6,20 +6,39 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attnlab.lab.folder import RunFolder
-from attnlab.lab.jsonfile import named, sweep, write_whole
-from attnlab.lab.outcome import Outcome, outcomes
-from attnlab.lab.refusal import explain
-from attnlab.lab.reporting import gallery, groups, looking, making, pictures, sections, spreadsheet, trade
+from attnlab.console.errors import explain
+from attnlab.console.escape import plain
+from attnlab.lab.reporting import (
+    attention_section as looking,
+)
+from attnlab.lab.reporting import (
+    csv_table as spreadsheet,
+)
+from attnlab.lab.reporting import (
+    gallery,
+    groups,
+    sections,
+)
+from attnlab.lab.reporting import (
+    png as pictures,
+)
+from attnlab.lab.reporting import (
+    provenance as making,
+)
+from attnlab.lab.reporting import (
+    tradeoffs as trade,
+)
 from attnlab.lab.reporting.layout import document
-from attnlab.lab.reporting.lens import SCRIPT
-from attnlab.lab.terminal import plain
+from attnlab.lab.reporting.map_viewer import SCRIPT
+from attnlab.lab.results.outcome import Outcome, outcomes
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.storage.json_file import named, sweep, write_whole
 
 
 def report(folder: str | Path) -> Path:
     """Write `report.html` into the folder of a study (`OUT/<experiment>`) and answer where it stands.
 
-    Beside it go `table.csv`, whose columns `attnlab.lab.reporting.spreadsheet` tells, and as pictures `answer.png` and
+    Beside it go `table.csv`, whose columns `attnlab.lab.reporting.csv_table` tells, and as pictures `answer.png` and
     `learning.png`, where there is anything to draw.
 
     Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what cannot be read

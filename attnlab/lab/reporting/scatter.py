@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from attnlab.lab.estimates import Estimate
-from attnlab.lab.quantity import measure, within
+from attnlab.console.format import measure, within
 from attnlab.lab.reporting.axis import Axis, axis, log_axis
 from attnlab.lab.reporting.labels import place, short
 from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.lab.reporting.strips import tick
+from attnlab.lab.results.estimates import Estimate
 
 TOP, FOOT = 16.0, 24.0  # pixels above the highest point, and below the lowest for the numbers across
 MARGIN = 46.0  # and left of the first, for the numbers of the metric

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from attnlab.lab.comparison import comparison
-from attnlab.lab.estimates import Estimate
-from attnlab.lab.outcome import Outcome, by_metric
-from attnlab.lab.quantity import title
-from attnlab.lab.reporting.answer import against, basis, reading, verdict
+from attnlab.console.format import title
+from attnlab.lab.reporting.curve_svg import draw
 from attnlab.lab.reporting.curves import Curve, curve
-from attnlab.lab.reporting.figures import draw
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
-from attnlab.lab.table import Cell, Sheet, settings_of, sheets, state
-from attnlab.lab.tested import model_line
-from attnlab.lab.ties import tie
+from attnlab.lab.reporting.verdict_text import against, basis, reading, verdict
+from attnlab.lab.results.comparison import comparison
+from attnlab.lab.results.estimates import Estimate
+from attnlab.lab.results.outcome import Outcome, by_metric
+from attnlab.lab.results.table import Cell, Sheet, settings_of, sheets, state
+from attnlab.lab.results.tested import model_line
+from attnlab.lab.results.ties import tie
 
 NAMED = 8  # variants that are not begun, at most
 DASHES = ("none", "6 2", "2 2", "7 2 2 2")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from attnlab.lab.estimates import Estimate
-from attnlab.lab.quantity import is_rate, measure, percent, within
+from attnlab.console.format import is_rate, measure, percent, within
 from attnlab.lab.reporting.axis import Axis, axis
 from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.lab.results.estimates import Estimate
 
 
 @dataclass(frozen=True)

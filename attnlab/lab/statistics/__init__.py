@@ -1,10 +1,10 @@
 """What a few seeds allow one to say: intervals, verdicts, corrections, power, and the choice of a learning rate."""
 
-from attnlab.lab.statistics.family import holm, verdicts
 from attnlab.lab.statistics.intervals import difference, interval, summary
+from attnlab.lab.statistics.learning_rates import Choice, choose, leaders, lowest
+from attnlab.lab.statistics.multiplicity import holm, verdicts
 from attnlab.lab.statistics.power import POWER, needed, power, smallest
-from attnlab.lab.statistics.rates import Choice, choose, leaders, lowest
-from attnlab.lab.statistics.seeds import tied
+from attnlab.lab.statistics.samples import tied
 from attnlab.lab.statistics.verdict import Verdict, Word, compare
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from attnlab.lab.statistics.seeds import BySeed, Values, check_level, check_tried, checked, mean, paired, spread
+from attnlab.lab.statistics.samples import BySeed, Values, check_level, check_tried, checked, mean, paired, spread
 
 
 def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool = True) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from attnlab.lab.statistics.seeds import check_level
+from attnlab.lab.statistics.samples import check_level
 
 POWER = 0.8
 MOST = 1_000_000  # seeds; nobody trains more

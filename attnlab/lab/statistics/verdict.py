@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import POWER, needed, smallest
-from attnlab.lab.statistics.seeds import BySeed, check_level, check_tried, grain, mean, paired, seen
+from attnlab.lab.statistics.samples import BySeed, check_level, check_tried, grain, mean, paired, seen
 
 Word = Literal["better", "worse", "same", "unclear"]
 

@@ -1,7 +1,7 @@
 import numpy as np
 
-from attnlab.lab.outcome import Outcome
 from attnlab.lab.reporting.curves import POINTS, curve
+from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import interval
 
 

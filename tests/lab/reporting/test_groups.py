@@ -2,8 +2,8 @@
 
 import re
 
-from attnlab.lab.estimates import Estimate
 from attnlab.lab.reporting.groups import groups
+from attnlab.lab.results.estimates import Estimate
 from tests.lab.made import outcome
 
 

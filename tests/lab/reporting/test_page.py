@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from attnlab.lab.folder import FolderError, RunFolder
-from attnlab.lab.outcome import outcomes
 from attnlab.lab.reporting import report
-from attnlab.lab.reporting.lens import SCRIPT
+from attnlab.lab.reporting.map_viewer import SCRIPT
 from attnlab.lab.reporting.page import page
+from attnlab.lab.results.outcome import outcomes
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from tests.lab.synthetic import retell, rewrite, write_run, write_study
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e]]>&amp;{}${7*7}</style></title>"
@@ -96,7 +96,7 @@ def test_the_page_is_the_same_each_time(study):
 
 def test_a_study_imports_no_jax_and_reads_no_registry(study):
     program = (
-        "import sys; from attnlab.lab.reporting import report; from attnlab.lab.table import results_table; "
+        "import sys; from attnlab.lab.reporting import report; from attnlab.lab.results.table import results_table; "
         f"report({str(study)!r}); results_table({str(study)!r}); "
         "assert not {'jax', 'flax', 'matplotlib.pyplot', 'attnlab.mechanisms'} & set(sys.modules)"
     )

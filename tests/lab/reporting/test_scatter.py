@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from attnlab.lab.estimates import Estimate
 from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
+from attnlab.lab.results.estimates import Estimate
 
 
 def point(x, mean, reach=0.1, values=None, **more):

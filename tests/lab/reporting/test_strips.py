@@ -3,8 +3,8 @@ from itertools import pairwise
 
 import pytest
 
-from attnlab.lab.estimates import Estimate
 from attnlab.lab.reporting.strips import Mark, strips
+from attnlab.lab.results.estimates import Estimate
 
 
 def drawn(metric, *estimates, seeds=True):

@@ -1,0 +1,187 @@
+"""Running the bench: every mechanism at every length, beside its peers, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from attnlab.analysis.growth import Growth, growth
+from attnlab.analysis.measure import Program, Spread, spread, timed, times_faster
+from attnlab.analysis.roofline import Machine, intensity
+from attnlab.bench import peers
+from attnlab.bench.calls import PASSES, inputs, prepare, target
+from attnlab.lab.runs.run_folder import environment
+from attnlab.mechanisms.base import Mechanism
+
+OURS = ""  # a mechanism's own place among its peers
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What to measure: mechanisms by name, lengths, heads of a width, masks, passes, how often, and beside peers?"""
+
+    mechanisms: Mapping[str, Mechanism]
+    lengths: Sequence[int] = (512, 1024, 2048, 4096)
+    heads: int = 8
+    width: int = 64
+    masks: Sequence[str] = ("full", "causal")
+    passes: Sequence[str] = PASSES
+    repeat: int = 7
+    peers: bool = False
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A peer in the same turns: its seconds, how many times longer it took, and how far its answers are from ours."""
+
+    seconds: tuple[float, ...]
+    times: Spread
+    difference: float
+    memory: int | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mechanism at one length: seconds of each turn, and what the compiler and the trace say of it.
+
+    `why_not` says why nothing was measured.
+    """
+
+    name: str
+    mask: str
+    which: str
+    T: int
+    seconds: tuple[float, ...] = ()
+    compile_seconds: float | None = None
+    memory: int | None = None
+    moved: int | None = None
+    flops: int | None = None
+    beside: dict[str, Beside] = field(default_factory=dict)
+    why_not: str = ""
+
+    @property
+    def median(self) -> float | None:
+        """The middle of its seconds."""
+        return spread(self.seconds).median if self.seconds else None
+
+    @property
+    def rate(self) -> float | None:
+        """FLOP a second."""
+        return self.flops / self.median if self.median and self.flops else None
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOP for each byte that no way of computing it can spare: arguments and answers."""
+        return intensity(self.flops, self.moved) if self.flops and self.moved else None
+
+
+def bench(plan: Cells, note: Callable[[str], Any] = lambda text: None) -> Iterator[Measured]:
+    """Every cell of the plan as it is measured; `note` is told in a line how each mechanism fared under each mask."""
+    rows = [(name, mask, which) for name in plan.mechanisms for mask in plan.masks for which in plan.passes]
+    for n, (name, mask, which) in enumerate(rows):
+        found = []
+        for T in plan.lengths:
+            found.append(measured(plan, name, mask, which, T))
+            yield found[-1]
+            if found[-1].why_not:
+                break  # what is refused, or too large, is so for all that are longer
+        told = ", ".join(f"T={each.T} {_told(each)}" for each in found)
+        note(f"{name}, {mask}, {which}: {told} ({n + 1} of {len(rows)})")
+
+
+def measured(plan: Cells, name: str, mask: str, which: str, T: int) -> Measured:
+    """One cell: ours and its peers, in turns."""
+    mechanism = plan.mechanisms[name]
+    ours = prepare(mechanism, mask, which, T, plan.heads, plan.width)
+    if ours is None:
+        return Measured(name, mask, which, T, why_not="refuses this mask")
+    if ours.memory is not None and ours.memory > (room := _room()):
+        return Measured(name, mask, which, T, why_not=f"needs {ours.memory / 1e9:.1f} GB of {room / 1e9:.1f}")
+    arrays = (*inputs(mechanism, T, plan.heads, plan.width)[:3], target(T, plan.heads, plan.width))
+    others = peers.beside(mechanism, mask) if plan.peers else {}
+    programs = {OURS: ours} | {peer: each.prepare(arrays, mask, which) for peer, each in others.items()}
+    seconds = timed(programs, plan.repeat)
+    beside = {
+        peer: Beside(
+            tuple(seconds[peer]),
+            times_faster(seconds[OURS], seconds[peer]),
+            _difference(ours, programs[peer]),
+            programs[peer].memory,
+        )
+        for peer in others
+    }
+    return Measured(
+        name, mask, which, T, tuple(seconds[OURS]), ours.compile_seconds, ours.memory, ours.moved, ours.flops, beside
+    )
+
+
+def growths(found: Sequence[Measured]) -> dict[tuple[str, str, str], dict[str, Growth | None]]:
+    """By (mechanism, mask, pass): how seconds and memory grow with T, of ours and of each peer."""
+    rows: dict[tuple[str, str, str], list[Measured]] = {}
+    for each in found:
+        rows.setdefault((each.name, each.mask, each.which), []).append(each)
+    return {row: _growths(cells) for row, cells in rows.items()}
+
+
+def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
+    fits = {
+        "seconds": growth({each.T: each.seconds for each in cells}),
+        "memory": growth({each.T: [each.memory] for each in cells if each.memory}),
+    }
+    for peer in {peer for each in cells for peer in each.beside}:
+        fits[f"seconds of {peer}"] = growth(
+            {each.T: each.beside[peer].seconds for each in cells if peer in each.beside}
+        )
+    return fits
+
+
+def record(plan: Cells, found: Sequence[Measured], machine: Machine) -> dict[str, Any]:
+    """Everything as JSON: the machine, the plan, every measurement, and how each grows."""
+    installed = {name: peer.version for name, peer in peers.PEERS.items() if peer.here} if plan.peers else {}
+    settings = {name: value for name, value in vars(plan).items() if name != "mechanisms"}
+    return {
+        "machine": environment() | {"processor": processor()} | asdict(machine) | {"ridge": machine.ridge},
+        "peers": installed,
+        "plan": settings | {"mechanisms": {name: repr(value) for name, value in plan.mechanisms.items()}},
+        "memory": "temporaries and outputs, as the compiler estimates them",
+        "moved": "arguments and outputs",
+        "measured": [asdict(each) | {"median": each.median, "rate": each.rate} for each in found],
+        "growth": [
+            {"name": name, "mask": mask, "pass": which} | {what: fit and asdict(fit) for what, fit in fits.items()}
+            for (name, mask, which), fits in growths(found).items()
+        ],
+    }
+
+
+def processor() -> str:
+    """What the processor calls itself, where the system tells."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else "unknown"
+
+
+def _difference(ours: Program, theirs: Program) -> float:
+    """max |a − b| / max |a| of the answers."""
+    a, b = ours.answer(), theirs.answer()
+    a = a[0] if isinstance(a, tuple) else a
+    return float(np.max(np.abs(a - b)) / np.max(np.abs(a)))
+
+
+def _room() -> float:
+    """The bytes that one call may take: half of this machine's memory; of an accelerator's it is not known."""
+    import jax
+
+    if jax.devices()[0].platform != "cpu" or not hasattr(os, "sysconf"):
+        return float("inf")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+
+
+def _told(each: Measured) -> str:
+    return each.why_not or f"{1000 * (each.median or 0):.3g} ms"

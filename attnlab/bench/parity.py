@@ -1,0 +1,160 @@
+"""Parity: every mechanism against itself, form against form in float64 and precision against precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import jax
+
+from attnlab.analysis.forms import Found, agreement
+from attnlab.analysis.rounding import DTYPES, errors
+from attnlab.lab.runs.run_folder import environment
+from attnlab.mechanisms.base import Mechanism
+
+# The largest |a − b| between forms, and of max |y − ŷ| / max |ŷ| in each precision.
+LIMITS = {"forms": 1e-10, "float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}
+LENGTHS = (64, 256, 1024, 4096)
+STEADY, LOOSE = 256, 0.1  # beyond so many tokens, the limit of those that say why no precision holds
+PRIME = 131
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A number beyond its limit: what was compared, where, the number and the limit."""
+
+    what: str
+    where: str
+    value: float
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.where}) {self.value:.1e}, limit {self.limit:.1e}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One mechanism: its forms by kind, its errors by dtype and length, the seconds it took, and what stopped it.
+
+    `unsteady` is why its errors at more than 256 tokens are held to a tenth alone, where they are.
+    """
+
+    name: str
+    forms: dict[str, Found] = field(default_factory=dict)
+    errors: dict[str, dict[int, Found]] = field(default_factory=dict)
+    seconds: float = 0.0
+    trouble: str = ""
+    unsteady: str = ""
+
+    def loose(self, T: int) -> bool:
+        """Whether errors at that length are held to a tenth alone."""
+        return bool(self.unsteady) and T > STEADY
+
+    @property
+    def breaches(self) -> list[Breach]:
+        """What lies beyond its limit, and what is not a number."""
+        found = [(kind, LIMITS["forms"], compared) for kind, compared in self.forms.items()]
+        for dtype, lengths in self.errors.items():
+            limits = {T: LOOSE if self.loose(T) else LIMITS[dtype] for T in lengths}
+            found += [(f"{dtype} at T={T}", limits[T], compared) for T, compared in lengths.items()]
+        return [
+            Breach(what, where, value, limit)
+            for what, limit, compared in found
+            for where, value in compared.items()
+            if value is not None and not value <= limit  # a NaN is beyond every limit
+        ]
+
+    @property
+    def complaint(self) -> str:
+        """Why it does not stand, in a line; nothing where it does."""
+        if self.trouble:
+            return f"{self.name}: {self.trouble}"
+        if breaches := self.breaches:
+            more = f" and {len(breaches) - 1} more" if len(breaches) > 1 else ""
+            return f"{self.name}: {breaches[0]}{more}"
+        nothing = [what for what, numbers in self.compared.items() if all(value is None for value in numbers)]
+        return f"{self.name}: nothing to compare: {', '.join(nothing)}" if nothing else ""
+
+    @property
+    def compared(self) -> dict[str, list[float | None]]:
+        """All numbers, of the forms and of each precision."""
+        forms = [value for found in self.forms.values() for value in found.values()]
+        by_dtype = {d: [x for found in lengths.values() for x in found.values()] for d, lengths in self.errors.items()}
+        return {"forms": forms} | by_dtype
+
+
+def lengths_to(longest: int) -> tuple[int, ...]:
+    """The lengths that errors are taken at: 64, four times that, and so on, up to the longest and with it."""
+    steps = (LENGTHS[0] * 4**n for n in range(16))
+    return (*(T for T in steps if longest > T), longest)
+
+
+def parity(
+    mechanisms: Mapping[str, Mechanism],
+    lengths: Sequence[int] = LENGTHS,
+    note: Callable[[str], Any] = lambda text: None,
+) -> Iterator[Standing]:
+    """Each mechanism's standing, as it is found; `note` is told in a line how each fared.
+
+    One mechanism at a time: at T = 4,096 a map in float64 takes 134 MB. Leaves jax set as it was.
+    """
+    for n, (name, mechanism) in enumerate(mechanisms.items()):
+        found = stand(name, mechanism, lengths)
+        place = f"{n + 1} of {len(mechanisms)}, {found.seconds:.1f} s"
+        note(f"{found.complaint or f'{name}: ok'} ({place})")
+        yield found
+
+
+def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> Standing:
+    """The standing of one mechanism. What it raises, other than refusals, is its trouble."""
+    begun = monotonic()
+    # Most of the time goes into compiling, which holds no lock: two at once.
+    with ThreadPoolExecutor(2) as pool:
+        forms = pool.submit(_exactly, agreement, mechanism, PRIME)
+        rounded = pool.submit(lambda: {T: _exactly(errors, mechanism, T) for T in lengths})
+    trouble = next((error for each in (forms, rounded) if (error := each.exception())), None)
+    if trouble is not None:
+        return Standing(name, seconds=monotonic() - begun, trouble=_line(trouble), unsteady=mechanism.unsteady)
+    by_dtype = {dtype: {T: found[dtype] for T, found in rounded.result().items()} for dtype in DTYPES}
+    return Standing(name, forms.result(), by_dtype, monotonic() - begun, unsteady=mechanism.unsteady)
+
+
+def _exactly(measure: Callable, *arguments: Any) -> Any:
+    # Accelerators would round float32 products to fewer digits, unless asked not to.
+    with jax.default_matmul_precision("float32"):
+        return measure(*arguments)
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+
+
+def record(standings: Sequence[Standing], lengths: Sequence[int]) -> dict[str, Any]:
+    """Everything as JSON: the machine, the limits, every number, and what does not stand."""
+    return {
+        "machine": environment() | {"matmul_precision": "float32"},
+        "limits": LIMITS,
+        "forms_length": PRIME,
+        "lengths": list(lengths),
+        "mechanisms": {
+            each.name: {
+                "forms": each.forms,
+                "errors": each.errors,
+                "seconds": round(each.seconds, 2),
+                "complaint": each.complaint or None,
+                "unsteady": each.unsteady or None,
+                "breaches": [vars(breach) for breach in each.breaches],
+            }
+            for each in standings
+        },
+        "stands": not any(each.complaint for each in standings),
+    }
+
+
+def verdict(standings: Sequence[Standing]) -> str:
+    """One line naming what broke a limit; nothing where all stands."""
+    complaints = [each.complaint for each in standings if each.complaint]
+    return f"{len(complaints)} of {len(standings)} break a limit: {'; '.join(complaints)}" if complaints else ""

@@ -1,0 +1,159 @@
+"""The tables of the bench, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attnlab.analysis.growth import Growth
+from attnlab.analysis.measure import Spread
+from attnlab.analysis.roofline import Machine
+from attnlab.bench.calls import BOTH, FORWARD
+from attnlab.bench.measuring import Measured, growths
+from attnlab.console.escape import plain
+from attnlab.console.format import NONE, duration, large
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+SHORT = {FORWARD: "fwd", BOTH: "fwd+bwd"}
+
+
+def tables(found: Sequence[Measured], machine: Machine) -> list[Any]:
+    """Time and memory with their growth, where each lies under the machine's roof, and ours beside peers, if any."""
+    kept = [_times(found), *_missing(found), _memory(found), words(machine), _roof(found, machine)]
+    return [*kept, _beside(found)] if any(each.beside for each in found) else kept
+
+
+def _times(found: Sequence[Measured]) -> Table:
+    fits = growths(found)
+    write = lambda each: duration(each.median)
+    return _table(
+        "seconds, median of turns", found, ["grows as T^"], write, lambda row, _: [grows(fits[row]["seconds"])]
+    )
+
+
+def _missing(found: Sequence[Measured]) -> list[Text]:
+    """A line for each that was not measured, by what was in the way."""
+    from rich.text import Text
+
+    told = dict.fromkeys((each.name, each.mask, each.why_not) for each in found if each.why_not)
+    return [Text(f"{name}, {mask}: {why_not}") for name, mask, why_not in told]
+
+
+def words(machine: Machine) -> Text:
+    """What the machine does at best, in a line."""
+    from rich.text import Text
+
+    does = f"{large(machine.flops, 'FLOP/s')} float32 product, {large(machine.bandwidth, 'B/s')}"
+    return Text(f"{machine.name}: {does}, ridge {machine.ridge:.3g} FLOP/B")
+
+
+def _roof(found: Sequence[Measured], machine: Machine) -> Table:
+    """At the longest sequence: what is computed and moved, and which part of what the roof allows was reached."""
+    last = {(each.name, f"{each.mask} {SHORT[each.which]}"): each for each in found if each.seconds}
+    table = empty(
+        "roofline at the longest T",
+        ["mechanism", "", "T", "FLOP", "FLOP/B", "FLOP/s", "of the roof"],
+    )
+    for row, each in last.items():
+        work = [large(each.flops, ""), NONE if each.intensity is None else f"{each.intensity:.3g}"]
+        fill(
+            table, [*row, f"{each.T}", *work, NONE if each.rate is None else large(each.rate, ""), roof(each, machine)]
+        )
+    return table
+
+
+def _memory(found: Sequence[Measured]) -> Table:
+    fits = growths(found)
+    title = "memory: temporaries and outputs, as the compiler estimates them"
+    return _table(
+        title,
+        found,
+        ["grows as T^", "compiling"],
+        lambda each: large(each.memory, "B"),
+        lambda row, cells: [grows(fits[row]["memory"]), _compiling(cells)],
+    )
+
+
+def _compiling(cells: dict[int, Measured]) -> str:
+    return duration(max((each.compile_seconds for each in cells.values() if each.compile_seconds), default=None))
+
+
+def _beside(found: Sequence[Measured]) -> Table:
+    """A row for each length, a column for each peer."""
+    found = [each for each in found if each.beside]
+    peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
+    table = empty("times longer than ours, median of turns (quartiles)", ["beside", "", "T", *peers])
+    for each in found:
+        ratios = [ratio(each.beside[peer].times) if peer in each.beside else NONE for peer in peers]
+        fill(table, [each.name, f"{each.mask} {SHORT[each.which]}", f"{each.T}", *ratios])
+    return table
+
+
+def _table(
+    title: str,
+    found: Sequence[Measured],
+    ends: list[str],
+    write: Callable[[Measured], str],
+    end: Callable[[tuple, dict[int, Measured]], list[str]],
+) -> Table:
+    lengths = sorted({each.T for each in found})
+    rows: dict[tuple, dict[int, Measured]] = {}
+    for each in found:
+        rows.setdefault((each.name, each.mask, each.which), {})[each.T] = each
+    table = empty(title, ["mechanism", "", *(f"T={T}" for T in lengths), *ends])
+    for row, cells in rows.items():
+        values = [write(cells[T]) if T in cells else NONE for T in lengths]
+        fill(table, [row[0], f"{row[1]} {SHORT[row[2]]}", *values, *end(row, cells)])
+    return table
+
+
+def grows(fit: Growth | None) -> str:
+    """An exponent with its interval.
+
+    >>> grows(Growth(1.98, 1.9, 2.06, (1024, 2048))), grows(None)
+    ('1.98 (1.90–2.06)', '–')
+    """
+    if fit is None:
+        return NONE
+    between = "" if fit.low is None or fit.high is None else f" ({fit.low:.2f}–{fit.high:.2f})"
+    return f"{fit.exponent:.2f}{between}".replace("-", "−")
+
+
+def ratio(times: Spread) -> str:
+    """A ratio with its quartiles.
+
+    >>> ratio(Spread(1.31, 1.28, 1.4))
+    '1.31 (1.28–1.40)'
+    """
+    return f"{times.median:.2f} ({times.low:.2f}–{times.high:.2f})"
+
+
+def roof(each: Measured | None, machine: Machine) -> str:
+    """Which part of the attainable rate was reached, and what bounds it there."""
+    if each is None or each.rate is None or each.intensity is None:
+        return NONE
+    return f"{100 * each.rate / machine.attainable(each.intensity):.0f}% {machine.side(each.intensity)}"
+
+
+def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
+    """A table without rows; the first `words` columns are words, the others numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    settings: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
+    table = Table(title=Text(plain(title)), padding=(0, 1, 0, 0), **settings)
+    for n, head in enumerate(heads):
+        table.add_column(Text(head), justify="left" if n < words else "right", no_wrap=True)
+    return table
+
+
+def fill(table: Table, cells: Sequence[str]) -> None:
+    """A row of words and numbers."""
+    from rich.text import Text
+
+    # Text, not str: rich would take square brackets for its own markup.
+    table.add_row(*(Text(plain(cell)) for cell in cells))

@@ -1,0 +1,269 @@
+"""What each verb of the command line does, given its options. Each imports only what it needs."""
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from attnlab import registry
+from attnlab.console.escape import plain
+from attnlab.storage.json_file import FolderError, named
+
+KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "units", "decoders", "experiments")
+
+
+def list_names(options: argparse.Namespace) -> int:
+    """Names with a line about each."""
+    from attnlab.lab.planning.summary import columns
+    from attnlab.lab.study.load import experiments
+
+    own_code(options)
+    if options.kind is not None:
+        registry.pick(dict.fromkeys(KINDS), options.kind, "list")
+    for n, kind in enumerate([options.kind] if options.kind else KINDS):
+        if kind == "experiments":
+            lines = experiments()
+        else:
+            lines = {name: registry.first_line(value) for name, value in registry.table(kind.upper()).items()}
+        print(("\n" if n else "") + kind)
+        print("\n".join(columns([["  " + name, line] for name, line in lines.items()]) or ["  none here"]))
+    return 0
+
+
+def show(options: argparse.Namespace) -> int:
+    """A study's fields and costs; nothing is trained."""
+    from rich.console import Console
+
+    from attnlab.lab.planning.helper import helper
+    from attnlab.lab.planning.summary import counted
+
+    # Most studies are of many variants: the helper imports while the study is read.
+    with Console(stderr=True).status("counting what each variant costs"), helper() as process:
+        words = counted(_study(options), options.roofline, process)
+    print(words)
+    return 0
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train every variant and lane, then the table and the page."""
+    from attnlab.lab.execution.progress import choose
+    from attnlab.system.signals import TRAINED, UNBEGUN, Interrupted, raised
+
+    progress = choose()
+    try:
+        with raised(UNBEGUN, progress.note):
+            study, begin = _ready(options)
+        with raised(TRAINED, progress.note):
+            return _run(options, study, begin, progress)
+    except Interrupted as stopped:
+        go_on = again(options, fresh=options.fresh and stopped.where == UNBEGUN)
+        raise Interrupted(stopped.number, f"{stopped.where}; to go on: {go_on}") from None
+
+
+def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
+    """The study that is asked for, and what trains it, on the device that is."""
+    from attnlab.system.device import use
+
+    with named(options.out):
+        if options.out.exists() and not options.out.is_dir():
+            raise ValueError(f"--out {options.out} is a file; name a folder")
+    if options.workers < 1:
+        raise ValueError(f"--workers {options.workers} must be at least 1")
+    use(options.device, options.workers)
+    from attnlab.lab.launch import run
+
+    return _study(options), run
+
+
+def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> int:
+    from attnlab.lab.results.table import results_table
+
+    try:
+        results = begin(
+            study,
+            out=options.out,
+            quick=options.quick,
+            fresh=options.fresh,
+            workers=options.workers,
+            progress=progress,
+            command=command(options),
+        )
+    finally:
+        progress.close()
+    print_table(results_table(results.folder))
+    if options.quick:
+        print("a preview (--quick): its numbers mean nothing")
+    if results.report is not None:
+        print(plain(f"report: {results.report}"))
+    if results.code == 5:
+        print("attnlab: error: numbers diverged in some lanes; the table counts them", file=sys.stderr)
+    return results.code
+
+
+def command(options: argparse.Namespace) -> str:
+    """What repeats a run. It is kept beside the results, so it tells no more of this machine than it must."""
+    file = options.file.name if options.file.is_absolute() else str(options.file)
+    return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])
+
+
+def again(options: argparse.Namespace, fresh: bool = False) -> str:
+    """The command that goes on with a run that was stopped: what is done stays done, unless it is still to be dropped,
+    `fresh`.
+    """
+    how = [*(["--out", str(options.out)]), *(["--device", options.device] if options.device else [])]
+    quick = [*(["--quick"] if options.quick else []), *(["--fresh"] if fresh else [])]
+    workers = ["--workers", str(options.workers)] if options.workers > 1 else []
+    return shlex.join(["attnlab", "run", str(options.file), *options.overrides, *how, *quick, *workers])
+
+
+def report(options: argparse.Namespace) -> int:
+    """The page again, from folders."""
+    from attnlab.lab.reporting.pages import pages
+
+    for page in pages(_studies(options.runs)):
+        print(plain(f"report: {page}"))
+    return 0
+
+
+def sample(options: argparse.Namespace) -> int:
+    """The answers of a trained model to one input, and where it looked."""
+    check_run(options.run)
+    asked = _asked(options)
+    own_code(options)
+    from attnlab.lab.trained.sample import lines, sample
+
+    if options.html is not None:
+        from attnlab.storage.json_file import check_target
+
+        check_target("--html", options.html)
+    found = sample(options.run, options.input, asked, options.step)
+    if options.html is not None:
+        from attnlab.lab.reporting.sample_page import write
+
+        write(options.html, found, options.input, options.run)
+    width = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    print("\n".join(lines(found, width)))
+    for note in found["notes"]:
+        print(f"attnlab: {note}", file=sys.stderr)
+    if options.html is not None:
+        print(plain(f"alignment: {options.html}"))
+    return 0
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Every map of a trained model on one input, with its figures, and those of its training."""
+    for folder in (options.run, options.other):
+        if folder is not None:
+            check_run(folder)
+    own_code(options)
+    from attnlab.lab.trained.inspect import inspect
+    from attnlab.lab.trained.inspect_tables import tables
+    from attnlab.storage.json_file import check_target, dumps, write_whole
+
+    # What cannot be written is told before a model is loaded for it.
+    for option in ("html", "json"):
+        if (file := getattr(options, option)) is not None:
+            check_target(f"--{option}", file)
+    found = inspect(options.run, options.input, options.other, options.step)
+    if options.html is not None:
+        from attnlab.lab.reporting.inspect_page import write
+
+        write(options.html, found, options.input, options.run)
+    if options.json is not None:
+        write_whole(options.json, dumps(found) + "\n")
+    print("\n".join(map(plain, found["answer"].split("\n"))))
+    for table in tables(found):
+        print_table(table)
+    for name, file in (("page", options.html), ("record", options.json)):
+        if file is not None:
+            print(plain(f"{name}: {file}"))
+    return 0
+
+
+def translate(options: argparse.Namespace) -> int:
+    """A line out for each line in."""
+    check_run(options.run)
+    asked = _asked(options)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed: the lines to translate come from there")
+    own_code(options)
+    from attnlab.lab.trained.translate import Translator, stream
+
+    translator = Translator(options.run, asked, options.batch, options.longer, options.unknown, options.step)
+    tell = lambda line: print(f"attnlab: {line}", file=sys.stderr, flush=True)
+    return stream(translator, sys.stdin.buffer, sys.stdout.buffer, tell)
+
+
+def _asked(options: argparse.Namespace):
+    from dataclasses import fields
+
+    from attnlab.lab.trained.decoding import Asked
+
+    return Asked(**{field.name: getattr(options, field.name, None) for field in fields(Asked)})
+
+
+def data(options: argparse.Namespace) -> int:
+    """Where each file of each data set lies, fetched and verified."""
+    from attnlab.data.io.files import DataError
+    from attnlab.data.io.sources import data as places
+    from attnlab.lab.planning.summary import columns
+
+    rows = list(places(options.names))
+    print("\n".join(columns([["set", "file", "", "where"], *[_data_row(*row) for row in rows]])))
+    lost = [why for _, _, why, path in rows if path is None]
+    if lost:
+        others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
+        raise DataError(f"{lost[0]}{others}")
+    return 0
+
+
+def _data_row(folder: str, file: str, status: str, path: str | None) -> list[str]:
+    return [folder, file, "unavailable" if path is None else status, path or "–"]
+
+
+def _study(options: argparse.Namespace):
+    from attnlab.lab.study.load import load_study
+    from attnlab.lab.study.overrides import apply
+
+    try:
+        return apply(load_study(options.file), options.overrides)
+    except (ValueError, NotImplementedError) as error:
+        # Also where a config of the user's own refused.
+        raise ValueError(str(error)) from error
+
+
+def own_code(options: argparse.Namespace) -> None:
+    """Run the files of `--code`, which define and register what is not attnlab's."""
+    from attnlab.lab.study.load import load_code
+
+    for file in options.code:
+        load_code(file)
+
+
+def check_run(folder: Path) -> None:
+    """Raise FolderError where a folder is no run's, naming the runs in it."""
+    if (folder / "experiment.json").is_file():
+        return
+    inside = ", ".join(str(path.parent) for path in sorted(folder.glob("*/experiment.json")))
+    hint = f"; runs in it: {inside}" if inside else "; it would hold experiment.json"
+    raise FolderError(f"{folder} is not a run folder{hint}")
+
+
+def _studies(folder: Path) -> list[Path]:
+    """The folders of experiments meant: this one, those in it, or that of this run."""
+    if (folder / "experiment.json").is_file():
+        return [Path(os.path.abspath(folder)).parent if folder.name in ("", "..") else folder.parent]
+    found = sorted({path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")})
+    if not found:
+        raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")
+    return found
+
+
+def print_table(table: Any, stream: Any = None) -> None:
+    """A rich table on standard output, or another stream; at its full width where no terminal limits it."""
+    from rich.console import Console
+
+    stream = stream or sys.stdout
+    Console(file=stream, width=None if stream.isatty() else 240).print(table)

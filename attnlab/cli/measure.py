@@ -1,0 +1,117 @@
+"""What the verbs that measure do, given their options: parity and bench. Each imports only what it needs."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from attnlab import registry
+from attnlab.cli.commands import own_code, print_table
+from attnlab.storage.json_file import check_place, dumps, write_whole
+from attnlab.system import settings
+
+
+def parity(options: argparse.Namespace) -> int:
+    """Every form and every precision of the mechanisms, and whether any limit is broken."""
+    from attnlab.system.device import use
+
+    own_code(options)
+    chosen, length = _mechanisms(options.names), _whole("--length", options.length)
+    _check("--json", options.json)
+    use(options.device)
+    settings.check()
+    from attnlab.bench.parity import lengths_to, record, verdict
+    from attnlab.bench.parity import parity as standings
+    from attnlab.bench.parity_table import parity_table
+    from attnlab.lab.execution.progress import choose
+
+    progress, lengths = choose(), lengths_to(length)
+    try:
+        found = list(standings(chosen, lengths, progress.note))
+    finally:
+        progress.close()
+    _tell(options.json, record(found, lengths), parity_table(found, lengths))
+    if broken := verdict(found):
+        print(f"attnlab: error: {broken}", file=sys.stderr)
+    return 5 if broken else 0
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Time and memory as sequences grow, with what this machine could do."""
+    from attnlab.system.device import use
+
+    heads, width, repeat = (_whole(f"--{name}", getattr(options, name)) for name in ("heads", "width", "repeat"))
+    lengths = sorted({_whole("--lengths", part) for part in options.lengths.split(",")})
+    for option in ("json", "plot"):
+        _check(f"--{option}", getattr(options, option))
+    if options.plot is not None and options.plot.suffix != ".png":
+        raise ValueError(f"--plot {options.plot} must end in .png")
+    masks = ("causal",) if options.causal else ("full",) if options.full else ("full", "causal")
+    own_code(options)
+    chosen = _mechanisms(options.names)
+    use(options.device)
+    settings.check()
+    from attnlab.analysis.measure import machine
+    from attnlab.bench.measuring import Cells, record
+    from attnlab.bench.measuring import bench as measure
+    from attnlab.bench.peers import PEERS
+    from attnlab.bench.table import tables
+    from attnlab.lab.execution.progress import choose
+
+    plan = Cells(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
+    if options.peers:
+        away = {peer.package: peer.version for peer in PEERS.values() if not peer.here}
+        missing = sorted(package for package, version in away.items() if version is None)
+        elsewhere = sorted(package for package, version in away.items() if version is not None)
+        if missing:
+            print(
+                f"attnlab: not installed, and so not beside: {', '.join(missing)} (.[peers] of a checkout)",
+                file=sys.stderr,
+            )
+        if elsewhere:
+            print(f"attnlab: does not compute here, and so not beside: {', '.join(elsewhere)}", file=sys.stderr)
+    progress = choose()
+    try:
+        here = machine()
+        found = list(measure(plan, progress.note))
+    finally:
+        progress.close()
+    _tell(options.json, record(plan, found, here), *tables(found, here))
+    if options.plot is not None:
+        from attnlab.bench.plot import draw
+
+        draw(found, here, options.plot)
+    return 0
+
+
+def _mechanisms(names: list[str]) -> dict[str, Any]:
+    """The mechanisms of those names; all where none is given."""
+    known = registry.table("MECHANISMS")
+    return {name: registry.pick(known, name, "mechanism") for name in names or known}
+
+
+def _whole(option: str, text: str, most: int = 2**24) -> int:
+    # Of so many digits that Python would not read them it is too large in any case.
+    if not text.isdecimal() or len(text) > 100 or not 1 <= int(text) <= most:
+        raise ValueError(f"{option} {text[:100]!r} must be a whole number, at least 1 and at most {most}")
+    return int(text)
+
+
+def _check(option: str, file: Path | None) -> None:
+    """Minutes of measuring are not to be lost to a name that cannot be written."""
+    if file is None or str(file) == "-":
+        return
+    if option == "--json" and file.suffix != ".json" and not file.is_dir():
+        # The name of a mechanism behind the option would be taken for that of a file.
+        raise ValueError(f"--json {file} must end in .json; mechanisms are named before the options")
+    check_place(option, file)
+
+
+def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:
+    """The tables for a person, and the record into the file; with "-" the record alone goes to standard output."""
+    for table in tables:
+        print_table(table, sys.stderr if str(file) == "-" else None)
+    if str(file) == "-":
+        print(dumps(record, indent=1))
+    elif file is not None:
+        write_whole(file, dumps(record, indent=1) + "\n")

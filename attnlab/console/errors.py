@@ -1,0 +1,53 @@
+"""What went wrong, in one line for a person and an exit code for a program."""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+from attnlab.console.escape import plain
+from attnlab.system.signals import NUMBERS
+
+MOST = 4000  # letters of a refusal
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """The line for stderr and the exit code."""
+    line, code = _words(error), getattr(error, "exit_code", None)
+    if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+        code, line = 4, _shortened(plain(f"{error.filename or 'disk'}: {error.strerror}"))
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in line:
+        code, line = 2, f"out of memory ({line[:160]}): ask for less at a time, or for shorter or fewer examples"
+    if code is None and isinstance(error, ValueError | NotImplementedError) and _ours(error):
+        code = 2
+    if code is None and isinstance(error, ValueError) and "jax" not in sys.modules and "jax" in _packages(error):
+        # jax checks the values of its variables while it is imported.
+        code, line = 2, f"jax refuses a variable of the environment: {line}"
+    if code is None:
+        return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows where", 1
+    # Who stops us means it; a process that was killed is an error.
+    return f"attnlab: {line}" if code - 128 in NUMBERS else f"attnlab: error: {line}", code
+
+
+def _words(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return _shortened(plain(" ".join(str(error).split()))) or type(error).__name__
+
+
+def _shortened(line: str) -> str:
+    """A line without its middle, where what it quotes is longer than anybody reads."""
+    return line if len(line) <= MOST else f"{line[: MOST // 2]} … {line[-MOST // 2 :]}"
+
+
+def _ours(error: BaseException) -> bool:
+    """Whether our code refused, rather than a library that was called wrongly."""
+    return bool(packages := _packages(error)) and packages[-1].startswith("attnlab")
+
+
+def _packages(error: BaseException) -> list[str]:
+    """The packages that an error came through, the one that raised it last."""
+    trace, found = error.__traceback__, []
+    while trace:
+        found.append(trace.tb_frame.f_globals.get("__name__", "").split(".")[0])
+        trace = trace.tb_next
+    return found

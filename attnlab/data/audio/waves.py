@@ -1,0 +1,86 @@
+"""Recordings: uncompressed sound in wav files."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.data.io.files import DataError, given
+
+PCM, EXTENSIBLE = 1, 0xFFFE
+OTHERS = {3: "floating-point numbers", 6: "A-law", 7: "μ-law"}  # formats that are not read, by number
+ENDLESS = 2**32 - 1  # the size of a chunk whose writer could not go back to write it
+DEPTHS = (8, 16, 24, 32)
+
+
+class Wave(NamedTuple):
+    """A recording: `samples` [T], float32 in −1 … 1, `rate` of them a second."""
+
+    samples: np.ndarray
+    rate: int
+
+
+def read(file: bytes | Path, path: str | Path = "recording") -> Wave:
+    """The recording of a wav file of one channel, in whole numbers of 8, 16, 24 or 32 bits.
+
+    `file` is bytes that `path` names in errors, or a file. Raises DataError for anything else, saying what it is, and
+    where there are fewer bytes than a header says.
+    """
+    content, path = given(file, path)
+    if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
+        raise DataError(f"{path} is no wav file: it begins with {content[:12]!r}")
+    chunks: dict[bytes, bytes] = {}
+    for name, body in _chunks(content, path):
+        if name in chunks and name in (b"fmt ", b"data"):
+            raise DataError(f"{path} has two chunks {name!r}")
+        chunks[name] = body
+    if missing := [name for name in (b"fmt ", b"data") if name not in chunks]:
+        raise DataError(f"{path} has no chunk {missing[0]!r}")
+    rate, depth = _format(chunks[b"fmt "], path)
+    data = chunks[b"data"]
+    if not data or len(data) % (depth // 8):
+        raise DataError(f"{path} has {len(data)} bytes of sound: samples of {depth} bits expected")
+    return Wave(_samples(data, depth), rate)
+
+
+def _chunks(content: bytes, path: str | Path) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the content of each chunk; what lies behind the last, less than a header, is nobody's."""
+    at = 12
+    while at + 8 <= len(content):
+        name, size = struct.unpack_from("<4sI", content, at)
+        body = content[at + 8 : at + 8 + size]
+        if size == ENDLESS:
+            raise DataError(f"{path}, chunk {name!r}: its size was never written, as in a stream: write it to a file")
+        if len(body) < size:
+            raise DataError(f"{path}, chunk {name!r}: {size} bytes expected, {len(body)} found")
+        yield name, body
+        at += 8 + size + size % 2  # chunks begin at even places
+
+
+def _format(body: bytes, path: str | Path) -> tuple[int, int]:
+    """The rate, and the bits of a sample."""
+    if len(body) < 16:
+        raise DataError(f"{path}, chunk b'fmt ': at least 16 bytes expected, {len(body)} found")
+    kind, channels, rate, _, width, depth = struct.unpack_from("<HHIIHH", body)
+    if kind == EXTENSIBLE and len(body) >= 26:
+        (kind,) = struct.unpack_from("<H", body, 24)
+    if kind != PCM:
+        held = f"{OTHERS[kind]} (format {kind})" if kind in OTHERS else f"format {kind}"
+        raise DataError(f"{path} is sound of {held}: uncompressed whole numbers (format 1) are read")
+    if channels != 1:
+        raise DataError(f"{path} has {channels} channels: one is read")
+    if depth not in DEPTHS or width != depth // 8 or rate == 0:
+        raise DataError(f"{path} has {rate} samples a second of {depth} bits in {width} bytes, which is not read")
+    return rate, depth
+
+
+def _samples(data: bytes, depth: int) -> np.ndarray:
+    if depth == 8:  # the only one without a sign
+        return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
+    if depth == 24:
+        wide = np.zeros((len(data) // 3, 4), np.uint8)
+        wide[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
+        return wide.reshape(-1).view("<i4").astype(np.float32) / np.float32(2**31)
+    return np.frombuffer(data, f"<i{depth // 8}").astype(np.float32) / np.float32(2 ** (depth - 1))

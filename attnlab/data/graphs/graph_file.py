@@ -1,0 +1,144 @@
+"""Graphs in npz files of sparse matrices: every number is checked before it is used."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.data.graphs.graphs import MOST, UNKNOWN, Graph, joined, shares
+from attnlab.data.io.arrays import npz
+from attnlab.data.io.files import DataError
+from attnlab.data.names import composed
+
+PARTS = ("data", "indices", "indptr", "shape")  # of a sparse matrix in compressed rows
+ARRAYS = (*(f"{name}_{part}" for name in ("adj", "attr") for part in PARTS), "labels", "node_names", "class_names")
+CLASSES = 2**16  # at most
+
+
+def read(file: bytes | Path, path: str | Path = "graph", classes: Sequence[str] = ()) -> Graph:
+    """A graph from npz: sparse matrices as `adj_*` and `attr_*` (data, indices, indptr, shape), `labels`, names.
+
+    `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
+    −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and place,
+    for what is no such file: a node or a class out of range (without `class_names`, of labels that leave one out, the
+    first too great), rows that do not fit, numbers that are not finite, no features at all.
+
+    `classes` names the classes of a graph that is examined by a trained model. Then `class_names` may be missing though
+    labels leave classes out, and `labels` too: no node has one.
+    """
+    arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
+    adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
+    N = adjacency.shape[0]
+    if adjacency.shape != (N, N) or features.shape[0] != N or not N:
+        raise DataError(f"{path}: adj {_by(adjacency.shape)} and attr {_by(features.shape)} are not of the same nodes")
+    if not features.shape[1]:
+        raise DataError(f"{path}: attr has no columns: a node needs features, if only a column of its own")
+    if classes:
+        arrays = {"labels": np.full(N, UNKNOWN), "class_names": np.array(classes)} | arrays
+    edges, notes = joined(adjacency.entries[adjacency.values != 0], N)
+    if not np.isin(adjacency.values, (0, 1)).all():
+        notes = (*notes, "weights of edges are left out: an edge is there where its weight is not 0")
+    labels, classes = _labels(arrays, N, path)
+    names = _names(arrays, "node_names", N, path)
+    kept = features.values != 0
+    if bare := N - len(np.unique(features.entries[kept, 0])):
+        notes = (*notes, f"{bare} node{' has' if bare == 1 else 's have'} no feature")
+    values = shares(features.entries[kept], features.values[kept], N)
+    return Graph(edges, features.entries[kept], values, features.shape[1], labels, names, classes, notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sparse:
+    """A matrix by what stands in it: entries [M 2] (row, column) and values [M]."""
+
+    shape: tuple[int, ...]
+    entries: np.ndarray
+    values: np.ndarray
+
+
+def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Sparse:
+    """The matrix `name` in compressed rows, every number of it checked."""
+    data, indices, starts, shape = (_array(arrays, f"{name}_{part}", path) for part in PARTS)
+    for part, array in (("indices", indices), ("indptr", starts), ("shape", shape)):
+        if array.dtype.kind not in "iu" or array.ndim != 1:
+            raise DataError(f"{path}: {name}_{part} must list whole numbers: it is {_by(array.shape)} of {array.dtype}")
+    if shape.shape != (2,) or (shape < 0).any() or (shape > MOST).any():
+        raise DataError(f"{path}: {name}_shape {str(shape.tolist())[:60]} must be two sizes, at most {MOST:,}")
+    rows, columns = map(int, shape)
+    starts = starts.astype(np.int64)
+    good = len(starts) == rows + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(indices)
+    if not good or data.shape != indices.shape:
+        raise DataError(f"{path}: {name}_indptr does not divide {len(indices)} indices among {rows} rows")
+    if data.dtype.kind not in "biuf" or not np.isfinite(data).all():
+        raise DataError(f"{path}: {name}_data must be finite numbers")
+    row = np.repeat(np.arange(rows), np.diff(starts))
+    if (bad := np.flatnonzero((indices < 0) | (indices >= columns))).size:
+        n = bad[0]
+        what = "nodes" if name == "adj" else "features"
+        raise DataError(f"{path}: {name}_indices[{n}], of node {row[n]}, is {indices[n]}: there are {columns} {what}")
+    entries = np.stack([row, indices], axis=1).astype(np.int32)
+    if len(entries) and (twice := _repeated(entries)) is not None:
+        raise DataError(f"{path}: {name}_indices names column {twice[1]} twice for node {twice[0]}")
+    return _Sparse((rows, columns), entries, data.astype(np.float64))
+
+
+def _repeated(entries: np.ndarray) -> np.ndarray | None:
+    found, counts = np.unique(entries, axis=0, return_counts=True)
+    return found[counts > 1][0] if (counts > 1).any() else None
+
+
+def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    labels = _array(arrays, "labels", path)
+    if labels.dtype.kind not in "iu" or labels.shape != (N,):
+        raise DataError(f"{path}: labels must be {N} whole numbers, and are {_by(labels.shape)} of {labels.dtype}")
+    named = arrays.get("class_names")
+    count = int(labels.max()) + 1 if named is None or named.ndim != 1 else len(named)
+    if count > CLASSES:
+        raise DataError(f"{path}: {count:,} classes: at most {CLASSES:,} are read")
+    if (bad := np.flatnonzero((labels < UNKNOWN) | (labels >= count))).size:
+        n, last = bad[0], max(count, 1) - 1
+        raise DataError(f"{path}: labels[{n}], of node {n}, is {labels[n]}: 0 … {last} are classes, and −1 is none")
+    if count < 2:
+        classes = "1 class" if count == 1 else f"{count} classes"
+        raise DataError(f"{path}: {classes}: there is nothing to tell apart")
+    if named is None and (gaps := np.setdiff1d(np.arange(count), labels)).size:
+        # Of so many different ones, without names, some are too great then.
+        last = count - gaps.size - 1
+        n = np.flatnonzero(labels > last)[0]
+        raise DataError(
+            f"{path}: node {n} is labelled {labels[n]}, and none {gaps[0]}: {last + 1} classes are labelled "
+            f"0 … {last}, and −1 is none; where there are class_names, a class may have no node"
+        )
+    return labels.astype(np.int32), _names(arrays, "class_names", count, path)
+
+
+def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Path) -> tuple[str, ...]:
+    """The names of so many, numbers where there are none; each another."""
+    if name not in arrays:
+        return tuple(map(str, range(count)))
+    given = arrays[name]
+    if given.shape != (count,):
+        raise DataError(f"{path}: {name} must be {count} names, and is {_by(given.shape)}")
+    # Bytes of C are text too, and no name may break a line of a table.
+    text = lambda value: value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    names = [composed(text(value)) for value in given.tolist()]
+    if len(set(names)) < count:
+        raise DataError(f"{path}: {name} holds {Counter(names).most_common(1)[0][0]!r} twice")
+    if bad := next((n for n in names if not n or re.search(r"[\x00-\x1f\x7f]", n)), None):
+        raise DataError(f"{path}: {name} holds {bad!r}, which is no name")
+    return tuple(names)
+
+
+def _array(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> np.ndarray:
+    if name not in arrays:
+        raise DataError(f"{path} holds no array {name!r}: a graph is adj_* and attr_* ({', '.join(PARTS)}) and labels")
+    return arrays[name]
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) or "one number"

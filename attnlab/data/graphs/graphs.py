@@ -1,0 +1,143 @@
+"""Graphs of nodes with features and classes: drawn from a model, divided into parts."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.data.io.files import DataError, contents, text
+from attnlab.data.names import PARTS, composed
+from attnlab.data.rng import generator
+from attnlab.data.text.parallel import lines
+
+UNKNOWN = -1  # the label of a node that has none
+MOST = 2**24  # nodes or features: beyond it a table of them would not fit
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes 0 … N−1: which are joined, what each is like, and what class it is of.
+
+    `edges` [E 2] int32 lists every edge once in each direction, in order, none from a node to itself. `entries` [M 2]
+    int32 (node, feature) and `values` [M] float32 are the features that are not zero, each node's summing to one in
+    size. `labels` [N] int32 counts `classes`, −1 where a node has none. `notes` say what was changed in reading.
+    """
+
+    edges: np.ndarray
+    entries: np.ndarray
+    values: np.ndarray
+    features: int
+    labels: np.ndarray
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """The sha256 of all of it."""
+        digest = hashlib.sha256(repr((self.features, self.names, self.classes)).encode())
+        for array in (self.edges, self.entries, self.values, self.labels):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def drawn(nodes: int, classes: int, seed: int) -> Graph:
+    """A stochastic block model (Holland et al. 1983) with noisy words: made here, for a trial without any data.
+
+    Of a node's six edges about five lead to its own class. Each class has forty words; a node has ten, of which three
+    are of its own class and the others of any.
+    """
+    random = generator(seed)
+    labels = random.integers(classes, size=nodes).astype(np.int32)
+    ours = [np.flatnonzero(labels == label) for label in range(classes)]
+    ends = random.integers(nodes, size=(3 * nodes, 2))
+    near = random.random(3 * nodes) < 0.8
+    for n in np.flatnonzero(near):
+        ends[n, 1] = random.choice(ours[labels[ends[n, 0]]])
+    edges, _ = joined(ends[ends[:, 0] != ends[:, 1]], nodes)
+    words = random.integers(40 * classes, size=(nodes, 10))
+    words[:, :3] = random.integers(40, size=(nodes, 3)) + 40 * labels[:, None]
+    entries = np.unique(np.stack([np.repeat(np.arange(nodes), 10), words.ravel()], axis=1), axis=0).astype(np.int32)
+    values = shares(entries, np.ones(len(entries)), nodes)
+    kinds = tuple(f"class {label}" for label in range(classes))
+    return Graph(edges, entries, values, 40 * classes, labels, tuple(map(str, range(nodes))), kinds)
+
+
+def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[str, np.ndarray]:
+    """Nodes by part, drawn by the seed: `each` of every class to train with, of the others `valid` and `test`.
+
+    Raises DataError where there are not so many with a label.
+    """
+    random = generator(seed)
+    order = random.permutation(len(graph.labels)).astype(np.int32)
+    train = [order[graph.labels[order] == label][:each] for label in range(len(graph.classes))]
+    asked = f"task.valid_examples={valid} and task.test_examples={test}"
+    fewest = min(train, key=len)
+    if len(fewest) < each:
+        most = len(fewest)
+        name = graph.classes[[len(of) for of in train].index(most)]
+        first = f", the first of them node {fewest.min()}" if most else ""
+        left = (graph.labels != UNKNOWN).sum() - most * len(train)
+        then = f"; task.each={most} would leave {left} nodes for {asked}" if most else ""
+        raise DataError(f"the class {name!r} has {most} nodes{first}: task.each={each} takes more{then}")
+    rest = order[(graph.labels[order] != UNKNOWN) & ~np.isin(order, np.concatenate(train))]
+    if len(rest) < valid + test:
+        raise DataError(f"{len(rest)} nodes with a label are left to examine: {asked} take more")
+    return {"train": np.concatenate(train), "valid": rest[:valid], "test": rest[valid : valid + test]}
+
+
+def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
+    """Nodes by part, from lines of a node's name, a tab and its part: train, valid or test; others are in none.
+
+    Raises DataError, naming the line, for a node that there is not, or has no label, or stands there twice; and where
+    no node is in a part, or all to train with are of one class.
+    """
+    found: dict[str, list[int]] = {part: [] for part in PARTS}
+    at, seen = {name: n for n, name in enumerate(graph.names)}, set()
+    rows = lines(text(contents(path, path.name.endswith(".gz")), path))
+    for number, line in enumerate(rows, start=1):
+        name, _, part = composed(line).partition("\t")
+        if not line.strip():
+            continue
+        if part.strip() not in PARTS:
+            raise DataError(f"{path}, line {number}: {part.strip()!r} must be train, valid or test, behind a tab")
+        if name not in at:
+            raise DataError(f"{path}, line {number}: the graph has no node {name!r}")
+        if graph.labels[at[name]] == UNKNOWN or name in seen:
+            raise DataError(f"{path}, line {number}: {name!r} {'is there twice' if name in seen else 'has no label'}")
+        seen.add(name)
+        found[part.strip()].append(at[name])
+    if empty := [part for part in PARTS if not found[part]]:
+        raise DataError(f"{path}: no node is of {empty[0]}")
+    if len(taught := {int(graph.labels[node]) for node in found["train"]}) < 2:
+        name = graph.classes[taught.pop()]
+        raise DataError(f"{path}: all nodes to train with are of class {name!r}: there is nothing to tell apart")
+    return {part: np.array(nodes, np.int32) for part, nodes in found.items()}
+
+
+def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The edges in both directions, each once, without those from a node to itself; and what a person should know."""
+    loops = edges[:, 0] == edges[:, 1]
+    given = np.unique(edges[~loops].reshape(-1, 2), axis=0)
+    found = np.unique(np.concatenate([given, given[:, ::-1]]), axis=0).astype(np.int32)
+    notes = []
+    if single := len(found) - len(given):
+        lead = "edge leads" if single == 1 else "edges lead"
+        notes.append(f"{single} {lead} one way alone: taken in both directions")
+    if looped := int(loops.sum()):
+        lead = "edge leads" if looped == 1 else "edges lead"
+        notes.append(f"{looped} {lead} from a node to itself: left out, for models add the node itself")
+    if alone := N - len(np.unique(found)):
+        notes.append(f"{alone} node{' has' if alone == 1 else 's have'} no edge: seen by itself alone")
+    return found, tuple(notes)
+
+
+def shares(entries: np.ndarray, values: np.ndarray, N: int) -> np.ndarray:
+    """Every value over the sum of the sizes of its row, which may be greater than any number that float64 holds."""
+    rows, most = entries[:, 0], np.zeros(N)
+    np.maximum.at(most, rows, np.abs(values))
+    values = values / most[rows]
+    return (values / np.bincount(rows, np.abs(values), N)[rows]).astype(np.float32)

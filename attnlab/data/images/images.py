@@ -1,0 +1,250 @@
+"""Images with labels: Fashion-MNIST (Xiao et al. 2017), and one's own in IDX files, named as those of MNIST are."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab.data.images import photos
+from attnlab.data.io import arrays, files
+from attnlab.data.io.files import DataError, Source
+from attnlab.data.rng import generator
+
+# How the names of a part's files begin in a folder.
+NAMES = {"train": ("train",), "valid": ("valid", "val"), "test": ("test", "t10k")}
+MOST = 1000  # classes: beyond it a slip of the hand is likelier
+CLASSES = (
+    *("T-shirt", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)  # fmt: skip
+
+_ADDRESS = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
+# File, bytes, sha256, of the packed files as they are served.
+_TABLE = """
+train-images-idx3-ubyte.gz 26421880 3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84
+train-labels-idx1-ubyte.gz 29515 a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845
+t10k-images-idx3-ubyte.gz 4422102 346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073
+t10k-labels-idx1-ubyte.gz 5148 67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5
+"""
+
+
+def _source(row: str) -> Source:
+    file, size, sha256 = row.split()
+    return Source("fashion_mnist", file, sha256, int(size), f"{_ADDRESS}/{file}")
+
+
+SOURCES = tuple(map(_source, _TABLE.split("\n")[1:-1]))
+
+
+class Labelled(NamedTuple):
+    """Images [N H W C] uint8, and the class of each [N] int32."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+
+def fashion() -> dict[str, Labelled]:
+    """Fashion-MNIST: 60,000 to train with and 10,000 to test, 28 × 28, grey. Raises DataError as `files.read`."""
+    found = [arrays.idx(files.read(source), source.file) for source in SOURCES]
+    names = [source.file for source in SOURCES]
+    return {"train": checked(found[:2], names[:2]), "test": checked(found[2:], names[2:])}
+
+
+def own(name: str, part: str) -> Labelled:
+    """One's own images: an IDX file of them, or a folder that holds one for that part; gzipped or plain.
+
+    In a folder the file's name begins with the part's and holds "images": train-images…, valid-images… (or val-…),
+    test-images… (or t10k-…). The labels lie beside it, under its name with "labels" for "images" and "idx1" for
+    "idx3". Raises DataError naming the file for what is missing, damaged, or no images with labels.
+    """
+    path = chosen(name, part)
+    images, labels = arrays.idx(path), _labels(path)
+    return checked([images, arrays.idx(labels)], [path, labels])
+
+
+def chosen(name: str, part: str) -> Path:
+    """The file of a part's images: what is named, or the one that a folder holds for it, as `own` says."""
+    path = files.own(name)
+    return _within(path, part) if path.is_dir() else path
+
+
+def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
+    """How many classes there are: one more than the highest label of the training part.
+
+    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, all that
+    are trained on are of one class, or there are labels that the training part ends before. That a class below its
+    highest has no image is for `absent` to tell.
+    """
+    train = parts["train"]
+    classes = int(train.labels.max()) + 1
+    if (train.labels == train.labels[0]).all():
+        raise DataError(f"{names['train']}: all images are of class {train.labels[0]}: there is nothing to tell apart")
+    for part, (images, labels) in parts.items():
+        if images.shape[1:] != train.images.shape[1:]:
+            raise DataError(
+                f"{names[part]} holds images of {measures(images)}, and {names['train']} of {measures(train.images)}: "
+                "all must be of one size"
+            )
+        if (label := labels.max()) >= classes:
+            raise DataError(
+                f"{names[part]}, image {int(labels.argmax()) + 1}: its label {label} is out of range, "
+                f"{names['train']} has classes 0 … {classes - 1}"
+            )
+    return classes
+
+
+def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, ...]:
+    """A line for each part in which classes have no image."""
+    classes, lines = tuple(classes), []
+    for part, (_, labels) in parts.items():
+        held = np.bincount(labels, minlength=len(classes)) > 0
+        if missing := [name for name, holds in zip(classes, held, strict=True) if not holds]:
+            end = ", which can never be named" if part == "train" else ""
+            lines.append(f"{part}: no image of {len(missing)} of {len(classes)} classes: {_first(missing)}{end}")
+    return tuple(lines)
+
+
+def portion(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """The rows of a share of the examples, ascending: of every class its share, rounded, and at least one.
+
+    Which ones is drawn by the seed; how many depends on labels and share alone.
+    """
+    random = generator(seed)
+    chosen = []
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        chosen.append(random.permutation(rows)[: max(1, round(share * len(rows)))])
+    return np.sort(np.concatenate(chosen))
+
+
+def scarce(train: Labelled, share: float) -> tuple[str, ...]:
+    """A note where a class is so small that a share of it would be no image, and is one."""
+    few = int((np.round(share * np.unique(train.labels, return_counts=True)[1]) < 1).sum())
+    of = "1 class has" if few == 1 else f"{few} classes have"
+    return (f"train: {of} too few images for a share of {share:g}: one of each is taken",) if few else ()
+
+
+def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
+    """(what is left, a share of every class held out): always the same ones.
+
+    Raises DataError where nothing would be left of a class.
+    """
+    held = np.zeros(len(whole.labels), bool)
+    held[portion(whole.labels, share, 0)] = True
+    if lost := set(whole.labels.tolist()) - set(whole.labels[~held].tolist()):
+        raise DataError(
+            f"class {min(lost)} has too few images to train with and to hold out {share:g} of them: "
+            "give files to validate with"
+        )
+    return Labelled(whole.images[~held], whole.labels[~held]), Labelled(whole.images[held], whole.labels[held])
+
+
+def moved(images: np.ndarray, random: np.random.Generator, shift: int, flip: bool) -> np.ndarray:
+    """Each image [N H W C] by up to `shift` pixels up or down and to a side, zero where it leaves; half of them turned
+    left to right where `flip`.
+    """
+    count, height, width, _ = images.shape
+    if flip:
+        images = np.where((random.random(count) < 0.5)[:, None, None, None], images[:, :, ::-1], images)
+    if not shift:
+        return images
+    padded = np.pad(images, ((0, 0), (shift, shift), (shift, shift), (0, 0)))
+    down, right = random.integers(2 * shift + 1, size=(2, count))
+    rows, columns = down[:, None] + np.arange(height), right[:, None] + np.arange(width)
+    return padded[np.arange(count)[:, None, None], rows[:, :, None], columns[:, None, :]]
+
+
+def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
+    """A picture in a file as an image [H W C] uint8 of that shape: one channel is grey, three are red, green, blue.
+
+    Raises DataError as `photos.opened`, and for one of another size: it is not resized.
+    """
+    path = files.own(name)
+    height, width, channels = like
+    picture = photos.opened(files.contents(path, unpack=False), path)
+    if picture.size != (width, height):
+        raise DataError(f"{path} has {picture.height} × {picture.width} pixels: {height} × {width} are read")
+    return np.asarray(picture.convert("L" if channels == 1 else "RGB")).reshape(like)
+
+
+def measures(images: np.ndarray) -> str:
+    """The size of images [N H W C] in words."""
+    return " × ".join(map(str, images.shape[1:]))
+
+
+def holds(folder: str, part: str) -> bool:
+    """Whether a folder of one's own has a file, or several, of that part's images."""
+    return any(name.startswith(NAMES[part]) for name in _images(files.own(folder)))
+
+
+def _images(folder: Path) -> list[str]:
+    """The names of the files of images in a folder; pictures are none, whatever their names."""
+    try:
+        names = sorted(path.name for path in folder.iterdir() if path.is_file() and "images" in path.name)
+        return [name for name in names if not name.lower().endswith(photos.SUFFIXES)]
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+def _within(folder: Path, part: str) -> Path:
+    """The file of a part's images in a folder; of a packed copy and a plain one, the plain one."""
+    names = _images(folder)
+    found = [name for name in names if name.startswith(NAMES[part])]
+    found = [name for name in found if name.removesuffix(".gz") == name or name.removesuffix(".gz") not in found]
+    wanted = " or ".join(f"{start}-images…" for start in NAMES[part])
+    if not found:
+        there = names or sorted(path.name for path in folder.iterdir())
+        raise DataError(
+            f"{folder} holds no file {wanted}: images are read from IDX files of such names, with labels beside them "
+            f"under 'labels' for 'images'; there is {_first(there) or 'nothing'}"
+        )
+    if len(found) > 1:
+        raise DataError(f"{folder} holds several files {wanted}: {', '.join(found)}; name the one that is meant")
+    return folder / found[0]
+
+
+def _first(names: list[str]) -> str:
+    """Some names in words, however many there are."""
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def _labels(images: Path) -> Path:
+    """Where the labels of a file of images lie."""
+    if "images" not in images.name:
+        raise DataError(f"{images}: a name with 'images' in it is expected: its labels lie beside it under 'labels'")
+    if (found := labels_of(images)) is not None:
+        return found
+    name = _labels_name(images)
+    raise DataError(f"{images} has no labels: there is neither {name} nor {name}.gz beside it")
+
+
+def labels_of(images: Path) -> Path | None:
+    """The file of the labels of a file of images; None where there is none next to it."""
+    name = _labels_name(images)
+    places = [images.with_name(name), images.with_name(f"{name}.gz")] if "images" in images.name else []
+    return next((path for path in places if path.is_file()), None)
+
+
+def _labels_name(images: Path) -> str:
+    return images.name.replace("images", "labels").replace("idx3", "idx1").replace("idx4", "idx1").removesuffix(".gz")
+
+
+def checked(pair: Iterable[np.ndarray], names: Iterable[str | Path]) -> Labelled:
+    """Images and their labels as they were read, checked."""
+    (images, labels), (one, other) = pair, names
+    if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
+        shape = " × ".join(map(str, images.shape))
+        raise DataError(
+            f"{one} holds {shape} of {images.dtype.name}: images are bytes, N × rows × columns, and × 3 in colour"
+        )
+    if not images.size:
+        raise DataError(f"{one} holds no images: {' × '.join(map(str, images.shape))}")
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise DataError(f"{other} holds {labels.ndim} dimensions of {labels.dtype.name}: labels are a row of integers")
+    if len(images) != len(labels):
+        raise DataError(f"{one} holds {len(images)} images, and {other} {len(labels)} labels")
+    if (wrong := (labels < 0) | (labels >= MOST)).any():
+        n = int(wrong.argmax())
+        raise DataError(f"{other}: label {n + 1} is {labels[n]}, out of range: 0 … {MOST - 1} are classes")
+    return Labelled(images if images.ndim == 4 else images[..., None], labels.astype(np.int32))

@@ -1,0 +1,124 @@
+"""Members of tar and zip archives, in memory, whatever somebody put into them.
+
+Only files count, by names that stay inside. A link, a device or a pipe is refused, though `tarfile`'s "data" filter
+lets links pass that stay inside: no data set needs one, and every way around that filter began with one.
+"""
+
+import io
+import lzma
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from attnlab.data.io.files import BLOCK, DataError, given, room, too_much, unpacked
+
+MEMBERS = 100_000  # of an archive, folders among them
+DICTIONARY = 1 << 27  # bytes that unpacking xz may take for itself; the largest preset takes half
+GZIP, XZ, ZIP = b"\x1f\x8b", b"\xfd7zXZ\0", (b"PK\x03\x04", b"PK\x05\x06")
+ZEROS = 512  # bytes, that a tar ends with at least
+_BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError),
+    # What zipfile and tarfile raise where a header makes no sense, or asks for what they do not do.
+    *(ValueError, RuntimeError, NotImplementedError, OverflowError, LookupError, struct.error),
+)
+
+
+def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, bytes]:
+    """The files of an archive by their names, in its order.
+
+    `archive` is a zip or a tar, plain, gzipped or in xz, as bytes that `path` names in errors, or a file. Raises
+    DataError where it is damaged or cut short, a member is no plain file or folder, is named twice or by a path that
+    leads out of a folder, there are more than `MEMBERS`, or it unpacks to more than `files.room` allows (counted as
+    it is unpacked, whatever its headers say).
+    """
+    content, path = given(archive, path)
+    found: dict[str, bytes] = {}
+    try:
+        for name, body in (_zip if content.startswith(ZIP) else _tar)(content, path):
+            if name in found:
+                raise DataError(f"{path} holds {name!r} twice")
+            found[name] = body
+    except _BROKEN as error:
+        raise DataError(f"{path} is damaged or no archive: {' '.join(str(error).split())}") from error
+    folders = {str(folder) for name in found for folder in PurePosixPath(name).parents}
+    if both := folders & found.keys():
+        raise DataError(f"{path} holds {both.pop()!r} as a file and as a folder")
+    return found
+
+
+def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
+    if packed.startswith(GZIP):
+        content = unpacked(packed, path)
+    else:
+        content = _unpacked_xz(packed, path) if packed.startswith(XZ) else packed
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
+        for count, member in enumerate(tar, start=1):
+            name = _inside(member.name, count, path)
+            if member.isdir():
+                continue
+            if not member.isreg() or member.issparse() or member.size < 0:
+                raise DataError(f"{path}: {name!r} is no plain file but {_kind(member)}")
+            body = content[member.offset_data : member.offset_data + member.size]
+            if len(body) < member.size:
+                raise DataError(f"{path}: {name!r} has {member.size} bytes by its header, {len(body)} are there")
+            yield name, body
+        # To tarfile a damaged header ends the archive like a good end.
+        if len(rest := content[tar.offset :]) < ZEROS or rest.strip(b"\0"):
+            raise DataError(f"{path} is damaged or cut short after {tar.offset} bytes of its content")
+
+
+def _kind(member: tarfile.TarInfo) -> str:
+    if member.issym() or member.islnk():
+        return f"a link to {member.linkname!r}"
+    return "a pipe" if member.isfifo() else "a device" if member.isdev() else "sparse, or of an unknown kind"
+
+
+def _zip(content: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
+    left = room(len(content))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for count, member in enumerate(archive.infolist(), start=1):
+            name = _inside(member.filename, count, path)
+            mode = member.external_attr >> 16
+            if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise DataError(f"{path}: {name!r} is no plain file but a link or a device")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise DataError(f"{path}: {name!r} is packed by method {member.compress_type}: only deflate is read")
+            with archive.open(member) as file:
+                body = file.read(left + 1)
+            left -= len(body)
+            if left < 0:
+                raise too_much(path, len(content))
+            if len(body) != member.file_size:
+                raise DataError(f"{path}: {name!r} has {member.file_size} bytes by its header, {len(body)} are there")
+            if not member.is_dir():
+                yield name, body
+
+
+def _inside(name: str, count: int, path: str | Path) -> str:
+    """The name of a member, which stays in a folder on every system; there may be so many."""
+    if count > MEMBERS:
+        raise DataError(f"{path} holds more than {MEMBERS:,} files")
+    windows = PureWindowsPath(name)
+    if windows.anchor or ".." in windows.parts or not name.isprintable():
+        raise DataError(f"{path} holds {name!r}: a name that leads out of a folder, or cannot be printed")
+    return str(PurePosixPath(name))
+
+
+def _unpacked_xz(packed: bytes, path: str | Path) -> bytes:
+    """What is in one stream of xz, up to what there is room for."""
+    unpack, done, most = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DICTIONARY), bytearray(), room(len(packed))
+    while not unpack.eof:
+        # The first call is given everything, and each a block's worth of room for what comes out.
+        block = unpack.decompress(b"" if done else packed, BLOCK)
+        if not block and not unpack.eof:
+            raise EOFError("it ends too early")
+        done += block
+        if len(done) > most:
+            raise too_much(path, len(packed))
+    if unpack.unused_data.strip(b"\0"):
+        raise EOFError("something follows its end")
+    return bytes(done)

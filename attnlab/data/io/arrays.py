@@ -1,0 +1,132 @@
+"""Arrays in files: npy, npz and IDX. A header is checked against the bytes that are there before anything is made."""
+
+import ast
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.data.io.archives import GZIP, ZIP, members
+from attnlab.data.io.files import Damaged, DataError, given, unpacked
+
+NUMPY = b"\x93NUMPY"
+# Truth values, numbers and text of one width. No objects, for they are read by running code; no records.
+KINDS = re.compile("[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[SU][1-9][0-9]{0,5})")
+# Of these not every pattern of bits is an element.
+LARGEST = {"b": (np.dtype("u1"), 1), "U": (np.dtype("u4"), 0x10FFFF)}
+HEADER = 4096  # bytes of an npy header
+DIMENSIONS, LONGEST = 32, 2**48
+# IDX: the third byte of the file says what the elements are, all with the large end first.
+IDX = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+
+
+def npy(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
+    """The array of an .npy file (versions 1 and 2), read-only, in this machine's byte order.
+
+    `file` is bytes that `path` names in errors, or a file. Raises DataError where it is no such file, its elements
+    are neither numbers nor text of one width, or shape and bytes do not fit.
+    """
+    content, path = given(file, path)
+    if not content.startswith(NUMPY) or len(content) < 12:
+        raise DataError(f"{path} is no npy file: it begins with {content[:8]!r}")
+    version = (content[6], content[7])
+    if version not in ((1, 0), (2, 0)):
+        raise DataError(f"{path} is npy of version {version[0]}.{version[1]}: 1.0 and 2.0 are read")
+    start = 10 if version == (1, 0) else 12
+    length = int.from_bytes(content[8:start], "little")
+    if length > min(HEADER, len(content) - start):
+        raise DataError(f"{path} has an npy header of {length} bytes: {HEADER} are allowed, {len(content)} are there")
+    header = _header(content[start : start + length], path)
+    body = memoryview(content)[start + length :]
+    return _array(body, header["descr"], header["shape"], "F" if header["fortran_order"] else "C", path)
+
+
+def npz(file: bytes | Path, path: str | Path = "archive", names: Sequence[str] = ()) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file by their names; where `names` are given, those of them that are there, alone.
+
+    Raises DataError as `archives.members` and `npy`, and where it holds anything but arrays.
+    """
+    content, path = given(file, path)
+    if not content.startswith(ZIP):
+        raise DataError(f"{path} is no npz file: it begins with {content[:8]!r}")
+    found = members(content, path)
+    if odd := [name for name in found if not name.endswith(".npy")]:
+        raise DataError(f"{path} holds {odd[0]!r}, which is no array")
+    bodies = {name.removesuffix(".npy"): body for name, body in found.items()}
+    wanted = [name for name in bodies if name in names or not names]
+    return {name: npy(bodies[name], f"{path}, {name}.npy") for name in wanted}
+
+
+def idx(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
+    """The array of an IDX file (that of MNIST), gzipped or plain, read-only, in this machine's byte order.
+
+    Two zeros, a byte for the kind of element, one for the number of dimensions, each of these as four bytes with the
+    large end first, and the elements. Raises DataError as `npy`.
+    """
+    content, path = given(file, path)
+    try:
+        content = unpacked(content, path) if content.startswith(GZIP) else content
+    except Damaged as error:
+        if len(error.content) >= 4:
+            _idx(error.content, path)  # says how many bytes there should be
+        raise
+    return _idx(content, path)
+
+
+def _idx(content: bytes, path: str | Path) -> np.ndarray:
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX or not 0 < content[3] <= DIMENSIONS:
+        raise DataError(f"{path} is no IDX file: it begins with {content[:4]!r}")
+    start = 4 + 4 * content[3]
+    if len(content) < start:
+        raise DataError(f"{path} is cut short: an IDX header of {start} bytes expected, {len(content)} found")
+    shape = tuple(np.frombuffer(content, ">u4", content[3], offset=4).tolist())
+    return _array(memoryview(content)[start:], IDX[content[2]], shape, "C", path)
+
+
+def _header(written: bytes, path: str | Path) -> dict:
+    """The three fields of an npy header: a literal of Python, read without running anything."""
+    try:
+        header = ast.literal_eval(written.decode("latin1").strip())
+        good = isinstance(header, dict) and {*header} == {"descr", "fortran_order", "shape"}
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        good = False
+    if not good:
+        raise DataError(f"{path} has a broken npy header: {written[:60]!r}")
+    return header
+
+
+def _array(content: memoryview, kind: Any, shape: Any, order: str, path: str | Path) -> np.ndarray:
+    """The elements as an array, if there are exactly as many bytes as kind and shape ask for."""
+    dtype, sizes = _dtype(kind, path), _sizes(shape, path)
+    expected = math.prod(sizes) * dtype.itemsize
+    if expected != len(content):
+        what = f"{' × '.join(map(str, sizes)) or 'one'} of {dtype.name}"
+        raise DataError(f"{path} holds {what}: {expected} bytes expected, {len(content)} found")
+    if dtype.kind in LARGEST:
+        unit, largest = LARGEST[dtype.kind]
+        if np.frombuffer(content, unit.newbyteorder(dtype.byteorder)).max(initial=0) > largest:
+            raise DataError(f"{path} holds elements of {dtype.name} that are none")
+    found = np.frombuffer(content, dtype).reshape(sizes, order="F" if order == "F" else "C")
+    found = found.astype(dtype.newbyteorder("="), copy=False)
+    found.flags.writeable = False
+    return found
+
+
+def _sizes(shape: Any, path: str | Path) -> tuple[int, ...]:
+    # True is a whole number to Python, and what is too large for any file could still stand beside a zero.
+    good = isinstance(shape, tuple) and all(type(size) is int and 0 <= size < LONGEST for size in shape)
+    if not good or len(shape) > DIMENSIONS or math.prod(size or 1 for size in shape) >= LONGEST:
+        raise DataError(f"{path} has a shape that no array here has: {str(shape)[:60]}")
+    return shape
+
+
+def _dtype(kind: Any, path: str | Path) -> np.dtype:
+    if not isinstance(kind, str) or not KINDS.fullmatch(kind):
+        remedy = "; objects would be read by running code: save them as text, .astype(str)" if kind == "|O" else ""
+        raise DataError(
+            f"{path} holds elements of kind {str(kind)[:60]!r}: numbers and text of one width are read{remedy}"
+        )
+    return np.dtype(kind)

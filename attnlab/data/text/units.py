@@ -1,0 +1,30 @@
+"""How text is cut into symbols and written again, by name: characters, bytes, words, merged pairs of characters."""
+
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from attnlab.data.io.files import DataError
+from attnlab.data.text.bpe import Bpe
+from attnlab.data.text.codec import Codec, Units
+from attnlab.data.text.listed import Bytes, Characters, Words
+from attnlab.data.text.vocabulary import Vocabulary
+from attnlab.registry import Registry
+
+UNITS: dict[str, Units] = Registry("UNITS")
+UNITS |= {units.kind: units for units in (Characters(), Bytes(), Words(), Bpe())}
+
+
+def from_json(content: object, path: str | Path = "units") -> Codec:
+    """The codec that `to_json` wrote; DataError naming `path` where it is none."""
+    if not isinstance(content, dict) or content.get("kind") not in list(UNITS):
+        raise DataError(f"{path} holds no units: their kind must be one of {', '.join(UNITS)}")
+    kind = type(UNITS[content["kind"]])
+    default = asdict(UNITS[content["kind"]])
+    for name, value in default.items():
+        if type(content.get(name)) is not type(value):
+            raise DataError(f"{path}: {name}={content.get(name)!r} must be like {value!r}")
+    vocabulary = Vocabulary.from_json(content.get("symbols"), path)
+    try:
+        return kind(**{each.name: content[each.name] for each in fields(kind)}).restored(vocabulary, content)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error

@@ -1,0 +1,128 @@
+"""How a run says where it stands on a terminal: one live line for the variant that trains, above it what is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from attnlab.console.escape import plain
+from attnlab.console.format import duration
+from attnlab.lab.execution.eta import Course, beginning, pace
+from attnlab.lab.execution.progress import measured
+
+GAP = "  "
+SHORTEST, LONGEST = 8, 40  # columns of a bar; with less room there is none
+NAME = 12  # columns that a name keeps where others need room
+
+
+class Terminal:
+    """A line with name, bar, steps, loss, validation and time left, as far as the terminal is wide; events above it.
+
+    A variant that is over leaves its line. So of forty variants the one that trains is in sight.
+    """
+
+    def __init__(self, console: Any = None, clock: Callable[[], float] = time.monotonic):
+        self._console = console or Console(stderr=True)
+        self._course, self._shown = Course(clock), False
+        self._loss, self._metric, self._left = "", "", [""]
+        self._live = Live(get_renderable=self._line, console=self._console, refresh_per_second=4, transient=True)
+
+    def waiting(self, what):
+        """A line that moves, until it is done."""
+        return self._console.status(f"{what} …")
+
+    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
+        """A new line; that of a variant before which did not finish stays above it."""
+        self._leave()
+        self._course.variant(plain(name), total_steps, done_steps, later_steps)
+        self._loss, self._metric, self._left, self._shown = "", "", [beginning(done_steps)], True
+        self._live.start()
+        self._live.refresh()
+
+    def compiling(self, what):
+        """Shown where the time left stands otherwise."""
+        self._left = [plain(f"compiling {what} …")]
+        self._live.refresh()
+
+    def compiled(self, what, seconds):
+        """A line of its own, which stays."""
+        self._left = self._ahead()
+        self.note(f"compiled {what} in {seconds:.1f} s")
+
+    def advanced(self, step, loss, steps_per_second=None):
+        """The bar moves."""
+        self._course.advance(step, steps_per_second)
+        self._loss, self._left = f"loss {loss:.4g}", self._ahead()
+
+    def evaluated(self, step, metrics):
+        """The metrics of the last evaluation stand beside the bar."""
+        self._metric = measured(metrics)
+
+    def saved(self, step):
+        """Nothing: a line for each checkpoint would push the events away."""
+
+    def finished(self):
+        """Its line stays, with the time that it took."""
+        self._left = [f"done in {duration(self._course.elapsed)}"]
+        self._leave()
+
+    def note(self, text):
+        """A line above the bar."""
+        name = f"{self._course.name}: " if self._course.name else ""
+        self._console.print(plain(name + text), markup=False, emoji=False, highlight=False)
+
+    def close(self):
+        """The line stays as it is, without what lay ahead; the cursor comes back."""
+        self._left = [""]
+        self._leave()
+        self._live.stop()
+
+    def _ahead(self) -> list[str]:
+        return ["examining …"] if self._course.step >= self._course.total else pace(self._course)
+
+    def _leave(self) -> None:
+        """Print the line above those to come, where there is one."""
+        if self._shown:
+            line, self._shown = self._line(), False
+            self._live.refresh()
+            self._console.print(line)
+
+    def _line(self) -> Text:
+        if not self._shown:
+            return Text("")
+        course = self._course
+        return fitted(
+            course.name, (course.step, course.total), self._loss, self._metric, self._left, self._console.width
+        )
+
+
+def fitted(name: str, steps: tuple[int, int], loss: str, metric: str, left: list[str], width: int) -> Text:
+    """A line of at most `width` columns: name, a bar, "step/of", loss, metric and what is `left`.
+
+    Where there is no room for all, the bar goes first, then the metric, the speed (all of `left` but its last part),
+    the end of the name, the loss, and what is left.
+
+    >>> fitted("softmax", (3, 12), "loss 0.5", "", ["2 steps/s", "5 s left"], 60).plain
+    'softmax  ━━━───────────  3/12  loss 0.5  2 steps/s, 5 s left'
+    >>> fitted("softmax", (3, 12), "loss 0.5", "bleu 3.0", ["2 steps/s", "5 s left"], 40).plain
+    'softmax  3/12  loss 0.5  5 s left'
+    """
+    done = f"{steps[0]}/{steps[1]}"
+    whole = [[loss, metric, ", ".join(left)], [loss, ", ".join(left)]]
+    for told, least in [*((told, len(name)) for told in whole), ([loss, *left[-1:]], NAME), (left[-1:], NAME), ([], 0)]:
+        rest = GAP.join([done, *filter(None, told)])
+        room = width - len(rest) - len(GAP)
+        if room >= min(least, len(name)):
+            break
+    name = name if room >= len(name) else name[: max(room - 1, 0)] + "…"
+    bar = min(width - len(name) - len(rest) - 2 * len(GAP), LONGEST)
+    line = Text(name + GAP, no_wrap=True, overflow="ellipsis", end="")
+    if bar >= SHORTEST:
+        full = bar * steps[0] // max(steps[1], 1)
+        line.append("━" * full, "green").append("─" * (bar - full), "bright_black").append(GAP)
+    return line.append(rest)

@@ -1,0 +1,145 @@
+"""What a trained variant amounts to: its `result.json`."""
+
+from __future__ import annotations
+
+import math
+import resource
+import sys
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.statistics import Choice, choose, leaders, summary
+from attnlab.lab.study.study import Experiment
+from attnlab.tasks.base.task import Problem
+from attnlab.training.averaging import counted, tested_model
+from attnlab.training.config import Train
+from attnlab.training.loop import Fitted
+
+Scores = list[dict[str, float]]  # the metrics of every lane
+
+
+def result(
+    experiment: Experiment,
+    problem: Problem,
+    fitted: Fitted,
+    valid: Scores | None,
+    test: Scores,
+    examples: int | None,
+    costs: dict,
+    losses: list[float] | None = None,
+    last: Scores | None = None,
+) -> dict[str, Any]:
+    """The metrics on test over the seeds of the chosen learning rate, and what they cost.
+
+    The headline is a share of so many `examples`; None: it is no share. Of several rates `statistics.choose` takes one,
+    by the headline metric on validation of all seeds, and by the `losses` of the lanes there where rates share the best
+    (`undecided`). That it was the best of its `contenders` is inside the intervals of that metric and of its parts
+    ("exact_match.de"); in which direction other metrics are good is not known, and theirs are those of a rate that was
+    given. `last` are the metrics of the last models, where other ones were tested. Lanes that diverged are listed and
+    never averaged. A metric that is not finite for some seed has its values and no mean.
+    """
+    train = experiment.train
+    alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
+    by_rate = _by_rate(experiment, problem, valid, alive, losses)
+    choice = _choose(by_rate, problem.higher)
+    rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
+    chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
+
+    over = lambda scores: over_seeds([scores[n] for n in chosen], problem, len(contenders))
+    return {
+        "metrics": over(test),
+        "tested_model": tested_model(train),
+        **({"tested_steps": _tested_steps(train, fitted, chosen), "last_metrics": over(last)} if last else {}),
+        "examples": examples,
+        "metric": problem.metric,
+        "higher": problem.higher,
+        "seeds": [train.lanes[n][0] for n in chosen],
+        "learning_rate": rate,
+        "learning_rates": list(train.rates),
+        "contenders": contenders,
+        "by_rate": by_rate,
+        "diverged": [
+            {"seed": seed, "learning_rate": at, "step": int(fitted.died[n]) + 1, "culprit": fitted.culprits[n]}
+            for n, (seed, at) in enumerate(train.lanes)
+            if not alive[n]
+        ],
+        "stopped": [
+            {"seed": seed, "learning_rate": at, "step": int(stopped[n])}
+            for n, (seed, at) in enumerate(train.lanes)
+            if stopped[n] >= 0
+        ],
+        **{name: costs[name] for name in ("parameters", "flops", "state_bytes")},
+        "steps": fitted.step,
+        "seconds": round(fitted.seconds, 2),
+        "compile_seconds": round(fitted.compile_seconds, 2),
+        "seconds_per_step": fitted.seconds_per_step,
+        "memory_bytes": fitted.memory_bytes,
+        "peak_memory": peak_memory(),
+        "fingerprint": problem.fingerprint,
+    }
+
+
+def over_seeds(scores: Scores, problem: Problem, contenders: int) -> dict[str, dict[str, Any]]:
+    """Each metric as {"mean", "low", "high", "values"} over seeds, whose rate was chosen among so many contenders."""
+
+    def estimate(name: str) -> dict[str, Any]:
+        values = [each[name] for each in scores]
+        if not all(map(math.isfinite, values)):
+            return {"mean": None, "low": None, "high": None, "values": values}
+        return summary(values, contenders if name.split(".")[0] == problem.metric else 1, problem.higher)
+
+    return {name: estimate(name) for name in scores[0]} if scores else {}
+
+
+def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
+    """The steps whose models the tested one is the mean of, or those of the lanes' best models."""
+    if tested_model(train) == "mean":
+        return counted(train)
+    best = np.asarray(fitted.state.best_step)
+    # A lane whose validation never gave a number has no best model: its last one was tested.
+    return [int(best[n]) if best[n] >= 0 else fitted.step for n in lanes]
+
+
+def undecided(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None) -> bool:
+    """Whether several learning rates share the best headline metric on validation, so that it cannot choose."""
+    by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
+    return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.higher)) > 1
+
+
+def _by_rate(
+    experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray, losses: list[float] | None = None
+) -> list[dict]:
+    """The headline metric on validation at each of several rates, by seed, and the losses; None for diverged lanes."""
+    if valid is None:
+        return []
+    columns = {"values": [scores[problem.metric] for scores in valid]} | ({} if losses is None else {"losses": losses})
+    # A lane that diverged is frozen where it last was sound: its numbers say nothing of its rate.
+    lanes = {lane: n for n, lane in enumerate(experiment.train.lanes)}
+    sound = lambda column, n: column[n] if alive[n] else None
+    return [
+        {"learning_rate": rate}
+        | {
+            name: [sound(column, lanes[seed, rate]) for seed in experiment.train.seed_list]
+            for name, column in columns.items()
+        }
+        for rate in experiment.train.rates
+    ]
+
+
+def _choose(by_rate: list[dict], higher: bool) -> Choice:
+    if not by_rate:
+        return Choice(0, (0,))
+    losses = _table(by_rate, "losses") if "losses" in by_rate[0] else None
+    return choose(_table(by_rate, "values"), higher, losses)
+
+
+def _table(by_rate: list[dict], name: str) -> list[tuple]:
+    """The numbers of that name [seeds, rates]."""
+    return list(zip(*(entry[name] for entry in by_rate), strict=True))
+
+
+def peak_memory() -> int:
+    """The most bytes this process has held so far."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

@@ -1,0 +1,291 @@
+"""Variants made equal: in what their models cost, by their widths, and in what training costs, by their steps.
+
+All but seconds is counted from traces: nothing is compiled, nothing runs, and the same study is solved alike each
+time. Seconds are measured once, and kept (`attnlab.lab.planning.step_time`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+from attnlab.console.format import count, large, off
+from attnlab.lab.planning.budget import TOLERANCE, budget
+from attnlab.lab.planning.ledger import Ledger
+from attnlab.lab.study.study import Experiment, Study, change, check_twins
+
+TRIES = 8  # widths that are traced for one variant
+REACH = 64  # multiples around a width among which one that the model allows is looked for
+# What a ledger counts: what it is called, and how it is written.
+MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "parameters": ("parameters", count),
+    "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
+    "state": ("decoding state", lambda number: f"{count(number)} B"),
+}
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The experiments of a study as they are to run, by variant, and what was changed for it, in lines."""
+
+    experiments: dict[str, Experiment]
+    lines: list[str]
+    ledger: Ledger
+
+
+def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
+    """Solve what `study.match` and `study.budget` ask for; `quick`: of its glimpse.
+
+    A match solves for the model's width first, among those that heads, position and mechanism allow, unless the cost is
+    within 2% as it is; then for its feed-forward width, any whole number, to come as near as that goes. Then a budget
+    in FLOPs (or seconds) gives each variant the steps that make steps × FLOPs a step the base's; warm-up grows in
+    proportion, so do the steps between evaluations and between checkpoints (rounded up: there are never more of them
+    than in the base), and the schedule spans them all. A width that a variant sets itself stays as it is; a
+    model that it brings as a whole is made to fit. Without either, nothing is loaded.
+
+    Raises ValueError, saying how near it came, where a variant stays more than 2% away; where two variants have become
+    one experiment; naming the model, where it has
+    no width to solve for or no decoding state; and for numbers that jax is not set to compute in. Raises DataError
+    where data cannot be had.
+    """
+    variants = study.variants(quick)
+    if study.match is None and study.budget == "steps":
+        return Matched(variants, [], ledger)
+    base = change(study.base, **(study.glimpse if quick else {}))
+    own = study.vary.variants if study.vary else {"base": {}}
+    told: dict[str, list[str]] = {name: [] for name in variants}
+    lines: list[str] = []
+    if study.match is not None:
+        match = _Match(study.match, base, ledger)
+        lines += [f"matched to {_called(study, base, quick)}: {match.told(match.target)}{match.length}"]
+        for name, before in variants.items():
+            variants[name] = match.solve(name, before, frozenset(own[name]))
+            ledger.expect(variants[name])
+            told[name] += match.changed(before, variants[name])
+    if study.budget == "seconds" and ledger.clock is None:
+        seconds = f"trained for the seconds of {_called(study, base, quick)}"
+        lines += [f"{seconds}: how many steps those are is measured when it runs"]
+    elif study.budget != "steps":
+        spent = budget(study.budget, base, ledger)
+        lanes = "a lane" if study.budget == "flops" else "for all lanes together"
+        spender = _called(study, base, quick)
+        lines += [f"trained for the {spent.words} of {spender}: {spent.write(spent.total)} {lanes}"]
+        for name, before in variants.items():
+            variants[name] = spent.spend(name, before, frozenset(own[name]), coarse=quick)
+            told[name] += spent.changed(before, variants[name])
+    if not quick:
+        solved = f"match={study.match!r}" if study.match else f"budget={study.budget!r}"
+        check_twins(variants, f"{solved}: as solved, ")
+    wide = max(map(len, told))
+    lines += [f"  {name:<{wide}}  {', '.join(said)}" for name, said in told.items() if said]
+    return Matched(variants, lines, ledger)
+
+
+def _called(study: Study, base: Experiment, quick: bool) -> str:
+    """What the base of a study is, for a person: the variant that it is, or its model."""
+    asked = {name: (each.task, each.model) for name, each in (study.part_of or study).variants(quick).items()}
+    same = [name for name, both in asked.items() if both == (base.task, base.model)]
+    if same:
+        return f"{same[0]}, the base of the study"
+    return f"the base of the study, a {type(base.model).__name__} that is none of its variants"
+
+
+class _Match:
+    """The search for the widths at which experiments cost what a base costs."""
+
+    def __init__(self, match: str, base: Experiment, ledger: Ledger):
+        self.match, self.base, self.ledger = match, base, ledger
+        self.count: Callable[[Experiment], int | None] = getattr(ledger, match)
+        self.name, self.write = MEASURES[match]
+        self.target = self.cost("the base", base)
+
+    @property
+    def length(self) -> str:
+        """Where a cost depends on the length: of how many tokens it is."""
+        if self.match != "state":
+            return ""
+        shape = self.ledger.problem(self.base).shape
+        sides = [getattr(shape, side, None) for side in ("length", "source_length", "target_length")]
+        return f" of an example of {' + '.join(str(side) for side in sides if side is not None)} tokens"
+
+    def told(self, cost: int) -> str:
+        """A cost in words."""
+        return f"{self.name} {self.write(cost)}"
+
+    def cost(self, name: str, experiment: Experiment) -> int:
+        """What it costs. Raises ValueError for a model without a decoding state."""
+        found = self.count(experiment)
+        if not found:
+            raise ValueError(
+                f"match={self.match!r}: the {type(experiment.model).__name__} of {name} has no {self.name}"
+            )
+        return found
+
+    def solve(self, name: str, experiment: Experiment, own: frozenset[str]) -> Experiment:
+        """The experiment at the widths that bring it nearest; those that it sets itself stay."""
+        fields = [field for field in ("width", "feedforward") if hasattr(experiment.model, field)]
+        if not fields:
+            model = type(experiment.model).__name__
+            raise ValueError(f"match={self.match!r}: the {model} of {name} has neither width nor feedforward")
+        before = self.cost(name, experiment)
+        # Attention alone stays so.
+        free = [field for field in fields if f"model.{field}" not in own and getattr(experiment.model, field) != 0]
+        found = experiment
+        if "width" in free and not self.near(before):
+            found = self._widened(found)
+        if "feedforward" in free and self.match != "state":
+            found = self._filled(found)
+            # No layer is left to make smaller: the width was too much.
+            while "width" in free and found.model.feedforward == 1 and self.cost(name, found) > self.target:
+                if (narrower := self._beside(found, experiment, -1)) is None:
+                    break
+                found = self._filled(narrower)
+        elif "width" in free:
+            found = self._settled(found)
+        if not self.near(cost := self.cost(name, found)):
+            widths = ", ".join(f"model.{field}={getattr(found.model, field)}" for field in fields)
+            raise ValueError(
+                f"match={self.match!r}: {name} comes no nearer than {self.told(cost)}, the base has "
+                f"{self.write(self.target)} ({off(cost, self.target)}, allowed are 2%), at {widths}"
+            )
+        return found
+
+    def near(self, cost: int) -> bool:
+        """Whether it is within the tolerance."""
+        return abs(cost - self.target) <= TOLERANCE * self.target
+
+    def changed(self, before: Experiment, after: Experiment) -> list[str]:
+        """What was changed, in words."""
+        said = []
+        for field, words in (("width", "width"), ("feedforward", "feed-forward")):
+            old, new = getattr(before.model, field, None), getattr(after.model, field, None)
+            if old != new:
+                said.append(f"{words} {_inner(before.model) if old is None else old} → {new}")
+        old, new = self.count(before), self.count(after)
+        costs = self.told(new or 0) if old == new else f"{self.name} {self.write(old)} → {self.write(new)}"
+        return [*(said or ["as it is"]), f"{costs} ({off(new or 0, self.target)})"]
+
+    def _widened(self, experiment: Experiment) -> Experiment:
+        """At the width whose cost is nearest the target.
+
+        Costs grow about as a power of the width: at first as the base's, then as the last two widths tell. So few
+        traces are enough.
+        """
+        here, power = experiment.model.width, self._growth
+        seen = {here: (self.cost("", experiment), experiment)}
+        while len(seen) < TRIES:
+            guess = here * (self.target / seen[here][0]) ** (1 / power)
+            there, cost, wider = next(self._priced(experiment, guess, seen), (here, 0, experiment))
+            if there in seen:
+                break
+            seen[there] = cost, wider
+            if cost == seen[here][0]:
+                break
+            power = _power(there / here, cost / seen[here][0])
+            here = there
+        return min(seen.values(), key=lambda found: self._far(found[0]))[1]
+
+    def _settled(self, experiment: Experiment) -> Experiment:
+        """Where the width alone is solved for: step by step on to the nearest, so that a refusal says the truth."""
+        cost = self.cost("", experiment)
+        while not self.near(cost):
+            beside = self._beside(experiment, experiment, 1 if cost < self.target else -1)
+            if beside is None or self._far(further := self.cost("", beside)) >= self._far(cost):
+                break
+            experiment, cost = beside, further
+        return experiment
+
+    def _far(self, cost: int) -> float:
+        return abs(math.log(cost / self.target))
+
+    def _beside(self, experiment: Experiment, before: Experiment, side: int) -> Experiment | None:
+        """`before` at the next width above (`side` 1) or below (-1) the experiment's that the model allows."""
+        width, unit = experiment.model.width, _unit(before.model)
+        for n in range(1, REACH):
+            with suppress(ValueError, NotImplementedError):
+                if width + side * n * unit < 1:
+                    return None
+                beside = change(before, **{"model.width": width + side * n * unit})
+                self.cost("", beside)
+                return beside
+        return None
+
+    def _priced(self, experiment: Experiment, guess: float, seen: dict) -> Iterator[tuple[int, int, Experiment]]:
+        """The widths around a guess that the model allows, nearest first, with the cost and the experiment there."""
+        tried = 0
+        for width in _around(guess, _unit(experiment.model)):
+            if width in seen:
+                yield width, *seen[width]
+                continue
+            # What a constructor allows a mechanism may refuse when its arrays are made.
+            with suppress(ValueError, NotImplementedError):
+                wider = change(experiment, **{"model.width": width})
+                if (tried := tried + 1) > TRIES:
+                    return
+                yield width, self.cost("", wider), wider
+
+    def _filled(self, experiment: Experiment) -> Experiment:
+        """At the feed-forward width whose cost is nearest the target: a cost is a straight line of it."""
+        here = _inner(experiment.model)
+        seen = {here: (self.cost("", experiment), experiment)}
+        slope = self._rise * getattr(experiment.model, "width", 1)
+        while len(seen) < TRIES:
+            there = max(1, round(here + (self.target - seen[here][0]) / slope))
+            if there in seen:
+                break
+            filled = change(experiment, **{"model.feedforward": there})
+            seen[there] = self.cost("", filled), filled
+            slope = (seen[there][0] - seen[here][0]) / (there - here)
+            here = there
+            if slope <= 0:
+                break
+        return min(seen.values(), key=lambda found: abs(found[0] - self.target))[1]
+
+    @cached_property
+    def _growth(self) -> float:
+        """The power of the width that the base's cost grows with: whichever variants there are, it is the same."""
+        if not hasattr(self.base.model, "width"):
+            return 1.5
+        width = self.base.model.width
+        seen = {width: (self.target, self.base)}
+        there, cost, _ = next(self._priced(self.base, 1.25 * width + 0.5, seen), (width, 0, self.base))
+        return 1.5 if there == width else _power(there / width, cost / self.target)
+
+    @cached_property
+    def _rise(self) -> float:
+        """What one more hidden unit costs for each component of the width: in the base, about so in each variant."""
+        start = 4.0  # without a base to learn from, any start will do: the second step knows
+        if getattr(self.base.model, "feedforward", 0) == 0:
+            return start
+        inner = _inner(self.base.model)
+        rise = self.cost("the base", change(self.base, **{"model.feedforward": 2 * inner})) - self.target
+        return rise / inner / getattr(self.base.model, "width", 1) or start
+
+
+def _power(wider: float, costlier: float) -> float:
+    """The power that it grows with, within reason: a guess from it must not fly off."""
+    return min(8.0, max(0.25, math.log(costlier) / math.log(wider)))
+
+
+def _around(guess: float, unit: int) -> Iterator[int]:
+    """The multiples of a unit, those nearest a guess first."""
+    middle = max(1, round(guess / unit))
+    side = 1 if guess > unit * middle else -1
+    steps = chain([0], *((side * n, -side * n) for n in range(1, REACH)))
+    return islice((unit * (middle + n) for n in steps if middle + n > 0), REACH)
+
+
+def _unit(model: Any) -> int:
+    """What a width must be a multiple of."""
+    heads = getattr(model, "heads", 1)
+    return heads if isinstance(heads, int) else 1
+
+
+def _inner(model: Any) -> int:
+    """The feed-forward width, four times the width where none is given."""
+    return 4 * model.width if model.feedforward is None else model.feedforward

@@ -1,0 +1,53 @@
+"""Where each operation of an experiment's model falls under the roofs of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from attnlab.analysis.cost import operations
+from attnlab.analysis.roofline import PUBLISHED, Kind, Machine, kinds
+from attnlab.console.format import count, large
+from attnlab.lab.planning.matching import Matched
+from attnlab.lab.planning.summary import columns
+from attnlab.lab.study.study import Experiment
+
+MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing
+
+
+def placed(found: Matched, here: Machine) -> list[str]:
+    """For every variant, as matched, a table of its operations in one forward pass of a batch, the costliest first.
+
+    Beside this machine stand the published ones, as they compute in the dtype of the variant's model.
+    """
+    lines = ["One forward pass of a batch, operation by operation; bytes as each reads and writes them by itself."]
+    beside = {
+        name: [here, *(each for each in PUBLISHED if each.dtype == getattr(experiment.model, "dtype", "float32"))]
+        for name, experiment in found.experiments.items()
+    }
+    for each in dict.fromkeys(machine for machines in beside.values() for machine in machines):
+        does = f"{large(each.flops, 'FLOP/s')} in {each.dtype} over {large(each.bandwidth, 'B/s')}"
+        lines.append(f"{each.name}: {does}; compute is the limit from {each.ridge:.3g} FLOP a byte on")
+    for name, experiment in found.experiments.items():
+        lines += ["", name, *table(forward(experiment, found.ledger.problem(experiment)), beside[name])]
+    return lines
+
+
+def forward(experiment: Experiment, problem: Any) -> list[Kind]:
+    """The operations of the loss of one batch; nothing runs."""
+    model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
+    batch = problem.batch(0, 0, experiment.train.batch_size)
+    return kinds(operations(lambda model, batch: problem.loss(model, batch, jax.random.key(0)), model, batch))
+
+
+def table(found: Sequence[Kind], machines: Sequence[Machine]) -> list[str]:
+    """A line for each kind of operation: how often, what it costs, and what bounds it on each machine."""
+    rows = [["  operation", "times", "FLOP", "bytes", "FLOP/B", *(each.name for each in machines)]]
+    for kind in found[:MOST]:
+        sides = [each.side(kind.intensity) if kind.flops else "memory" for each in machines]
+        costs = [large(kind.flops, ""), large(kind.bytes, ""), f"{kind.intensity:.3g}"]
+        rows.append([f"  {kind.name}", count(kind.count), *costs, *sides])
+    lines = columns(rows, right=True)
+    return lines if len(found) <= MOST else [*lines, f"  and {len(found) - MOST} more"]

@@ -1,0 +1,57 @@
+"""The section of the page that shows where each variant looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnlab.lab.reporting.heatmap import LONGEST, ramp, small
+from attnlab.lab.reporting.layout import section
+from attnlab.lab.reporting.map_viewer import lens
+from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.results.outcome import Outcome
+
+HEADS = 16  # more maps than these are too small to read; then only the last layer's are shown
+
+
+def maps(found: Sequence[Outcome]) -> Markup | None:
+    """The attention maps of each variant, symbols along the axes, with sliders where scripts run."""
+    shown = [_map(outcome) for outcome in found if outcome.maps]
+    if not shown:
+        return None
+    longest = max(max(one.layers.shape[2:]) for outcome in found for one in outcome.maps)
+    # What a run keeps of a longer example does not say how long that was.
+    cut = f" Only the first {LONGEST} positions are drawn." if longest > LONGEST else ""
+    note = (
+        "How much each symbol (a row) drew from each that it could look at (a column), both in the order in which they "
+        f"are read; what is written is the model's own answer.{cut} Large: the last layer, mean of its heads, until "
+        "the sliders are moved; small: each head, on the first example."
+    )
+    return section("What it looks at", tag("p", note, class_="quiet"), ramp(), shown)
+
+
+def _map(outcome: Outcome) -> Markup:
+    layers = outcome.maps[0].layers
+    each = _heads(layers, outcome.name) if layers.shape[0] * layers.shape[1] > 1 else []
+    heads = tag("div", each, class_="heads", style=f"--heads:{min(layers.shape[1], 4)}") if each else None
+    return tag(
+        "figure",
+        tag("figcaption", name(outcome.name)),
+        tag("div", lens(outcome.maps, f"attention of {outcome.name}"), heads, class_="map-row"),
+        class_="map-figure",
+    )
+
+
+def _heads(layers: np.ndarray, variant: str) -> list[Markup]:
+    count, heads = layers.shape[:2]
+    first = 0 if count * heads <= HEADS else count - 1
+    return [
+        tag(
+            "figure",
+            tag("figcaption", f"layer {layer + 1}, head {head + 1}"),
+            small(layers[layer, head], f"attention of {variant}, layer {layer + 1}, head {head + 1}"),
+        )
+        for layer in range(first, count)
+        for head in range(min(heads, HEADS))
+    ]

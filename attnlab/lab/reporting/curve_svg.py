@@ -1,0 +1,139 @@
+"""Learning curves as pictures: a line for the mean over seeds, a band for how they differ."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+
+from attnlab.console.format import is_rate, percent, within
+from attnlab.lab.reporting.curves import Curve
+from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.plotting import canvas
+
+
+@dataclass(frozen=True)
+class Paint:
+    """The colours of a figure: of its words, of its lines, of the variants in turn."""
+
+    ink: str
+    grid: str
+    variants: tuple[str, ...]
+
+
+# Stand-ins, replaced by the page's own colours once matplotlib has written them: they follow light and dark.
+_STAND_IN = Paint("#010101", "#010102", tuple(f"#0102{n:02x}" for n in range(8)))
+MANY = 8  # more curves than these are thinner, and their bands lighter, or they would hide each other
+DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (2, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
+
+
+def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
+    """An SVG of the curves; `label` is what it says to those who do not see it. Its only text is numbers."""
+    file = StringIO()
+    with plain(ascii(label)):
+        figure = canvas(5, 3.1)
+        panel(figure.add_subplot(), curves, key, _STAND_IN)
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(file.getvalue(), label)
+
+
+@contextmanager
+def plain(salt: str = "attnlab"):
+    """Matplotlib as it comes, whatever the settings of the person who draws; names are no mathematics.
+
+    `salt` keeps the identities in one SVG from those in another on the same page.
+    """
+    # Where its caches lie, and that they are being built, is nothing to a person who wants a page.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib
+
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 10}
+    settings |= {"path.simplify_threshold": 0.3, "text.parse_math": False}
+    with matplotlib.rc_context(), catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        # Of letters that its one font lacks, matplotlib draws a box, and a warning each.
+        simplefilter("ignore", UserWarning)
+        yield
+
+
+def panel(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
+    """The curves of what was recorded under `key`, on matplotlib's axes."""
+    for one in curves:
+        _draw(axes, one, key, paint, len(curves) > MANY)
+    _dress(axes, curves, key, paint)
+
+
+def undressed(axes: Any, paint: Paint, across: str) -> None:
+    """Axes with no more lines than a reader needs: a grid `across` them, "x" or "y"."""
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(paint.grid)
+    axes.tick_params(which="both", colors=paint.ink, length=0, pad=5)
+    axes.grid(axis=across, color=paint.grid, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _draw(axes: Any, one: Curve, key: str, paint: Paint, many: bool) -> None:
+    style = {"color": paint.variants[one.order % 8], "linewidth": 1.2 if many else 1.8}
+    marker = {"marker": "o", "markersize": 3.5} if len(one.steps) <= 12 else {}
+    if one.values.shape[1]:
+        dashes = DASHES[(one.order + one.order // 8) % len(DASHES)]
+        axes.plot(one.steps, one.values.mean(1), linestyle=dashes, label=one.name, **style, **marker)
+    if band := one.band():
+        low, high = zip(*(within(key, *ends) for ends in zip(*band, strict=True)), strict=True)
+        axes.fill_between(one.steps, low, high, color=style["color"], alpha=0.06 if many else 0.18, linewidth=0)
+    for steps, values in one.cut:
+        axes.plot(steps, values, linestyle=":", color=style["color"], linewidth=1)
+        axes.plot(steps[-1:], values[-1:], "x", color=style["color"], markersize=6)
+
+
+def _dress(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+
+    undressed(axes, paint, "y")
+    axes.set_xlabel("step", color=paint.ink)
+    axes.set_xlim(0, max(one.steps[-1] for one in curves) * 1.02)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    if is_rate(key):
+        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=percent(key)))
+    elif _decades(curves) > 1.3:
+        axes.set_yscale("log")
+        # Plain numbers: powers of ten would be written as mathematics, which the page cannot set.
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter("")
+
+
+def _decades(curves: Sequence[Curve]) -> float:
+    values = np.concatenate([one.values.ravel() for one in curves])
+    if values.size == 0 or values.min() <= 0:
+        return 0.0
+    return float(np.log10(values.max() / values.min()))
+
+
+def _inline(svg: str, label: str) -> Markup:
+    """What stands in the page: no prologue, no metadata, no style that reaches further than the figure."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.S)
+    body = re.sub(r"<!--.*?-->", "", body, flags=re.S)
+    # Names of groups repeat from figure to figure; those that something refers to are hashes.
+    body = re.sub(r'<g id="[^"]*"', "<g", body)
+    body = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", body)
+    # A hundredth of a point is enough for a place; the numbers along the axes stand between tags and stay.
+    body = re.sub(r"<[^>]*>", lambda found: re.sub(r"(\.\d{2})\d+", r"\1", found[0]), body)
+    for stand_in, ours in {_STAND_IN.ink: "ink-2", _STAND_IN.grid: "grid"}.items():
+        body = body.replace(stand_in, f"var(--{ours})")
+    for n, stand_in in enumerate(_STAND_IN.variants):
+        body = body.replace(stand_in, f"var(--v{n})")
+    body = re.sub(r"\s*\n\s*", "\n", body)
+    viewbox = re.search(r'viewBox="[^"]*"', body)
+    inner = body[body.index(">") + 1 :]
+    opening = tag("svg", role="img", aria_label=label, class_="curve").removesuffix("></svg>")
+    return Markup(f"{opening} {viewbox[0] if viewbox else ''}>{inner.strip()}")

@@ -1,0 +1,104 @@
+"""The page of a look inside: every map with its figures, and what became of them through training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.reporting import heatmap
+from attnlab.lab.reporting.layout import document, scroll, section
+from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.trained.inspect import named
+from attnlab.lab.trained.inspect_tables import Grid, attentions, distance, percent, small, training
+from attnlab.storage.json_file import check_target, write_whole
+
+KNOWN = (
+    "A map says how much each symbol down the side drew from each along the top. Effective rank: the exponential of "
+    "the entropy of its singular values, beside the largest that can be. Entropy: of a row's weights, in nats, the "
+    "mean of the rows, beside the mean of what it is where all keys that a row may see weigh the same; then the mean "
+    "of the rows' shares of that. Reach: how many tokens lie between a row and the keys it reads, weighed; both sides "
+    "are counted from their first token."
+)
+APART = " From softmax: how far the rows are, in total variation, from the softmax of the same queries and keys."
+TOTAL = " Least total: the smallest sum, of those that a row's weights are divided by; near zero the row is unsteady."
+LEFT = "text-align:left"
+
+
+def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
+    """Write the page of what `attnlab.lab.trained.inspect.inspect` found for `text`. Raises FolderError, ValueError."""
+    check_target("--html", Path(file))
+    write_whole(Path(file), page(found, text, named(run)))
+
+
+def page(found: dict[str, Any], text: str, run: str) -> str:
+    """The page as HTML; `run` is the name of the run."""
+    header = tag(
+        "header",
+        tag("p", name(run), f" · step {found['step']:,} · attnlab", class_="eyebrow"),
+        tag("h1", tag("bdi", text), " → ", tag("bdi", found["answer"])),
+        [tag("p", note, class_="banner") for note in found["notes"]],
+        tag("p", KNOWN, *_told(found["attentions"].values()), class_="quiet"),
+    )
+    grids = attentions(found)
+    seen = [_attention(kind, each, grids[kind]) for kind, each in found["attentions"].items()]
+    told = [section(_sentence(grid.title), *_table(grid)) for grid in [*training(found), *distance(found)]]
+    return document(f"inside {run} · {text}", header, *seen, *told)
+
+
+def _told(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """What those figures are that not every attention has."""
+    seen = list(attentions)
+    if not all(one["softmax"] for one in seen):
+        yield APART
+    if any(one["divides"] for one in seen):
+        yield TOTAL
+
+
+def _attention(kind: str, seen: dict[str, Any], grid: Grid) -> Markup:
+    """All maps of one attention: the last layer large, every layer and head with its figures, and these in a table."""
+    layers, label = np.asarray(seen["layers"], float), f"{kind} attention, last layer, mean over heads"
+    longest = max(layers.shape[-2:])
+    cut = f" Only the first {heatmap.LONGEST} of {longest} positions are drawn." if longest > heatmap.LONGEST else ""
+    note = f"Large: the last layer, mean of its heads; below, every layer and head.{cut}"
+    large = heatmap.heatmap(layers[-1].mean(0), seen["columns"], seen["rows"], label)
+    return section(
+        f"{_sentence(kind)}: {seen['mechanism']}",
+        tag("p", note, class_="quiet"),
+        heatmap.ramp(),
+        tag("figure", scroll(large, label), class_="map-figure"),
+        [_layer(kind, n, heads, seen["figures"][n - 1]) for n, heads in enumerate(layers, start=1)],
+        tag("div", *_table(grid), class_="map-figure"),
+    )
+
+
+def _layer(kind: str, n: int, heads: np.ndarray, figures: list[dict[str, Any]]) -> Markup:
+    """The maps [H T S] of a layer side by side."""
+    drawn = [
+        tag(
+            "figure",
+            tag("figcaption", f"head {h} · rank {small(one['rank'])}, entropy {percent(one['share'])}"),
+            heatmap.small(weights, f"{kind} attention of layer {n}, head {h}"),
+        )
+        for h, (weights, one) in enumerate(zip(heads, figures, strict=True), start=1)
+    ]
+    maps = tag("div", drawn, class_="heads", style=f"--heads:{min(len(drawn), 5)}")
+    return tag("div", tag("h3", f"Layer {n}"), maps, class_="map-figure")
+
+
+def _table(grid: Grid) -> list[Markup]:
+    """A grid, and its notes below it."""
+    sides = [LEFT if n < grid.words else None for n in range(len(grid.heads))]
+    columns = list(zip(grid.heads, sides, strict=True))
+    heads = tag("tr", [tag("th", head.replace("\n", " "), scope="col", style=side) for head, side in columns])
+    rows = [
+        tag("tr", [tag("td", cell, style=side) for cell, side in zip(row, sides, strict=True)]) for row in grid.rows
+    ]
+    table = tag("table", tag("thead", heads), tag("tbody", rows), class_="tight", style="width:auto")
+    return [scroll(table, _sentence(grid.title)), *[tag("p", note, class_="quiet") for note in grid.notes]]
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]

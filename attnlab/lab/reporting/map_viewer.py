@@ -1,0 +1,145 @@
+"""Maps with sliders over layer, head and example.
+
+The script is our own. Treescope's `render_array`, which comes with Flax, was tried on the same maps, and fails what a
+page must do: it writes no symbols along the axes (they are told on hovering alone), is wider than a telephone, shows
+nothing where scripts are off, wants examples of one length, and its script would need a policy that lets any inline
+script run. Ours runs by its hash and no other, and without it the first picture stands: the last layer, mean over
+heads, which is also what is printed.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.reporting.heatmap import CELL, LONGEST, breadth, framed, still
+from attnlab.lab.reporting.layout import scroll
+from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.lab.runs.examples import Example
+
+ROOM = 60_000  # characters that the weights of one variant may take in the page; one example is there always
+STEPS = 1000  # weights are kept to a thousandth
+
+
+def lens(examples: Sequence[Example], label: str) -> Markup:
+    """The maps of a variant: the first example drawn, all that have room packed for the script, and the sliders."""
+    kept = _kept(examples)
+    layers, heads = examples[0].layers.shape[:2]
+    sliders = [
+        _slider("layer", 1, layers, layers),
+        _slider("head", 0, heads if heads > 1 else 0, 0),
+        _slider("example", 1, len(kept), 1),
+    ]
+    shown = [_example(*one, label, first=n == 0) for n, one in enumerate(kept)]
+    left_out = len(examples) - len(kept)
+    return tag(
+        "div",
+        tag("div", *sliders, class_="sliders", hidden=True),
+        *shown,
+        tag("p", f"{left_out} more examples have no room in the page.", class_="quiet") if left_out else None,
+        class_="lens",
+        # As wide as its widest map: what stands beside it goes below where it leaves no room.
+        style=f"flex-basis:min(100%,{max(breadth(one.source, one.target) for one, _ in kept)}px)",
+        data_layers=layers,
+        data_heads=heads,
+    )
+
+
+def _kept(examples: Sequence[Example]) -> list[tuple[Example, str]]:
+    """The examples that have room, with their weights packed."""
+    kept, room = [], ROOM
+    for example in examples:
+        packed = _packed(example.layers)
+        if kept and len(packed) > room:
+            break
+        room -= len(packed)
+        kept.append((example, packed))
+    return kept
+
+
+def _packed(layers: np.ndarray) -> str:
+    """[L H T S] in thousandths, as 32-bit integers from the small end on, deflated, base 64."""
+    rounded = np.rint(layers[:, :, :LONGEST, :LONGEST] * STEPS)
+    whole = np.clip(rounded, -(2**31), 2**31 - 1).astype("<i4")
+    return b64encode(zlib.compress(whole.tobytes(), 9)).decode()
+
+
+def _example(example: Example, packed: str, label: str, first: bool) -> Markup:
+    cells = still(example.layers[-1].mean(0)) if first else None
+    reads = [tag("bdi", _joined(example.source)), " → ", tag("bdi", _joined(example.target))]
+    return tag(
+        "div",
+        tag("p", reads, class_="reads"),
+        scroll(framed(cells, example.source, example.target, label), label),
+        class_="example",
+        data_weights=packed,
+        hidden=not first,
+    )
+
+
+def _joined(symbols: Sequence[Any]) -> str:
+    """Letters as they are written, words with a space between."""
+    letters = [str(symbol) for symbol in symbols]
+    return "".join(letters) if all(len(letter) < 2 for letter in letters[:-1]) else " ".join(letters)
+
+
+def _slider(what: str, low: int, high: int, value: int) -> Markup | None:
+    """None where there is nothing to slide over."""
+    if high <= low:
+        return None
+    span = {"min": low, "max": high, "value": value, "step": 1}
+    # Without it, a browser would bring back where it stood before the page was loaded again.
+    slide = tag("input", type="range", class_=what, autocomplete="off", **span)
+    return tag("label", tag("span", what), slide, tag("output", ""))
+
+
+SCRIPT = """
+const unpack = async text => {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const whole = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new DataView(await new Response(whole).arrayBuffer());
+};
+const element = (name, attributes, ...children) => {
+  const made = document.createElementNS(document.querySelector("svg").namespaceURI, name);
+  for (const key in attributes) made.setAttribute(key, attributes[key]);
+  made.append(...children);
+  return made;
+};
+const start = async lens => {
+  const examples = [...lens.querySelectorAll("div.example")];
+  const weights = await Promise.all(examples.map(one => unpack(one.dataset.weights)));
+  const layers = +lens.dataset.layers, heads = +lens.dataset.heads;
+  const inputs = Object.fromEntries([...lens.querySelectorAll("input")].map(input => [input.className, input]));
+  const draw = () => {
+    const at = (what, otherwise) => what in inputs ? +inputs[what].value : otherwise;
+    const [layer, head, example] = [at("layer", layers), at("head", 0), at("example", 1)];
+    const told = {layer: `${layer} of ${layers}`, head: head ? `${head} of ${heads}` : `mean of ${heads}`,
+      example: `${example} of ${examples.length}`};
+    for (const what in inputs) {
+      inputs[what].nextElementSibling.value = told[what];
+      inputs[what].setAttribute("aria-valuetext", told[what]);
+    }
+    examples.forEach((one, n) => one.hidden = n !== example - 1);
+    const texts = of => [...examples[example - 1].querySelectorAll(`${of} text`)].map(text => text.lastChild.data);
+    const rows = texts(".rows"), columns = texts(".columns"), numbers = weights[example - 1];
+    const meant = head ? [head - 1] : [...Array(heads).keys()];
+    const place = (h, t, s) => 4 * ((((layer - 1) * heads + h) * rows.length + t) * columns.length + s);
+    const weight = (t, s) => meant.reduce((sum, h) => sum + numbers.getInt32(place(h, t, s), true), 0)
+      / STEPS / meant.length;
+    const cells = rows.flatMap((row, t) => columns.map((column, s) => [row, t, column, s, weight(t, s)]));
+    examples[example - 1].querySelector(".cells").replaceChildren(...cells.filter(cell => Math.abs(cell[4]) >= .002)
+      .map(([row, t, column, s, value]) => element("rect", {x: CELL * s, y: CELL * t, width: CELL, height: CELL,
+        "fill-opacity": Math.sqrt(Math.min(Math.abs(value), 1)).toFixed(2), class: value < 0 ? "less" : ""},
+        element("title", {}, `${row} ← ${column}  ${value.toFixed(3)}`))));
+  };
+  lens.addEventListener("input", draw);
+  lens.classList.add("live");
+  lens.querySelector(".sliders").hidden = !Object.keys(inputs).length;
+  draw();
+};
+if ("DecompressionStream" in window) document.querySelectorAll(".lens").forEach(start);
+""".replace("CELL", str(CELL)).replace("STEPS", str(STEPS))

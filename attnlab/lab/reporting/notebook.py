@@ -1,0 +1,78 @@
+"""Parts of a study's page in a notebook: each in a frame, with the page's own style and nothing of the notebook's."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlab.console.escape import plain
+from attnlab.lab.reporting import attention_section as looking
+from attnlab.lab.reporting import sections
+from attnlab.lab.reporting.layout import document
+from attnlab.lab.reporting.map_viewer import SCRIPT
+from attnlab.lab.reporting.markup import Markup, tag
+from attnlab.lab.results.outcome import outcomes
+
+# The frame grows to what is in it; without scripts it scrolls.
+FIT = (
+    "const page=this.contentDocument,fit=()=>this.style.height=page.documentElement.scrollHeight+'px';"
+    "new ResizeObserver(fit).observe(page.body)"
+)
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A part of a page: drawn where a notebook shows it, words where text is printed."""
+
+    page: str
+    text: str
+
+    def _repr_html_(self) -> str:
+        return tag("iframe", srcdoc=self.page, onload=FIT, style="width:100%;height:30rem;border:0")
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def table(folder: Path) -> Inline:
+    """The numbers of every variant. Raises FolderError, as all of these, where there is no run in the folder."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from attnlab.lab.results.table import results_table
+
+    printed = StringIO()
+    Console(file=printed, width=120, color_system=None, force_jupyter=False).print(results_table(folder))
+    return _inline(folder, sections.numbers(outcomes(folder)), printed.getvalue().rstrip())
+
+
+def verdicts(folder: Path) -> Inline:
+    """The answer in words, over a drawing of the headline metric."""
+    found = sections.findings(outcomes(folder))
+    return _inline(folder, found, _words(found))
+
+
+def curves(folder: Path) -> Inline:
+    """Loss and the headline metric on validation, step by step."""
+    found = sections.learning(outcomes(folder))
+    return _inline(folder, found, "learning curves" if found else "no curve: no run has finished")
+
+
+def maps(folder: Path) -> Inline:
+    """Where each variant looks, with sliders over layer, head and example."""
+    found = looking.maps(outcomes(folder))
+    return _inline(folder, found, "attention maps" if found else "no maps: none was kept of any model here")
+
+
+def _inline(folder: Path, part: Markup | None, text: str) -> Inline:
+    shown = tag("p", text) if part is None else part
+    return Inline(document(Path(folder).resolve().name, shown, script=SCRIPT if "lens" in shown else ""), text)
+
+
+def _words(part: Markup) -> str:
+    """What is said in paragraphs and items, a line each."""
+    said = re.findall(r"<(p|li)\b[^>]*>(.*?)</\1>", part, re.DOTALL)
+    return "\n".join(plain(html.unescape(re.sub(r"<[^>]+>", "", inner)).strip()) for _, inner in said)

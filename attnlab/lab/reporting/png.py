@@ -1,0 +1,85 @@
+"""The figures as PNG, for slides and papers: they stand beside the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from attnlab.console.format import is_rate, percent, title, within
+from attnlab.lab.reporting.curve_svg import Paint, panel, plain, undressed
+from attnlab.lab.reporting.curves import Curve
+from attnlab.lab.reporting.style import LIGHT
+from attnlab.lab.results.outcome import Outcome, by_metric
+from attnlab.plotting import canvas, png
+
+PAINT = Paint(LIGHT["ink"], LIGHT["grid"], tuple(LIGHT[f"v{n}"] for n in range(8)))
+LONGEST = 40  # letters of a name
+PIXELS = 160  # to an inch
+
+
+def answer(found: Sequence[Outcome]) -> bytes | None:
+    """The headline metric of each variant: its seeds, their mean and its interval. None where nothing is sound.
+
+    Variants of one metric share an axis, those of each below the last.
+    """
+    groups = by_metric(outcome for outcome in found if outcome.headline is not None and outcome.headline.sound)
+    if not groups:
+        return None
+    tall = [1.1 + 0.32 * len(rows) for rows in groups.values()]
+    with plain():
+        figure = canvas(7, sum(tall))
+        below = figure.subplots(len(groups), squeeze=False, height_ratios=tall).flat
+        for axes, (metric, rows) in zip(below, groups.items(), strict=True):
+            _strips(axes, metric, rows)
+        return png(figure, PIXELS)
+
+
+def learning(panels: Sequence[tuple[str, str, Sequence[Curve]]]) -> bytes | None:
+    """Curves, two panels (key, words, curves) side by side, with one legend. None where there are no curves."""
+    if not panels:
+        return None
+    named = {one.order: one for _, _, curves in panels for one in curves}
+    with plain():
+        lines, rows, columns = -(-len(named) // 4), -(-len(panels) // 2), min(len(panels), 2)
+        figure = canvas(5 * columns, 3.4 * rows + 0.22 * lines)
+        shown: dict[str, Any] = {}
+        places = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for place in places[len(panels) :]:
+            place.remove()
+        for axes, (key, words, curves) in zip(places, panels, strict=False):
+            panel(axes, curves, key, PAINT)
+            axes.set_title(words, color=PAINT.ink, fontsize=11, loc="left")
+            handles, labels = axes.get_legend_handles_labels()
+            shown |= dict(zip(labels, handles, strict=True))
+        words = list(map(_name, shown))
+        figure.legend([*shown.values()], words, loc="outside lower center", ncols=min(4, len(shown)), frameon=False)
+        return png(figure, PIXELS)
+
+
+def _strips(axes: Any, metric: str, rows: Sequence[Outcome]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    for n, outcome in enumerate(rows):
+        _strip(axes, -n, outcome, metric)
+    undressed(axes, PAINT, "x")
+    axes.set_yticks([-n for n in range(len(rows))], [_name(outcome.name) for outcome in rows])
+    axes.set_ylim(-len(rows) + 0.4, 0.6)
+    axes.set_xlabel(f"{title(metric)} on the test set", color=PAINT.ink)
+    if is_rate(metric):
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=percent(metric)))
+
+
+def _strip(axes: Any, y: float, outcome: Outcome, metric: str) -> None:
+    estimate, color = outcome.headline, PAINT.variants[outcome.order % 8]
+    if estimate is None:
+        return
+    if estimate.ends is not None:
+        axes.plot(within(metric, *estimate.ends), [y, y], color=color, linewidth=2.5, alpha=0.5)
+    axes.plot(estimate.values, [y] * len(estimate.values), "o", markersize=6, markerfacecolor="none", color=color)
+    axes.plot([estimate.mean], [y], "o", markersize=8, color=color)
+
+
+def _name(name: str) -> str:
+    """A name that a picture can hold: one line, of letters that there are."""
+    shown = "".join(letter if letter.isprintable() else "·" for letter in name)
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"

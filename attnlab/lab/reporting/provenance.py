@@ -1,0 +1,110 @@
+"""The section of the page that says how the runs were made: all that repeating them takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from attnlab.console.format import NONE
+from attnlab.lab.reporting.layout import details, scroll, section
+from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.results.outcome import Outcome
+from attnlab.lab.runs.environment_history import told
+from attnlab.lab.study.values import text
+
+# What `experiment.json` says of how variants were made to agree, in words.
+MATCHED = {"parameters": "parameters", "flops": "the FLOPs of a training step", "state": "decoding state"}
+SPENT = {"flops": "FLOPs", "seconds": "seconds"}
+
+
+def making(found: list[Outcome]) -> Markup:
+    """What was made alike; configuration, command, versions and data, folded away."""
+    parts = [
+        _agreed(found),
+        details("What varies", _varying(found)),
+        details("Commands", [tag("pre", tag("code", command)) for command in _commands(found)]),
+        details("Machine and versions", _facts(found, [told(o.environment) for o in found])),
+        details("Data fingerprints", _facts(found, [_fingerprint(o) for o in found])),
+        [details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment"))) for o in found],
+    ]
+    return section("How it was made", *parts)
+
+
+def _agreed(found: list[Outcome]) -> Markup | None:
+    """In what the variants were matched, and for which budget they were trained; None where it is steps alone."""
+    told = [outcome.experiment for outcome in found if "match" in outcome.experiment]
+    match, budget = (_common(told, field, words) for field, words in (("match", MATCHED), ("budget", SPENT)))
+    said = [f"Matched in {match}, within 2%."] if match else []
+    said += [f"Trained for the {budget} of the base, each in as many steps as that takes."] if budget else []
+    return tag("p", " ".join(said)) if said else None
+
+
+def _common(told: list[dict[str, Any]], field: str, words: dict[str, str]) -> str | None:
+    """What all say of a field, in words; None where there are none for it, or they do not agree."""
+    values = {str(each.get(field)) for each in told}
+    return words.get(values.pop()) if len(values) == 1 else None
+
+
+def _varying(found: list[Outcome]) -> Markup | None:
+    found = [outcome for outcome in found if outcome.experiment.get("experiment")]
+    flat = [dict(_fields(outcome.experiment["experiment"], ())) for outcome in found]
+    paths = dict.fromkeys(path for config in flat for path in config)
+    differing = [path for path in paths if any(config.get(path) != flat[0].get(path) for config in flat)]
+    values = [{path: config.get(path, NONE) for path in differing} for config in flat]
+    return _facts(found, values, everywhere=True) if differing else None
+
+
+def _fields(config: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The fields of a configuration by dotted path; one that has a name gives it, then its own fields."""
+    if not isinstance(config, dict):
+        yield ".".join(path), config
+        return
+    if "registry" in config:
+        yield ".".join(path), config.get("name")
+        config = config.get("fields") if isinstance(config.get("fields"), dict) else {}
+    for key, value in config.items():
+        yield from _fields(value, (*path, key))
+
+
+def _commands(found: list[Outcome]) -> list[str]:
+    return list(dict.fromkeys(str(o.experiment["command"]) for o in found if o.experiment.get("command")))
+
+
+def _fingerprint(outcome: Outcome) -> dict[str, Any]:
+    value = (outcome.result or {}).get("fingerprint")
+    return {"sha256": value} if value else {}
+
+
+def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool = False) -> Markup | None:
+    """A table of facts; one column where all variants agree, else a row for each."""
+    kept = [(outcome, fact) for outcome, fact in zip(found, facts, strict=True) if fact]
+    if not kept:
+        return None
+    if not everywhere and all(fact == kept[0][1] for _, fact in kept):
+        facts_of_all = kept[0][1].items()
+        rows = [tag("tr", tag("th", key, scope="row"), tag("td", _said(value))) for key, value in facts_of_all]
+        return tag("table", tag("tbody", rows), class_="facts")
+    keys = dict.fromkeys(key for _, fact in kept for key in fact)
+    head = tag("tr", tag("th", "variant", scope="col"), [tag("th", key, scope="col") for key in keys])
+    rows = [
+        tag("tr", tag("th", name(o.name), scope="row"), [tag("td", _said(fact.get(key, NONE))) for key in keys])
+        for o, fact in kept
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", rows), class_="facts")
+    return scroll(table, "By variant")
+
+
+def _said(value: Any) -> str:
+    """As the command line reads it, where it reads such a value at all."""
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return text(tuple(value))
+    if value is None or isinstance(value, str | int | float):
+        return text(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _listing(config: Any) -> Markup | None:
+    """A line for each field, by the path that the command line knows it by."""
+    lines = [f"{path}={_said(value)}" for path, value in _fields(config, ())] if config else []
+    return tag("pre", tag("code", "\n".join(lines))) if lines else None

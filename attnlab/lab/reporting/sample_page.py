@@ -1,0 +1,95 @@
+"""The page of one answer: what was read, what was answered, and where the model looked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.reporting.heatmap import LONGEST, heatmap, ramp, small
+from attnlab.lab.reporting.layout import document, scroll, section
+from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.trained.sample import UNFINISHED, scored
+from attnlab.storage.json_file import check_target, write_whole
+
+
+def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
+    """Write the page of what `attnlab.lab.trained.sample.sample` found for `text`. Raises FolderError, ValueError."""
+    file = Path(file)
+    check_target("--html", file)
+    folder = Path(run).resolve()
+    write_whole(file, page(found, text, f"{folder.parent.name}/{folder.name}"))
+
+
+def page(found: dict[str, Any], text: str, run: str) -> str:
+    """The page as HTML; `run` is the name of the run."""
+    header = tag(
+        "header",
+        tag("p", name(run), " · attnlab", class_="eyebrow"),
+        tag("h1", tag("bdi", text), " → ", tag("bdi", found["answer"])),
+    )
+    return document(f"{text} · {run}", header, _answers(found), _looked(found))
+
+
+def _answers(found: dict[str, Any]) -> Markup | None:
+    """All answers, the best first."""
+    if not found["answers"]:
+        return None
+    heads = tag("tr", [tag("th", words, scope="col") for words in ("", "score", "answer")])
+    rows = [
+        tag(
+            "tr",
+            tag("th", n, scope="row"),
+            tag("td", f"{round(answer.score, 3) + 0.0:.3f}", class_="number"),
+            tag("td", tag("bdi", answer.text), "" if answer.finished else " …", class_="text"),
+        )
+        for n, answer in enumerate(found["answers"], start=1)
+    ]
+    table = tag("table", tag("thead", heads), tag("tbody", rows), class_="tight answers")
+    cut = "" if all(answer.finished for answer in found["answers"]) else f" {UNFINISHED}."
+    note = f"By {_words(found['decoder'])}. Score: {scored(found['decoder'])}.{cut}"
+    return section("What it answers", scroll(table, "Answers"), tag("p", note, class_="quiet"))
+
+
+def _words(decoder: Any) -> str:
+    """A decoder as a person would say it: "beam, size 5, penalty 1, best 3"."""
+    fields = [f"{field.replace('_', '-')} {value:g}" for field, value in vars(decoder).items() if value is not None]
+    return ", ".join([type(decoder).__name__.lower(), *fields])
+
+
+def _looked(found: dict[str, Any]) -> Markup:
+    """The maps of the best answer: the last layer large, and every layer and head."""
+    if found["layers"] is None:
+        note = "There is no map: in this model no attention goes from the answer to what was read."
+        return section("Where it looked", tag("p", note))
+    layers, (source, target) = np.asarray(found["layers"], float), (found["source"], found["target"])
+    label = "attention of the best answer, last layer, mean over heads"
+    longest = max(len(source), len(target))
+    cut = f" Only the first {LONGEST} of {longest} positions are drawn." if longest > LONGEST else ""
+    note = (
+        "How much each symbol of the best answer (a row) drew from each symbol read (a column), both in the order "
+        f"in which they are read.{cut} Large: the last layer, mean of its heads; below, every layer and head."
+    )
+    return section(
+        "Where it looked",
+        tag("p", note, class_="quiet"),
+        ramp(),
+        tag("figure", scroll(heatmap(layers[-1].mean(0), source, target, label), label), class_="map-figure"),
+        [_layer(n, heads) for n, heads in enumerate(layers, start=1)],
+    )
+
+
+def _layer(n: int, heads: np.ndarray) -> Markup:
+    """The maps [H T S] of a layer side by side, their mean before them."""
+    shown = [("mean", heads.mean(0)), *((f"head {h}", weights) for h, weights in enumerate(heads, start=1))]
+    figures = [
+        tag("figure", tag("figcaption", words), small(weights, f"attention of layer {n}, {words}"))
+        for words, weights in shown
+    ]
+    return tag(
+        "div",
+        tag("h3", f"Layer {n}"),
+        tag("div", figures, class_="heads", style=f"--heads:{min(len(figures), 5)}"),
+        class_="map-figure",
+    )

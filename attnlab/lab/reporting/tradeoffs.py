@@ -1,0 +1,118 @@
+"""The section of the page that sets the headline metric against what it took: learning rate, state, time, FLOPs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attnlab.console.format import large, number, title
+from attnlab.lab.reporting.layout import section
+from attnlab.lab.reporting.markup import Markup, join, name, tag
+from attnlab.lab.reporting.scatter import Point, Series, alone, frame, scatter
+from attnlab.lab.reporting.verdict_text import listed
+from attnlab.lab.results.estimates import Rate, is_rate
+from attnlab.lab.results.outcome import Outcome, by_metric
+
+NOTE = (
+    "Each ring is a seed, the dot their mean, the line its 95% interval; the axes across are logarithmic. Variants at "
+    "one place stand side by side."
+)
+_TIMES = ((3600, "h"), (60, "min"), (1, "s"))
+
+
+def trade(found: Sequence[Outcome]) -> Markup | None:
+    """The metric against each cost of several variants, and against the learning rates, where several were trained.
+
+    Each headline metric has figures of its own.
+    """
+    groups = by_metric(outcome for outcome in found if outcome.result is not None)
+    figures = join(*(_of(finished) for finished in groups.values()))
+    return section("Against what it took", figures, tag("p", NOTE, class_="quiet")) if figures else None
+
+
+def _of(finished: Sequence[Outcome]) -> Markup:
+    """The figures of variants that name one headline metric."""
+    unit, seconds = _time(finished)
+    figures = [
+        _cost(finished, "decoding state", _state, lambda x: large(x, "B")),
+        _cost(finished, "training time, all lanes", lambda o: _over(o, seconds), lambda x: f"{x:g} {unit}"),
+        _cost(finished, "training FLOPs, one lane", Outcome.training_flops, lambda x: large(x, "FLOP")),
+    ]
+    costs = join(*figures)
+    return join(tag("div", costs, class_="pair") if costs else None, _rates(finished))
+
+
+def _cost(
+    finished: Sequence[Outcome], words: str, of: Callable[[Outcome], float | None], write: Callable[[float], str]
+) -> Markup | None:
+    """The metric on test against a cost; finished variants that have one or the other not are named below."""
+    sound = [outcome for outcome in finished if outcome.headline is not None and outcome.headline.sound]
+    costs = {outcome.name: of(outcome) or 0.0 for outcome in sound}
+    shown = [outcome for outcome in sound if costs[outcome.name] > 0]
+    if len(shown) < 2:
+        return None
+    metric, higher = _headline(shown)
+    points = {o.name: Point(costs[o.name], o.headline, len(o.lost())) for o in shown if o.headline}
+    series = [Series(o.name, o.order, (points[o.name],)) for o in shown]
+    absent = [outcome.name for outcome in finished if outcome not in shown]
+    crosses = (
+        tag("span", "; × where seeds diverged", class_="quiet") if any(p.failed for p in points.values()) else None
+    )
+    return tag(
+        "figure",
+        tag("figcaption", tag("b", title(metric), " against ", words), crosses),
+        scatter(frame(metric, higher, series), series, write, _label(metric, words, series)),
+        tag("p", "Not drawn, for want of a number: ", listed(absent), class_="quiet") if absent else None,
+    )
+
+
+def _rates(finished: Sequence[Outcome]) -> Markup | None:
+    """The metric on validation against the learning rate, a panel for each variant, on the same axes."""
+    several = [outcome for outcome in finished if len(outcome.rates) > 1]
+    series = [Series(o.name, o.order, tuple(_rate(o, rate) for rate in o.rates)) for o in several]
+    if not any(one.sound for one in series):
+        return None
+    metric, higher = _headline(several)
+    on = frame(metric, higher, series, width=165, tall=120).ticked([p.x for one in series for p in one.points])
+    panels = [
+        tag(
+            "figure",
+            tag("figcaption", name(one.name), class_=f"v{one.order % 8}"),
+            alone(on, one, series, lambda x: f"{x:g}", _label(metric, "learning rate", [one])),
+        )
+        for one in series
+    ]
+    lost = any(point.failed for one in series for point in one.points)
+    crosses = "; × where seeds diverged or gave no finite number" if lost else ""
+    more = f" on validation; the larger dot is the rate that was chosen{crosses}"
+    caption = tag("b", title(metric), " against learning rate"), tag("span", more, class_="quiet")
+    return tag("figure", tag("figcaption", *caption), tag("div", panels, class_="panels"))
+
+
+def _rate(outcome: Outcome, rate: Rate) -> Point:
+    taken = number((outcome.result or {}).get("learning_rate"))
+    chosen = taken is not None and is_rate(taken, rate.learning_rate)
+    return Point(rate.learning_rate, rate.estimate, rate.diverged, chosen)
+
+
+def _headline(found: Sequence[Outcome]) -> tuple[str, bool]:
+    result = found[0].result or {}
+    return result["metric"], result["higher"]
+
+
+def _label(metric: str, words: str, series: Sequence[Series]) -> str:
+    return f"{title(metric)} against {words}, of " + ", ".join(one.name for one in series)
+
+
+def _state(outcome: Outcome) -> float | None:
+    return number((outcome.result or {}).get("state_bytes"))
+
+
+def _time(finished: Sequence[Outcome]) -> tuple[str, int]:
+    """The unit that fits the shortest training, and its seconds."""
+    least = min((_over(outcome, 1) or 0.0 for outcome in finished), default=0.0)
+    return next(((unit, size) for size, unit in _TIMES if least >= size), ("s", 1))
+
+
+def _over(outcome: Outcome, seconds: int) -> float | None:
+    found = number((outcome.result or {}).get("seconds"))
+    return None if found is None else found / seconds

@@ -1,0 +1,234 @@
+"""What a study says, in sentences: each variant's headline with its interval, and its verdict against the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attnlab.console.format import apart, count, is_open, is_rate, measure, signed, title
+from attnlab.lab.reporting.markup import Markup, join, name, tag
+from attnlab.lab.results.comparison import Comparison
+from attnlab.lab.results.estimates import Estimate
+from attnlab.lab.results.outcome import Outcome
+from attnlab.lab.statistics import POWER, Verdict
+
+_SUMS = {
+    "better": (" is better than ", " are better than ", "."),
+    "worse": (" is worse than ", " are worse than ", "."),
+    "same": (" is the same as ", " are the same as ", " within {margin}."),
+    "unclear": (" cannot be told from ", " cannot be told from ", " by these seeds."),
+}
+
+
+def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+    """The whole study in a few sentences, one for each kind of verdict, then which variant is the reference."""
+    if not any(outcome.result is not None for outcome in found):
+        return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
+    if len(found) == 1:
+        return []
+    if said.silent:
+        reference = name(said.leaders[0].name)
+        return [join("Nothing is compared with ", reference, f", the reference: {said.silent}.")]
+    if not said.members(said.leaders[0]):
+        return [Markup("Each variant is asked something of its own; none is compared with another.")]
+    return [sentence for leader in said.leaders for sentence in _of(leader, found, said)]
+
+
+def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Markup]:
+    """What is said of the variants that are compared with one reference."""
+    reference, members, sentences = name(leader.name), said.members(leader), []
+    for word, (one, several, end) in _SUMS.items():
+        names = [outcome.name for outcome in found if outcome.name in members and said.word(outcome) == word]
+        if names:
+            margin = _amount(leader.metric, said.margin or 0.0)
+            verb = one if len(names) == 1 else several
+            sentences.append(join(listed(names), verb, reference, end.format(margin=margin)))
+    if lost := [outcome for outcome in found if outcome.lost() and outcome.name in (leader.name, *members)]:
+        told = [
+            join(
+                name(one.name),
+                f" ({len(one.lost())} of {len({*one.alive(), *(lane.get('seed') for lane in one.lost())})})",
+            )
+            for one in lost
+        ]
+        sentences.append(join("Seeds diverged, and stand in no mean, of ", _listed(told), "."))
+    if refused := [variant for variant in said.refused if variant in members]:
+        sentences.append(join("There is no verdict on ", listed(refused), "."))
+    return sentences
+
+
+def basis(said: Comparison) -> Markup | None:
+    """How the verdicts came about: what is compared with what, how sure they are, and what the words mean."""
+    if said.silent or not said.verdicts:
+        return None
+    several = len(said.verdicts) + len(said.pending)
+    first = "the study's first variant" if said.planned else "the first by name, as these folders tell no order"
+    with_what = join(name(said.leaders[0].name), f", {first}")
+    if len(said.leaders) > 1:
+        with_what = Markup("the first of those that were asked the same" + ("" if said.planned else ", by name"))
+    if said.named:
+        with_what = Markup("the one that the study names for it")
+    to_come = f" that this study plans, {len(said.pending)} of which are not finished" if said.pending else ""
+    surer = (
+        f"The verdicts are corrected for all {several} comparisons{to_come} (Holm's procedure in Shaffer's form): with "
+        "95% confidence none is a false claim. Their intervals hold together at 95%; a verdict may be surer than its "
+        "own. "
+    )
+    same = (
+        "No margin was set, so no variant is called the same. "
+        if said.margin is None
+        else f"The same: shown to differ by less than {_margins(said.leaders, said.margin)}. Better or worse: shown to "
+        "differ, not that it is by more. "
+    )
+    bell = "Seeds are taken to scatter about their mean like a normal distribution"
+    heaps = (
+        "; where those of a variant lie in two heaps, as when each learns the task or does not, another's difference "
+        "of about the heaps' distance is claimed only if so many pairs agree in it that chance is ruled out"
+    )
+    luck = "Where a learning rate was chosen among several as good, the interval allows for that choice. "
+    return join(
+        "Each variant is compared with ",
+        with_what,
+        ", over the same seeds. ",
+        surer if several > 1 else "The verdict and its interval are at 95%. ",
+        same,
+        bell + (heaps if several > 1 else "") + ". ",
+        luck if any(max(found.tried) > 1 for found in said.verdicts.values()) else "",
+        "The effect is Hedges' g of the paired differences; what could be found goes by the spread that was seen.",
+    )
+
+
+def reading(outcome: Outcome) -> Markup:
+    """One variant's headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
+    metric, estimate = outcome.metric, outcome.headline
+    if estimate is None:
+        reason = "every seed diverged" if outcome.lost() else "it was not measured"
+        return join(name(outcome.name), f" has no {title(metric)}: {reason}.")
+    lost = len(outcome.lost())
+    left_out = f"; {lost} more diverged and {'is' if lost == 1 else 'are'} not in the mean" if lost else ""
+    if not estimate.sound:
+        bad = sum(value is None for value in estimate.values)
+        return join(
+            name(outcome.name),
+            f" failed: {title(metric)} is not finite for {bad} of {_seeds(estimate)}. It is not averaged.",
+        )
+    value = tag("b", measure(metric, estimate.mean), class_="number")
+    return join(name(outcome.name), f": {title(metric)} ", value, f" ({bounds(metric, estimate)}{left_out}).")
+
+
+def against(outcome: Outcome, said: Comparison) -> Markup | None:
+    """One variant's verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
+    if said.word(outcome) == "reference":
+        return Markup("The reference.") if said.verdicts else None
+    leader = said.references[outcome.name]
+    if outcome.name in said.refused:
+        return join("Not compared with ", name(leader.name), f": {said.refused[outcome.name]}.")
+    found = said.verdicts.get(outcome.name)
+    if found is None:
+        return None
+    metric, reference = outcome.metric, name(leader.name)
+    opening = {
+        "better": join(tag("b", "Better"), " than ", reference),
+        "worse": join(tag("b", "Worse"), " than ", reference),
+        "same": join(tag("b", "The same"), " as ", reference),
+        "unclear": join(tag("b", "Unclear"), " against ", reference),
+    }[found.verdict]
+    return join(opening, ": ", _numbers(metric, found), _reach(metric, found, said), _alone(outcome, said))
+
+
+def bounds(metric: str, estimate: Estimate) -> str:
+    """The interval in words, with the number of seeds behind it."""
+    if estimate.ends is not None:
+        return f"95% interval {estimate.reach(metric)}, {_seeds(estimate)}"
+    if len(estimate.values) == 1:
+        return "no interval from one seed"
+    return f"no interval: {_seeds(estimate)} show no spread" if estimate.still else f"no interval; {_seeds(estimate)}"
+
+
+def _numbers(metric: str, found: Verdict) -> Markup:
+    """Difference, interval, pairs and effect."""
+    unit = " points" if is_rate(metric) else ""
+    low, high = found.low, found.high
+    if not is_open(metric):
+        # No two shares are further apart.
+        low, high = max(low, -1.0), min(high, 1.0)
+    level = "95% interval" if found.comparisons == 1 else "joint interval"
+    ends = f"{level} {' to '.join(apart(metric, low, high))}" if low < high else "no interval: no spread"
+    effect = "" if found.effect is None else f"; effect {_two(found.effect)}"
+    return join(
+        tag("b", signed(metric, found.difference) + unit, class_="number"),
+        f" ({ends}, {found.seeds} pairs{effect}).",
+    )
+
+
+def _two(effect: float) -> str:
+    # Two digits alone would write 110 as 1.1e+02.
+    if abs(effect) < 0.005:
+        return "0.0"
+    return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
+
+
+def _reach(metric: str, found: Verdict, said: Comparison) -> str:
+    """Where seeds show no spread, so much; of an unclear verdict what these could have found, and how many would do."""
+    if found.spread == 0:
+        return " These seeds show no spread, which says nothing of what others would."
+    if found.verdict != "unclear":
+        return ""
+    if found.jump and not found.low <= 0 <= found.high:
+        return (
+            " The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, "
+            f"{_amount(metric, found.jump)} apart: a difference like this may be the luck of {found.seeds} pairs, "
+            f"which takes {count(found.agreeing)} that agree to rule out."
+        )
+    could = (
+        f" A true difference of {_amount(metric, found.smallest)} or more would be found by {POWER:.0%} of such studies"
+    )
+    if not is_open(metric) and found.smallest > 1:
+        could = " So few seeds could not be sure to find any difference"
+    takes = {"find the difference seen": found.seeds_for_difference}
+    if said.margin is not None:
+        takes[f"find one of {_amount(metric, said.margin)}"] = found.seeds_for_margin
+        takes["call two that are alike the same"] = found.seeds_for_same
+    parts = [f"to {what} takes {count(seeds)} seeds" for what, seeds in takes.items() if (seeds or 0) > found.seeds]
+    return f"{could}{'; ' * bool(parts)}{', '.join(parts)}."
+
+
+def _alone(outcome: Outcome, said: Comparison) -> str:
+    """Which seeds have no partner, and whether they diverged."""
+    seeds = said.alone[outcome.name]
+    if not seeds:
+        return ""
+    diverged = {lane.get("seed") for side in (outcome, said.references[outcome.name]) for lane in side.lost()}
+    listed = ", ".join(f"{seed} (diverged)" if seed in diverged else str(seed) for seed in seeds)
+    return f" Left out, for want of a partner: seed{'s' * (len(seeds) > 1)} {listed}."
+
+
+def _margins(leaders: Sequence[Outcome], margin: float) -> str:
+    """The margin in the unit of each metric: "1 point of exact match, or 0.01 of nats per character"."""
+    metrics = list(dict.fromkeys(one.metric for one in leaders if one.metric))
+    if len(metrics) == 1:
+        return _amount(metrics[0], margin)
+    return ", or ".join(f"{_amount(metric, margin)} of {title(metric)}" for metric in metrics)
+
+
+def _amount(metric: str, value: float) -> str:
+    """A size without a sign: "1.5 points", "0.02"."""
+    if not is_rate(metric):
+        return f"{value:.3g}"
+    points = f"{100 * value:.{2 if value < 0.1 else 3}g}"
+    return f"{points} point{'s' * (points != '1')}"
+
+
+def listed(names: Sequence[str]) -> Markup:
+    """Names as a person lists them: "a, b and c"."""
+    return _listed([name(one) for one in names])
+
+
+def _listed(shown: Sequence[Markup]) -> Markup:
+    if len(shown) == 1:
+        return shown[0]
+    return join([join(one, ", ") for one in shown[:-2]], shown[-2], " and ", shown[-1])
+
+
+def _seeds(estimate: Estimate) -> str:
+    seeds = len(estimate.values)
+    return f"{seeds} seed{'s' * (seeds != 1)}"

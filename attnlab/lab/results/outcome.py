@@ -1,0 +1,246 @@
+"""What the run folders of a study say: read whole, checked, and nothing averaged that is not finished."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from attnlab.console.format import number
+from attnlab.lab.results.estimates import Estimate, Rate, estimate, is_rate, rates
+from attnlab.lab.runs import study_file as studyfile
+from attnlab.lab.runs.examples import Example, examples
+from attnlab.lab.runs.pictures import Picture, pictures
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One variant's folder. `troubles` says in a line each what could not be read.
+
+    `experiment` is what `experiment.json` holds, and what the study says of the variant (`attnlab.lab.runs.study_file`).
+
+    `result` is None for a run that has not finished; `metrics` are its estimates by name, `rates` those of each
+    learning rate where several were trained, `maps` where it looked, `pictures` what it answered.
+    """
+
+    name: str
+    experiment: dict[str, Any]
+    environment: dict[str, Any]
+    result: dict[str, Any] | None
+    metrics: dict[str, Estimate]
+    rows: list[dict[str, Any]]
+    maps: tuple[Example, ...]
+    troubles: tuple[str, ...]
+    rates: tuple[Rate, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    order: int = 0  # its place in the study, which its colour goes by; the first is what others are compared with
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has a folder."""
+        return bool(self.rows or self.troubles or "experiment" in self.experiment)
+
+    @property
+    def metric(self) -> str:
+        """The metric that the task names first, its headline; empty for a run that has not finished."""
+        return self.result["metric"] if self.result else ""
+
+    @property
+    def headline(self) -> Estimate | None:
+        """The estimate of that metric."""
+        return self.metrics.get(self.metric) if self.result else None
+
+    def by_seed(self, metric: str) -> dict[int, float]:
+        """The values by seed; empty where it is not known which value is whose, or one is not finite."""
+        estimate = self.metrics.get(metric)
+        sound = estimate is not None and estimate.sound
+        return {seed: value or 0.0 for seed, value in self.values(metric).items()} if sound else {}
+
+    def values(self, metric: str) -> dict[int, float | None]:
+        """The values by seed, None for one that is not finite; empty where it is not known which value is whose."""
+        estimate = self.metrics.get(metric)
+        if self.result is None or estimate is None:
+            return {}
+        for seeds in (self.result["seeds"], self.alive()):
+            if len(seeds) == len(estimate.values):
+                return dict(zip(seeds, estimate.values, strict=True))
+        return {}
+
+    def alive(self) -> list[int]:
+        """The seeds that did not diverge at the learning rate that was chosen."""
+        lost = [lane.get("seed") for lane in self.lost()]
+        return [seed for seed in (self.result or {}).get("seeds", []) if seed not in lost]
+
+    def lost(self) -> list[dict[str, Any]]:
+        """The lanes that diverged at the learning rate that was chosen."""
+        if self.result is None:
+            return []
+        rate = number(self.result.get("learning_rate"))
+        return [lane for lane in self.diverged() if rate is None or is_rate(lane.get("learning_rate"), rate)]
+
+    def diverged(self) -> list[dict[str, Any]]:
+        """All lanes that diverged."""
+        return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
+
+    def step(self) -> float | None:
+        """What one example of the test more changes of the headline; None where it is no share of examples."""
+        examples = number((self.result or {}).get("examples"))
+        return 1 / examples if examples and examples >= 1 else None
+
+    def tried(self) -> int:
+        """Of how many learning rates that may have been as good the reported one was the best."""
+        contenders = (self.result or {}).get("contenders")
+        return max(len(contenders), 1) if isinstance(contenders, list) else 1
+
+    def trained_steps(self) -> float | None:
+        """The steps of one lane of the chosen rate, the mean over those that are in the metrics: some stop early."""
+        steps, result = number((self.result or {}).get("steps")), self.result or {}
+        if steps is None:
+            return None
+        rate, early = number(result.get("learning_rate")), {}
+        for lane in result.get("stopped") or []:
+            if isinstance(lane, dict) and (rate is None or is_rate(lane.get("learning_rate"), rate)):
+                early[lane.get("seed")] = number(lane.get("step"))
+        each = [early.get(seed) or steps for seed in result["seeds"]]
+        return math.fsum(each) / len(each) if each else steps
+
+    def training_flops(self) -> float | None:
+        """Floating-point operations of training one lane."""
+        flops, steps = number((self.result or {}).get("flops")), self.trained_steps()
+        return None if flops is None or steps is None else flops * steps
+
+    def lanes(self) -> int | None:
+        """How many lanes the run has, seeds times learning rates, where its configuration says so."""
+        train = self.experiment.get("experiment", {}).get("train")
+        seeds, rates = (train.get("seeds"), train.get("learning_rate")) if isinstance(train, dict) else (0, 0)
+        count = len(seeds) if isinstance(seeds, list) else number(seeds)
+        return int(count) * (len(rates) if isinstance(rates, list) else 1) if count else None
+
+    def last_step(self) -> int:
+        """The last step that was recorded."""
+        return max((row["step"] for row in self.rows), default=0)
+
+    def planned_steps(self) -> int | None:
+        """How many steps the run was to make, where its configuration says so."""
+        train = self.experiment.get("experiment", {}).get("train")
+        steps = number(train.get("steps")) if isinstance(train, dict) else None
+        return None if steps is None else int(steps)
+
+
+def outcomes(folder: Path) -> list[Outcome]:
+    """Every variant of a study: finished ones first, those of one headline metric together, the best of them leading.
+
+    Where `study.json` says which those are, other folders are left out, and variants without a folder are not begun.
+    Raises FolderError where there is no run in it, and where what the study says of them cannot be read.
+    """
+    folder = Path(folder)
+    try:
+        places = sorted(place for place in folder.iterdir() if _is_run(place))
+    except OSError as error:
+        raise FolderError(f"{folder}: {error.strerror or error}") from error
+    if not places:
+        raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
+    said = studyfile.said(folder)
+    found = [_outcome(place, folder, said.get(place.name, {})) for place in places if not said or place.name in said]
+    there = {place.name for place in places}
+    # What is yet to come is what others may be compared with.
+    found += [Outcome(name, own, {}, None, {}, [], (), ()) for name, own in said.items() if name not in there]
+    found.sort(key=_planned)
+    places = list(dict.fromkeys(outcome.metric for outcome in found))
+    ordered = [replace(outcome, order=n) for n, outcome in enumerate(found)]
+    return sorted(ordered, key=lambda outcome: (outcome.result is None, places.index(outcome.metric), *_rank(outcome)))
+
+
+def by_metric(found: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """The outcomes by headline metric: numbers of two metrics have no axis and no column in common.
+
+    Those that have not finished name none. Where the others name but one they are with these, else under "".
+    """
+    found = list(found)
+    named = {outcome.metric for outcome in found if outcome.result}
+    only = named.pop() if len(named) == 1 else ""
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in found:
+        groups.setdefault(outcome.metric or only, []).append(outcome)
+    return groups
+
+
+def is_planned(outcome: Outcome) -> bool:
+    """Whether its folder tells its place in the study."""
+    return type(outcome.experiment.get("order")) is int
+
+
+def _planned(outcome: Outcome) -> tuple[float, str]:
+    """Variants go in the order of the study; those that do not tell it go behind, by name."""
+    return outcome.experiment["order"] if is_planned(outcome) else math.inf, outcome.name
+
+
+def _is_run(place: Path) -> bool:
+    names = ("experiment", "result", "metrics")
+    return not place.name.startswith(".") and any(RunFolder(place).file(name).exists() for name in names)
+
+
+def _rank(outcome: Outcome) -> tuple[bool, float, str]:
+    estimate = outcome.headline
+    if outcome.result is None or estimate is None or estimate.mean is None:
+        return True, 0.0, outcome.name
+    return False, -estimate.mean if outcome.result["higher"] else estimate.mean, outcome.name
+
+
+def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
+    troubles: list[str] = []
+
+    def attempt(read, otherwise):
+        try:
+            found = read()
+        except FolderError as error:
+            # Where the study stands on this machine is nothing for a page that is passed on.
+            troubles.append(str(error).replace(f"{study}{os.sep}", ""))
+            return otherwise
+        return otherwise if found is None else found
+
+    run = RunFolder(place)
+    own = attempt(lambda: run.read("experiment"), {})
+    # What it was asked is what its own folder says.
+    experiment = own | said | {name: own[name] for name in ("asked",) if name in own}
+    if not run.file("experiment").exists():
+        # Nothing says whose the others are; what the study says is not theirs.
+        return Outcome(place.name, said, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
+    if own.get("variant", place.name) != place.name:
+        whose = f"{place.name}{os.sep}experiment.json: is that of variant {own['variant']!r}: not shown, not compared"
+        return Outcome(place.name, said, {}, None, {}, [], (), (whose,))
+    environment = attempt(lambda: run.read("environment"), {})
+    result, metrics, by_rate = attempt(lambda: _result(run), (None, {}, ()))
+    rows = attempt(lambda: _rows(run, result), [])
+    maps, drawn = attempt(lambda: examples(run), ()), attempt(lambda: pictures(run), ())
+    return Outcome(place.name, experiment, environment, result, metrics, rows, maps, tuple(troubles), by_rate, drawn)
+
+
+def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]:
+    rows, steps = run.metrics(), number((result or {}).get("steps"))
+    last = rows[-1]["step"] if rows else 0
+    if steps is not None and last != steps:
+        raise FolderError(f"{run.file('metrics')}: rows are lost: the last is of step {last}, the result of {steps:g}")
+    lanes = sum(row["step"] == rows[0]["step"] for row in rows) if rows else 1
+    if steps is None:
+        # It was cut off while it wrote those of a step, and goes on from its checkpoint.
+        return rows[: len(rows) - len(rows) % lanes]
+    if len(rows) % lanes:
+        raise FolderError(f"{run.file('metrics')}: rows are lost: step {last} has fewer than there are lanes")
+    return rows
+
+
+def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[Rate, ...]] | None:
+    result = run.read("result")
+    if result is None:
+        return None
+    if not all(type(seed) is int for seed in result["seeds"]):
+        raise FolderError(f"{run.file('result')}: the field 'seeds' must list whole numbers")
+    where = f"{run.file('result')}: metrics"
+    metrics = {name: estimate(entry, f"{where}.{name}") for name, entry in result["metrics"].items()}
+    lost = [lane.get("learning_rate") for lane in result["diverged"] if isinstance(lane, dict)]
+    return result, metrics, rates(result.get("by_rate") or [], lost, f"{run.file('result')}: by_rate")

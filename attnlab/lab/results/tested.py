@@ -1,0 +1,28 @@
+"""Which models of a run were tested, and how the last ones would have done: a line where they are not the same."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from attnlab.console.format import measure, number, title
+
+
+def model_line(result: dict[str, Any]) -> str:
+    """A sentence where a `result.json` has the metrics of other models than the last ones; else ""."""
+    kind, metric = result.get("tested_model"), str(result.get("metric"))
+    taken, last = (_mean(result.get(name), metric) for name in ("metrics", "last_metrics"))
+    steps = [f"{step:,.0f}" for step in map(number, result.get("tested_steps") or []) if step is not None]
+    if kind not in ("mean", "best") or taken is None or last is None or not steps:
+        return ""
+    if kind == "mean":
+        which = f"the mean of {len(steps)} models, from step {steps[0]} to {steps[-1]},"
+    else:
+        which = f"the best model on validation (of step {', '.join(steps)})"
+    return f"{which} was tested: {title(metric)} {measure(metric, taken)}; of the last model {measure(metric, last)}"
+
+
+def _mean(metrics: Any, metric: Any) -> float | None:
+    entry = metrics.get(metric) if isinstance(metrics, dict) else None
+    mean = number(entry.get("mean")) if isinstance(entry, dict) else None
+    return mean if mean is not None and math.isfinite(mean) else None

@@ -1,0 +1,54 @@
+"""Learning rates that share the best headline metric on validation: what is said of the choice among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attnlab.console.format import measure, number, significant, title
+from attnlab.lab.statistics import leaders, lowest
+
+
+def tie(result: dict[str, Any]) -> str:
+    """A sentence where several learning rates of a `result.json` share the best headline metric; else "".
+
+    It says which rates these are and how one of them was chosen: by the losses on validation, or, in records without
+    losses and where these are equal too, as the first.
+    """
+    by_rate = [entry for entry in result.get("by_rate") or [] if isinstance(entry, dict)]
+    if len(by_rate) < 2 or not result.get("metrics") or number(result.get("learning_rate")) is None:
+        return ""
+    values = _table(by_rate, "values")
+    equal = leaders(values, bool(result["higher"])) if values and values[0] else ()
+    if len(equal) < 2:
+        return ""
+    rates, metric = [f"{entry['learning_rate']:g}" for entry in by_rate], result["metric"]
+    shared = f"{', '.join(rates[n] for n in equal[:-1])} and {rates[equal[-1]]}"
+    sound = [row[equal[0]] for row in values if row[equal[0]] is not None]
+    worth = (
+        f"the same {title(metric)} on validation ({_mean(metric, sound)})" if sound else f"no finite {title(metric)}"
+    )
+    said, taken = f"the learning rates {shared} have {worth}", f"{result['learning_rate']:g}"
+    losses = _table(by_rate, "losses")
+    if not losses:
+        return f"{said}; {taken}, the first of them, is reported, and nothing shows that it is the best"
+    best = lowest(losses, equal)
+    means = ", ".join(f"{rates[n]}: {_mean('loss', [row[n] for row in losses])}" for n in equal)
+    if len(best) > 1:
+        return f"{said} and the lowest loss there is shared too ({means}); {taken}, the first of these, is reported"
+    return f"{said}; {taken} is reported, which has the lowest loss there ({means})"
+
+
+def _table(by_rate: list[dict], name: str) -> list[tuple[float | None, ...]]:
+    """The finite numbers of that name [seeds, rates]; none where a rate does not have as many as the others."""
+    columns = [entry.get(name) for entry in by_rate]
+    if not all(isinstance(column, list) and len(column) == len(columns[0] or []) for column in columns):
+        return []
+    return list(zip(*([number(value) for value in column or []] for column in columns), strict=True))
+
+
+def _mean(metric: str, values: list[float | None]) -> str:
+    finite = [value for value in values if value is not None]
+    if not finite:
+        return "none"
+    mean = sum(finite) / len(finite)
+    return significant(mean, 4) if metric == "loss" else measure(metric, mean)

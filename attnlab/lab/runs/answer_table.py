@@ -1,0 +1,100 @@
+r"""Examples and the answers to them as a table of text: `answers.tsv`.
+
+A line an example, a tab between columns, UTF-8, the first line the names of the columns. In a cell a backslash is
+written `\\`, a tab `\t`, a line feed `\n` and a carriage return `\r`; everything else stands as it is, and there are no
+quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from attnlab.storage.json_file import encoded, write_whole
+from attnlab.tasks.base.task import Row
+
+MOST = 1 << 24  # bytes of the table that a run keeps of its own test
+ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_LETTERS = {written[1]: letter for letter, written in ESCAPES.items()}
+
+
+def keep(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int = MOST) -> str | None:
+    """Write the examples of a run's test to a file, as many of the first examples as fit into `most` bytes.
+
+    Nothing is written where there are no examples. Answers a line about what was left out; None where all is there.
+    Raises FolderError.
+    """
+    count = max(map(len, rows.values()), default=0)
+    if not count:
+        return None
+    held, size = [], 0
+    for line in lines({"test": (rows, figure)}):
+        held.append(encoded(line) + b"\n")
+        size += len(held[-1])
+        if size > most and len(held) > 1:
+            held.pop()
+            break
+    write_whole(path, b"".join(held))
+    kept = len(held) - 1
+    return f"{path.name} holds the first {kept:,} of {count:,} examples of the test" if kept < count else None
+
+
+def lines(files: Mapping[str, tuple[Mapping[int, Sequence[Row]], str]]) -> Iterable[str]:
+    """The table of the examples of files, without line ends: the names of the columns, then an example a line.
+
+    Of each file there are its rows by seed, and what `figure` names in them. The columns are "input", "expected", and
+    for each seed "answer.SEED" and the figure, as "probability.SEED"; before them "file" where there are several. A
+    column that no example has is left out.
+    """
+    parts = [_columns(file, *each) for file, each in files.items()]
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    cells = {name: [cell for part in parts for cell in part[name]] for name in names}
+    several = len(files) > 1
+    kept = {name: each for name, each in cells.items() if any(cell is not None for cell in each)}
+    if not several:
+        del kept["file"]
+    yield "\t".join(kept)
+    for row in zip(*kept.values(), strict=True):
+        yield "\t".join(map(escape, row))
+
+
+def _columns(file: str, rows: Mapping[int, Sequence[Row]], figure: str) -> dict[str, list[str | None]]:
+    """The cells of a file's examples by column."""
+    first = next(iter(rows.values()))
+    columns: dict[str, list[str | None]] = {
+        "file": [file for _ in first],
+        "input": [row.input for row in first],
+        "expected": [row.expected for row in first],
+    }
+    for seed, each in rows.items():
+        columns[f"answer.{seed}"] = [row.answer for row in each]
+        columns[f"{figure}.{seed}"] = [None if row.figure is None else f"{row.figure:.6g}" for row in each]
+    return columns
+
+
+def escape(cell: str | None) -> str:
+    r"""A cell on one line and between two tabs; empty where there is none.
+
+    >>> escape("a\tb\\\n"), escape(None)
+    ('a\\tb\\\\\\n', '')
+    """
+    return "".join(ESCAPES.get(letter, letter) for letter in cell or "")
+
+
+def unescape(cell: str) -> str:
+    r"""What `escape` was given.
+
+    >>> unescape("a\\tb\\\\\\n")
+    'a\tb\\\n'
+    """
+    found, letters = [], iter(cell)
+    for letter in letters:
+        found.append(letter if letter != "\\" else _LETTERS.get(following := next(letters, ""), f"\\{following}"))
+    return "".join(found)
+
+
+def read(path: str | Path) -> list[dict[str, str]]:
+    """The examples of a table, each by the names of the columns."""
+    head, *rows = Path(path).read_bytes().decode("utf-8").split("\n")[:-1]
+    names = head.split("\t")
+    return [dict(zip(names, map(unescape, row.split("\t")), strict=True)) for row in rows]

@@ -1,0 +1,52 @@
+"""The maps that a run kept: what was read, what was answered, and how much each symbol of it drew from each read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example: the symbols read [S] and answered [T], and where each head of each layer looked [L H T S]."""
+
+    source: list[Any]
+    target: list[Any]
+    layers: np.ndarray
+
+
+def examples(run: RunFolder) -> tuple[Example, ...] | None:
+    """What `maps.json` holds, null weights as 0; None where there is none.
+
+    It lists `examples`, each with source, target and layers; that of an older run is one such example itself.
+    Raises FolderError for what is broken, naming the file.
+    """
+    maps = run.read("maps")
+    if maps is None:
+        return None
+    listed = maps.get("examples", [maps])
+    if not isinstance(listed, list):
+        raise FolderError(f"{run.file('maps')}: examples must be a list")
+    found = tuple(_example(entry, str(run.file("maps"))) for entry in listed)
+    if len({example.layers.shape[:2] for example in found}) > 1:
+        raise FolderError(f"{run.file('maps')}: examples must agree in layers and heads")
+    return found
+
+
+def _example(entry: Any, where: str) -> Example:
+    entry = entry if isinstance(entry, dict) else {}
+    source, target = entry.get("source"), entry.get("target")
+    if not isinstance(source, list) or not isinstance(target, list):
+        raise FolderError(f"{where}: source and target must be lists")
+    try:
+        layers = np.nan_to_num(np.array(entry.get("layers"), np.float64))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FolderError(f"{where}: layers must be numbers [L H T S]") from error
+    shape = len(target), len(source)
+    if layers.ndim != 4 or layers.shape[2:] != shape or 0 in layers.shape:
+        raise FolderError(f"{where}: layers are {list(layers.shape)}, not [L, H, {shape[0]}, {shape[1]}]")
+    return Example(source, target, layers)

@@ -1,0 +1,139 @@
+"""A run's folder on disk: what its files are called and what they hold."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import attnlab
+from attnlab.storage import json_file as jsonfile
+from attnlab.storage import json_lines as rows
+from attnlab.storage.checksum import sealed
+from attnlab.storage.json_file import Fields, FolderError, encoded, write_whole
+from attnlab.system import settings
+from attnlab.system.cores import cores
+
+__all__ = ["FILES", "FolderError", "RunFolder", "environment", "folder_name"]
+
+# The fields that each file must hold. More may stand beside them.
+FILES: dict[str, Fields] = {
+    "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},
+    "vocabulary": {},
+    "environment": {},
+    "result": {"metrics": dict, "seeds": list, "metric": str, "higher": bool, "diverged": list},
+    "maps": {},  # those of older runs hold one example
+    "pictures": {"pictures": list},
+}
+OTHERS = {"metrics": "metrics.jsonl", "answers": "answers.tsv"}  # what is no JSON
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on disk: `OUT/<experiment>/<variant>/`.
+
+    `write("result", value)` puts `result.json` there, whole or not at all, and `read("result")` answers what
+    it holds; likewise for each name in `FILES`. `metrics.jsonl` grows by a line for each step and lane.
+    """
+
+    path: Path
+
+    def file(self, name: str) -> Path:
+        """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures, metrics or answers."""
+        return Path(self.path) / OTHERS.get(name, f"{name}.json")
+
+    @property
+    def undrawn(self) -> Path:
+        """A file that is there while a run has a result and its maps, pictures and answers are not drawn yet."""
+        return Path(self.path) / "undrawn"
+
+    def left(self) -> bool:
+        """Whether there is anything of a run."""
+        files = [self.file(name) for name in (*FILES, "metrics")]
+        return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])
+
+    def read(self, name: str) -> dict[str, Any] | None:
+        """What the file of that name holds; None where there is none. FolderError where it is broken or another's."""
+        path = self.file(name)
+        found = jsonfile.content(path)
+        return None if found is None else jsonfile.unsealed(found, FILES[name], str(path), self._owner(name))
+
+    def write(self, name: str, value: dict[str, Any]) -> None:
+        """Put `value` there as strict JSON, sealed; numbers that are not finite become null."""
+        if name not in FILES:
+            raise KeyError(name)
+        # A map's hundreds of numbers want no line each.
+        write_whole(
+            self.file(name), jsonfile.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
+        )
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The rows of `metrics.jsonl`, in order; a last line that was cut in the middle is left out.
+
+        FolderError, naming file and line, where any other line is broken, lost or another run's.
+        """
+        return rows.read(self.file("metrics"), self._owner("metrics"))
+
+    def append_metrics(self, added: Iterable[dict[str, Any]]) -> None:
+        """Add a line for each row; a last line that was cut in the middle is cleared away first."""
+        rows.append(self.file("metrics"), added, self._owner("metrics"))
+
+    def truncate_metrics(self, step: int) -> None:
+        """Drop the rows after `step`: a run that resumes there writes them again, and each stands once.
+
+        Raises FolderError where rows up to there are lost.
+        """
+        rows.truncate(self.file("metrics"), step, self._owner("metrics"))
+
+    def _owner(self, name: str) -> bytes:
+        """What a file is sealed as: which part of the run that `experiment.json` describes."""
+        run = b"" if name == "experiment" else sealed(jsonfile.content(self.file("experiment")) or b"")
+        return name.encode() + run
+
+
+# What ends so in a study's folder is a file of the study's own.
+STUDY_FILES = (".json", ".html", ".csv", ".png")
+
+
+def folder_name(name: str) -> str:
+    """`name`, if a folder may be called so on every system; else ValueError.
+
+    >>> folder_name("gated-linear")
+    'gated-linear'
+    """
+    edges = not name or name != name.strip() or name[0] == "." or len(encoded(name)) > 100
+    if edges or any(letter in '/\\:*?"<>|' or not letter.isprintable() for letter in name):
+        raise ValueError(
+            f'{name=} cannot name a folder: at most 100 bytes, with no separator, none of :*?"<>|, '
+            "no dot at the start, no space at an end and nothing unprintable"
+        )
+    return name
+
+
+def environment() -> dict[str, Any]:
+    """What a reader needs to repeat a run, and nothing about who ran it or where.
+
+    Versions; `platform` and `device` as jax names them ("cpu", "gpu"); the cores this process may use; the
+    system and its instruction set; where it is no CPU, `matmul_precision`, in which jax takes float32 products; and
+    the settings of jax that change numbers (`attnlab.system.settings`). Imports jax.
+    """
+    import jax
+
+    device = jax.devices()[0]
+    # By default an accelerator rounds their factors: to 10 bits on a GPU with tensor cores, to 7 on a TPU.
+    rounded = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
+    return {
+        "attnlab": attnlab.__version__,
+        **{package: version(package) for package in PACKAGES},
+        "python": platform.python_version(),
+        "platform": device.platform,
+        "device": device.device_kind,
+        "cores": len(cores()),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **({} if device.platform == "cpu" else {"matmul_precision": rounded}),
+        **settings.numbers(),
+    }

@@ -1,0 +1,288 @@
+"""A study on which overrides work, one after the other (`attnlab.lab.study.overrides`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from attnlab import registry
+from attnlab.lab.study.field_paths import (
+    Changes,
+    contains,
+    has_field,
+    read_value,
+    takes_field,
+    value_at,
+    value_names,
+    wrapped_field,
+)
+from attnlab.lab.study.override_scope import named
+from attnlab.lab.study.recipe import described, inherit
+from attnlab.lab.study.renaming import Renaming, renamed
+from attnlab.lab.study.study import change
+from attnlab.lab.study.values import text
+
+WHOLE = ("task", "model")  # what is replaced as a whole, and keeps the recipe of what it replaces
+VARIANT = "variant"  # what is no field, and selects variants by name
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A study on its way: its base, what changes in it, and what changes besides in each variant."""
+
+    base: Any
+    changes: Changes
+    variants: dict[str, Changes] | None
+    given: frozenset[str]  # the fields that overrides set
+    follows: bool = True  # whether the base takes the value of variants that are chosen
+    followed: Changes = field(default_factory=dict)  # what the base takes of them
+    selecting: frozenset[str] = frozenset()  # the overrides that only chose among the variants
+    renamings: tuple[Renaming, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def named(self, chosen: str) -> list[str] | None:
+        """The variants of that name, or of those names with commas between; None where one of them is not known."""
+        known = list(self.variants or {"base": {}})
+        names = [chosen] if chosen in known else chosen.split(",")
+        return [name for name in known if name in names] if {*names} <= {*known} else None
+
+    def choose(self, chosen: str, more: Sequence[str] = ()) -> Draft:
+        """Only the variants of those names. Raises ValueError for a name that no variant has."""
+        known = dict.fromkeys([*(self.variants or {"base": {}}), *more])
+        if (names := self.named(chosen)) is None:
+            lost = next(name for name in chosen.split(",") if name not in known or chosen in known)
+            raise ValueError(registry.unknown(f"{VARIANT}={lost!r} is not known", lost, known))
+        if self.variants is None:
+            return self
+        return self.only(names, {path for name in names for path in self.variants[name]})
+
+    def put(self, path: str, given: str) -> Draft:
+        """One override, on the base or on what the study varies."""
+        varied = self.varied()
+        if path in varied:
+            return self.put_varied(path, given)
+        if any(path.startswith(f"{upper}.") for upper in varied):
+            return self.put_below(path, given)
+        found = self
+        value = read_value(self.base, self.changes, path, given)
+        if path in WHOLE:
+            value, found = self.inheriting(path, given, value)
+            found = found.without_below(path, given, value)
+        return replace(found, changes=found.changes | {path: value})
+
+    def put_varied(self, path: str, given: str) -> Draft:
+        """Only the variants with that value; where none has it, the value in all that have the field."""
+        held = {
+            name: value_at(self.base, own, path) for name, own in self.seen().items() if has_field(self.base, own, path)
+        }
+        if not (names := self.matching(held, path, given)):
+            return self.set_all(path, given, held)
+        draft = replace(self.only(names, {path}), selecting=self.selecting | {path})
+        if len(names) == (every := len(self.variants or {})):
+            return draft
+        inside = [name for name in held if name not in names and contains(held[name], [held[name] for name in names])]
+        but = f"; not {named(inside)}, where it stands inside another" if inside else ""
+        exact = f"; {VARIANT}={given} selects that one alone" if len(names) > 1 and given in names else ""
+        return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {named(names)}{but}{exact}")
+
+    def matching(self, held: Changes, path: str, given: str) -> list[str]:
+        """The variants meant: those with the very value, else those whose value is written so."""
+        with suppress(ValueError):
+            value = read_value(self.base, self.seen()[next(iter(held))], path, given)
+            if same := [name for name in held if held[name] == value]:
+                return same
+        return [name for name in held if (found := registry.find(held[name])) and found[1] == given]
+
+    def only(self, names: Sequence[str], paths: Set[str]) -> Draft:
+        """Those variants alone; the base takes what they have in common at these paths, where it can.
+
+        It is checked too, and its own value is one that nobody asked for.
+        """
+        seen = {name: own for name, own in self.seen().items() if name in names}
+        followed = dict(self.followed)
+        for path in paths if self.follows else ():
+            values = [value_at(self.base, own, path) for own in seen.values() if has_field(self.base, own, path)]
+            alike = len(values) == len(seen) and values.count(values[0]) == len(values)
+            if alike and has_field(self.base, self.changes, path):
+                followed[path] = values[0]
+        kept = {name: own for name, own in self.each() if name in names}
+        return replace(self, variants=kept, followed=followed)
+
+    def set_all(self, path: str, given: str, held: Changes) -> Draft:
+        """The field no longer varies: every variant that has it has that value."""
+        value = self.legal(path, given, next(iter(held)))
+        found = self
+        if path in WHOLE:
+            value, found = self.inheriting(path, given, value)
+        variants = {
+            name: {
+                other: new
+                for other, new in own.items()
+                if other != path
+                and not (other.startswith(f"{path}.") and not takes_field(held[name], value, path, other))
+            }
+            | {path: value}
+            for name, own in self.each()
+            if name in held
+        }
+        label = text(value) if path not in WHOLE or not registry.find(value) else given
+        renaming = Renaming(
+            {
+                name: value_names(held[name])
+                for name in held
+                if path in (self.variants or {})[name] or registry.find(value)
+            },
+            given if registry.find(value) else label,
+            bool(registry.find(value)),
+            f"{path.rpartition('.')[2]}-{label}",
+        )
+        base = self.follows or path.partition(".")[0] != "model"
+        followed = found.followed | ({path: value} if base and has_field(self.base, self.changes, path) else {})
+        every = len(self.variants or {})
+        where = f"all {every} variants" if len(held) == every else f"the {len(held)} of {every} variants that have it"
+        where = "the one variant" if every == 1 else where
+        note = f"{path}={given} is the value of no variant, and is set in {where}"
+        if inner := next((found for found in map(wrapped_field, held.values()) if found), None):
+            note += f"; what stood there was around another: {path}.{inner}={given} changes that one alone"
+        draft = replace(found, variants=variants, followed=followed, renamings=(*self.renamings, renaming))
+        return draft.noting(note)
+
+    def legal(self, path: str, given: str, holder: str) -> Any:
+        """The value to set in a field that varies. Raises ValueError, with the variants that may be meant instead."""
+        meant = [name for name in self.variants or {} if name == given or f"-{given}-" in f"-{name}-"]
+        hint = f"{VARIANT}={','.join(meant)} selects {'the variants' if len(meant) > 1 else 'the variant'} of that name"
+        try:
+            value = read_value(self.base, self.seen()[holder], path, given)
+        except ValueError as refusal:
+            raise ValueError(f"{refusal}; {hint}" if meant else str(refusal)) from None
+        # A name out of a registry that is also a variant's, whose value is another: either may be meant.
+        if meant and registry.find(value):
+            raise ValueError(f"{path}={given} is the value of no variant; {hint}")
+        return value
+
+    def inheriting(self, path: str, given: str, value: Any) -> tuple[Any, Draft]:
+        """A task or a model with what it has of the recipe of the base's, and the same draft with a note of that."""
+        old = value_at(self.base, self.changes, path)
+        if registry.find(old) is None or registry.find(value) is None:
+            return value, self
+        set_below = frozenset(each.split(".")[1] for each in self.given if each.startswith(f"{path}."))
+        found = inherit(old, value, set_below)
+        kept = f"keeps {described(found.config, found.kept)} of the file's {path}" if found.kept else ""
+        lost = f"does not keep {described(old, found.lost)}" if found.lost else ""
+        if told := [part for part in (kept, lost) if part]:
+            return found.config, self.noting(f"{path}={given} {', and '.join(told)}")
+        return found.config, self
+
+    def without_below(self, path: str, given: str, new: Any) -> Draft:
+        """The same without what the study varies below a path and the value that is set there has not."""
+        old = value_at(self.base, self.changes, path)
+        gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
+        if not gone:
+            return self
+        label = given if path == "model" else ""
+        olds = {
+            name: tuple(word for each in gone if each in own for word in value_names(own[each]))
+            for name, own in self.each()
+        }
+        variants = {name: {each: value for each, value in own.items() if each not in gone} for name, own in self.each()}
+        renaming = Renaming(olds, label, bool(label), given)
+        draft = replace(self, variants=variants, renamings=(*self.renamings, renaming))
+        return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
+
+    def put_below(self, path: str, given: str) -> Draft:
+        """The value in every variant that has the field, and in the base."""
+        having = [name for name, own in self.seen().items() if has_field(self.base, own, path)]
+        based = self.changes | self.followed
+        # What variants are made equal to may have the field though none of them has.
+        alone = not having and not self.follows and has_field(self.base, based, path)
+        if not having and not alone:
+            raise ValueError(self.none_has(path))
+        values = {name: read_value(self.base, self.seen()[name], path, given) for name in having}
+        follows = {path: read_value(self.base, based, path, given)} if has_field(self.base, based, path) else {}
+        draft = self.noting(f"{path}={given} reaches no variant, only what they are made equal to") if alone else self
+        label = given if any(map(registry.find, values.values())) else ""
+        old = {name: value_names(value_at(self.base, self.seen()[name], path)) if label else () for name in having}
+        variants = {name: own | ({path: values[name]} if name in values else {}) for name, own in self.each()}
+        renamings = (*self.renamings, Renaming(old, label))
+        return replace(draft, followed=self.followed | follows, variants=variants, renamings=renamings)
+
+    def none_has(self, path: str) -> str:
+        """The complaint that no variant has such a field, with those that they have."""
+        upper, _, name = path.rpartition(".")
+        holders = [value_at(self.base, own, upper) for own in self.seen().values() if has_field(self.base, own, upper)]
+        known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
+        return registry.unknown(f"{path}: no variant has a field {name!r} there", name, known)
+
+    def without_unread(self) -> Draft:
+        """The same without fields that a task does not read, given its others (`Task.unread`)."""
+        unread = [getattr(experiment.task, "unread", {}) for experiment in self.made().values()]
+        if not unread or any(each != unread[0] for each in unread):
+            return self
+        idle = {f"task.{name}": value for name, value in unread[0].items() if f"task.{name}" not in self.given}
+        if not (varied := [path for path in idle if path in self.varied()]):
+            return replace(self, changes=self.changes | idle)
+        olds = {
+            name: tuple(word for path in varied if path in own for word in value_names(own[path]))
+            for name, own in self.each()
+        }
+        variants = {name: {path: value for path, value in own.items() if path not in idle} for name, own in self.each()}
+        renaming = Renaming(olds, otherwise="own")
+        draft = replace(self, changes=self.changes | idle, variants=variants, renamings=(*self.renamings, renaming))
+        return draft.noting(f"with files of your own alone the study no longer varies {', '.join(varied)}")
+
+    def merged(self) -> Draft:
+        """The same with variants that came to be one experiment as one, and with new names where values went."""
+        if self.variants is None or not self.renamings:
+            return self
+        made, groups = self.made(), []
+        for name in self.variants:
+            twin = next((group for group in groups if name in made and made.get(group[0]) == made[name]), None)
+            if twin is None:
+                groups.append([name])
+            else:
+                twin.append(name)
+        called = renamed(groups, self.renamings)
+        if len({*called}) < len(called):
+            called = [
+                name if called.count(name) == 1 else "-".join([name, *self.words_of(group[0])])
+                for name, group in zip(called, groups, strict=True)
+            ]
+        if len({*called}) < len(called):
+            called = [group[0] for group in groups]
+        variants = {new: self.variants[group[0]] for new, group in zip(called, groups, strict=True)}
+        notes = [
+            f"{named(group)} {'is' if len(group) == 1 else 'are one variant'} now{':' * (len(group) > 1)} {new}"
+            for new, group in zip(called, groups, strict=True)
+            if group != [new]
+        ]
+        return replace(self, variants=variants, notes=(*self.notes, *notes), renamings=())
+
+    def words_of(self, name: str) -> list[str]:
+        """What a variant has of its own beside what overrides set, as text."""
+        return [text(value) for path, value in (self.variants or {})[name].items() if path not in self.given]
+
+    def made(self) -> dict[str, Any]:
+        """The experiments of the variants, but for those that are refused: the study will say why."""
+        made = {}
+        for name, own in (self.variants or {"base": {}}).items():
+            with suppress(ValueError):
+                made[name] = change(self.base, **self.changes | own)
+        return made
+
+    def noting(self, note: str) -> Draft:
+        """The same, and a line that a person should read."""
+        return replace(self, notes=(*self.notes, note))
+
+    def varied(self) -> list[str]:
+        """The paths that variants set."""
+        return list(dict.fromkeys(path for own in (self.variants or {}).values() for path in own))
+
+    def each(self) -> list[tuple[str, Changes]]:
+        """The variants, by their names."""
+        return list((self.variants or {}).items())
+
+    def seen(self) -> dict[str, Changes]:
+        """All that changes in each variant."""
+        return {name: self.changes | own for name, own in (self.variants or {}).items()}

@@ -1,0 +1,95 @@
+"""Fields of an experiment by their dotted paths: what stands there, and what a text stands for there."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from types import NoneType
+from typing import Any
+
+from attnlab import registry
+from attnlab.data.names import PARTS
+from attnlab.lab.study.recipe import shares
+from attnlab.lab.study.values import annotations, members, parse, text
+from attnlab.tasks.base.task import Task
+
+Changes = dict[str, Any]  # path → value
+
+
+def value_at(base: Any, changes: Changes, path: str) -> Any:
+    """The value at a path, changes counted in. Raises ValueError where there is no such field."""
+    names = path.split(".")
+    uppers = [".".join(names[:depth]) for depth in range(len(names), 0, -1)]
+    changed = next((upper for upper in uppers if upper in changes), None)
+    value = base if changed is None else changes[changed]
+    for depth in range(changed.count(".") + 1 if changed else 0, len(names)):
+        name = names[depth]
+        if name not in registry.field_names(value):
+            raise ValueError(registry.no_field(value, name, ".".join(names[: depth + 1])) + _reads_files(value, name))
+        value = getattr(value, name)
+    return value
+
+
+def value_names(value: Any) -> tuple[str, ...]:
+    """What a variant may be called by a value: the value as text, and what it is around."""
+    inner = wrapped_field(value)
+    return (text(value), *((text(getattr(value, inner)),) if inner else ()))
+
+
+def takes_field(old: Any, new: Any, path: str, below: str) -> bool:
+    """Whether a value that takes the place of another at a path has what stands there at a path below."""
+    return shares(old, new, below.removeprefix(f"{path}.").partition(".")[0])
+
+
+def wrapped_field(value: Any) -> str | None:
+    """The field of a value in which another of its registry stands."""
+    here = registry.find(value)
+    inside = ((name, registry.find(getattr(value, name))) for name in registry.field_names(value))
+    return next((name for name, found in inside if here and found and found[0] == here[0]), None)
+
+
+def contains(value: Any, wanted: list[Any]) -> bool:
+    """Whether one of those wanted stands in a field of a value, or in one further below."""
+    fields = [getattr(value, name) for name in registry.field_names(value)]
+    return any(each in wanted or contains(each, wanted) for each in fields)
+
+
+def _reads_files(task: Any, name: str) -> str:
+    """Where a task has no such field for your own files, the tasks of its kind that have."""
+    if name not in PARTS or (found := registry.find(task)) is None or found[0] != "TASKS":
+        return ""
+    kind, base = type(task), type(task).__base__
+    kin = [
+        other
+        for other, held in registry.table("TASKS").items()
+        if name in registry.field_names(held)
+        and (type(held).__module__ == kind.__module__ or (type(held).__base__ is base and base is not Task))
+    ]
+    return f"; of your own files: task={' or task='.join(kin)}" if kin else ""
+
+
+def has_field(base: Any, changes: Changes, path: str) -> bool:
+    """Whether there is a field at a path, changes counted in."""
+    with suppress(ValueError):
+        value_at(base, changes, path)
+        return True
+    return False
+
+
+def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
+    """The value that a text stands for in the field at a path."""
+    current = value_at(base, changes, path)
+    upper, _, name = path.rpartition(".")
+    allowed = annotations(type(value_at(base, changes, upper) if upper else base)).get(name, Any)
+    if allowed in (Any, object):
+        # The value that is there tells what its annotation leaves open.
+        allowed = type(current)
+    kinds = members(allowed)
+    place = registry.home(current, name, kinds)
+    if place is None:
+        try:
+            return parse(allowed, given)
+        except ValueError as refusal:
+            raise ValueError(f"{path}={given!r} {refusal}") from None
+    if given.lower() == "none" and NoneType in kinds and "none" not in registry.table(place):
+        return None
+    return registry.pick(registry.table(place), given, path)

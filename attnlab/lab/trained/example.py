@@ -1,0 +1,144 @@
+"""One example as a trained model is to be looked at with it: its inputs, teacher-forced, and the symbols they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.analysis.maps import maps
+from attnlab.data.text.marks import SHOWN
+from attnlab.data.text.vocabulary import BEGIN, PAD
+from attnlab.lab.trained.decoding import Answerer, DivergedError, one_line
+from attnlab.lab.trained.load import Trained
+from attnlab.tasks.base.task import Batch, Pairs, Tokens
+from attnlab.tasks.vision.objects import Detections
+
+START = SHOWN[BEGIN]  # what a decoder reads before the first symbol
+CLASS = "[class]"  # the token in front of all symbols, by which a sequence is scored
+
+
+@dataclass(frozen=True)
+class Forced:
+    """The inputs of a model for one example, the answer it is forced to, and the symbols along each attention's axes.
+
+    `axes` has (rows, columns) by the attention's name: rows are what is written or stands there, columns what is read.
+    The symbols stand before all padding.
+    """
+
+    answer: str
+    inputs: tuple[np.ndarray, ...]
+    axes: dict[str, tuple[list[str], list[str]]]
+
+
+def check(run: str | Path, found: Trained) -> None:
+    """Raise ValueError, naming the run, where its model has no attention whose maps can be seen."""
+    config, shape = found.experiment.model, found.problem.shape
+    if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source") or hasattr(shape, "latent")):
+        kinds = "those that read or write sequences, sort, find things, or make images"
+        page = "; what its nodes take from one another stands in its report" if hasattr(shape, "nodes") else ""
+        raise ValueError(f"{run}: a {type(config).__name__} shows no maps: of models, {kinds} do{page}")
+    if not getattr(config, "attentions", None):
+        raise ValueError(f"{run}: its model has no attention: there is no map to look at")
+
+
+def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
+    """The inputs of a model of that problem, as its loss gives them, with the leading axis of the batch."""
+    shape = problem.shape
+    if isinstance(shape, Detections):
+        return (np.asarray(problem.given(batch)),)
+    if hasattr(shape, "latent"):
+        return (np.asarray(batch["latent"]),)
+    if hasattr(shape, "source"):
+        source = np.asarray(batch["source"])
+        keep = batch.get("keep")
+        return (source,) if keep is None else (source, np.asarray(keep))
+    if isinstance(shape, Tokens):
+        tokens = np.asarray(batch["tokens"], np.int32)
+        return tokens, np.ones(tokens.shape, bool)
+    source, target = (np.asarray(batch[name], np.int32) for name in ("source", "target"))
+    given = np.concatenate([np.full((len(target), 1), BEGIN, np.int32), target[:, :-1]], axis=1)
+    return source, given, source != PAD, target != PAD
+
+
+def forced(found: Trained, text: str) -> Forced:
+    """`text`, and the answer of the model to it as its test was answered, as one example.
+
+    Raises DataError for symbols never seen, DivergedError where the model answers NaN.
+    """
+    problem, batch = found.problem, found.problem.ask(text)
+    if problem.continues:
+        return _continued(found, batch)
+    if not isinstance(problem.shape, Pairs):
+        told = problem.tell(jax.jit(problem.answer)(found.model, batch))
+        if hasattr(problem.shape, "latent"):
+            # The image itself follows in lines of its own.
+            words = places(problem.shape.image.width // 2, problem.shape.image.height // 2)
+            return Forced(told.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)})
+        answer = one_line(told)
+        if isinstance(problem.shape, Detections):
+            return _found(found, answer, inputs(problem, batch))
+        words = [*front(found.model), *problem.tokens(batch)["source"]]
+        name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"
+        return Forced(answer, _first(inputs(problem, batch)), {name: (words, words)})
+    best = Answerer(found)(batch["source"], np.ones(1))[0][0]
+    if np.isnan(best.score):
+        raise DivergedError("the model's numbers are not finite on this input")
+    # No decoder writes a mark but the end's: a symbol for every token.
+    batch = batch | {"target": best.tokens[None]}
+    source, written = (problem.tokens(batch)[side] for side in ("source", "target"))
+    axes = {
+        "encoder": (source, source),
+        "decoder": (written, [START, *written[:-1]]),
+        "cross": (written, source),
+    }
+    return Forced(best.text, _first(inputs(problem, batch)), axes)
+
+
+def _continued(found: Trained, batch: Batch) -> Forced:
+    """Of what goes on with a text: the text itself, of a longer one the end that a block holds, and how it goes on."""
+    problem = found.problem
+    answer = Answerer(found)(batch["source"], np.ones(1))[0][0]
+    if np.isnan(answer.score):
+        raise DivergedError("the model's numbers are not finite on this input")
+    tokens = batch["source"][:, -problem.shape.length :]
+    words = problem.tokens({"source": tokens})["source"]
+    return Forced(one_line(answer.text), _first(inputs(problem, {"tokens": tokens})), {"decoder": (words, words)})
+
+
+def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced:
+    """Of a model that finds things: places of the image by row and column, and queries by number."""
+    given = _first(given)
+    seen = jax.eval_shape(
+        lambda: maps(found.experiment.model, found.model, found.problem.shape, *map(jnp.asarray, given))
+    )
+    rows, columns = found.experiment.model.grid(*given[0].shape[:2])
+    seats = places(columns, rows)
+    asked = [str(n + 1) for n in range(seen["cross"].shape[-2])]
+    return Forced(answer, given, {"encoder": (seats, seats), "among": (asked, asked), "cross": (asked, seats)})
+
+
+def places(columns: int, rows: int) -> list[str]:
+    """Those of an image, row by row: "1,1", "1,2"."""
+    return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+
+
+def front(model: Any) -> list[str]:
+    """What a model reads in front of the symbols it is given: the token of the class, where it has one."""
+    return [] if getattr(model, "token", None) is None else [CLASS]
+
+
+def axis(symbols: list[str], count: int, model: Any) -> list[str]:
+    """The symbols along an axis, those of `front` first; numbers where a model reads others, such as patches."""
+    if len(symbols) == count:
+        return symbols
+    own = front(model)
+    return [*own, *(str(n) for n in range(1, count - len(own) + 1))]
+
+
+def _first(given: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    return tuple(x[0] for x in given)

@@ -1,0 +1,43 @@
+"""A trained model as it was at every checkpoint that its run folder still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.trained.load import Trained, lane_of, read, saved
+from attnlab.training.averaging import chosen
+from attnlab.training.checkpoints import CheckpointError
+from attnlab.training.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class Then:
+    """A step, and the model of the lane that `trained` answers as it was then; None, and why, where it is unusable."""
+
+    step: int
+    model: Any
+    trouble: str | None = None
+
+
+def history(run: str | Path, found: Trained) -> Iterator[Then]:
+    """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
+    folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
+    trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
+    checkpoints = saved(folder, found.problem.fingerprint)
+    like, lane = jax.eval_shape(trainer.start), None
+    for step in reversed(checkpoints.steps()):
+        try:
+            state, _ = checkpoints.read(step, like)
+        except CheckpointError as error:
+            yield Then(step, None, str(error))
+            continue
+        # That of the newest that can be used, at every step.
+        lane = lane_of(found.experiment, read(folder, "result"), np.asarray(state.alive)) if lane is None else lane
+        yield Then(step, jax.tree.map(lambda x, lane=lane: x[lane], chosen(train, state, step)))

@@ -1,0 +1,207 @@
+"""Looking inside a trained run: every map of one example, and how its numbers came to be through training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.analysis import flow, spread
+from attnlab.analysis.maps import maps
+from attnlab.analysis.scores import scores, softmax
+from attnlab.analysis.totals import totals
+from attnlab.data.io.files import DataError
+from attnlab.lab.study.values import text as words
+from attnlab.lab.trained.decoding import DivergedError
+from attnlab.lab.trained.example import Forced, axis, check, forced, inputs
+from attnlab.lab.trained.history import history
+from attnlab.lab.trained.load import Step, Trained, trained, unfinished
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.tasks.base.task import Batch, Pairs
+
+EXAMPLES = 32  # of validation, whose loss, gradient and scores are taken at every checkpoint
+
+
+def inspect(run: str | Path, text: str, other: str | Path | None = None, step: Step = None) -> dict[str, Any]:
+    """What goes on inside the trained model of a run when it is given `text`; `step` is as `load` takes it.
+
+    {"answer", "step", "steps" (planned), "notes", "examples", "attentions", "training", "distance"}:
+
+    - "attentions": by name ("encoder", "decoder", "cross", DETR's "among") {"mechanism", "rows", "columns" (symbols),
+      "rank" (the largest there can be), "entropy" (the same, in nats), "softmax" (whether it is), "divides" (whether by
+      a sum that may come near zero), "figures": [L][H] of {"rank", "entropy", "share", "reach", "apart", "empty",
+      "signed"}, "layers": maps [L][H][T][S]}. "apart" is how far the map is from the softmax of the same queries and
+      keys, in total variation; "empty" how many rows hold no weight; where it divides, "total" is the smallest such sum
+      in size.
+    - "training": for every checkpoint that the folder holds, the oldest first, {"step", "loss", "scores" (their
+      variance, by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over the
+      heads, by layer)}. All but the last are of validation's first examples; "examples" says how many these are.
+    - "distance": from the run `other` on the same example, {"run", "notes", "attentions": by name {"heads": [L][H],
+      "mean": [L]}}; None without one.
+
+    Raises DataError for symbols never seen, DivergedError where numbers are not finite, ValueError for a model without
+    attention and where the other's maps are none of this one's shapes; and as `trained`.
+    """
+    found = trained(run, step)
+    check(run, found)
+    example = forced(found, text)
+    attentions = _attentions(found, example)
+    batch = found.problem.examination("valid", EXAMPLES)[0]
+    training, notes = _training(run, found, example, batch)
+    return {
+        "answer": example.answer,
+        "step": found.step,
+        "steps": found.experiment.train.steps,
+        "notes": [*unfinished(run, found, training[-1]["step"]), *notes],
+        "examples": len(next(iter(batch.values()))),
+        "attentions": attentions,
+        "training": training,
+        "distance": None if other is None else _distance(run, found, example, other),
+    }
+
+
+def _seen(found: Trained, model: Any, example: Forced, look: Any = maps) -> dict[str, np.ndarray]:
+    """The maps of a model on an example, or what else `look` answers: [L H T S] by name, padding left out."""
+    seen = look(found.experiment.model, model, found.problem.shape, *example.inputs)
+    found_in = {}
+    # In the order in which a signal passes them.
+    for name, (rows, columns) in example.axes.items():
+        if seen.get(name) is not None:
+            found_in[name] = np.asarray(seen[name], np.float64)[:, :, : len(rows), : len(columns)]
+    return found_in
+
+
+def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
+    """Every map of the model that answers, with its figures."""
+    seen, scored = (_seen(found, found.model, example, look) for look in (maps, scores))
+    divisors = totals(found.experiment.model, found.model, found.problem.shape, *example.inputs)
+    if not all(np.isfinite(x).all() for x in seen.values()):
+        raise DivergedError("the model's numbers are not finite on this input")
+    told = {}
+    for name, layers in seen.items():
+        rows, columns = (axis(*side, found.model) for side in zip(example.axes[name], layers.shape[-2:], strict=True))
+        mechanism = found.experiment.model.attentions[name]
+        told[name] = {
+            "mechanism": words(mechanism),
+            "rows": rows,
+            "columns": columns,
+            "rank": _largest(found, name, *layers.shape[-2:]),
+            "entropy": float(spread.mean(spread.most_entropy(scored[name][0, 0] != -np.inf))),
+            "softmax": type(mechanism) is Softmax,
+            "divides": name in divisors,
+            "figures": _heads(_figures(layers, scored[name]) | _least(divisors.get(name), scored[name])),
+            "layers": np.round(layers, 4).tolist(),
+        }
+    return told
+
+
+def _largest(found: Trained, name: str, T: int, S: int) -> int:
+    """The largest rank of a map: of a sum over all keys, no more than it has features."""
+    config = found.experiment.model
+    mechanism = config.attentions[name]
+    # A causal map is a triangle, which has full rank.
+    bounded = isinstance(mechanism, Linear) and name != "decoder"
+    if not bounded:
+        return min(T, S)
+    return min(T, S, mechanism.feature.dim(getattr(config, "head_width", None) or config.width // config.heads))
+
+
+def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
+    """The figures of maps [L H T S] whose scores are given: [L H] by name."""
+    most, entropy = spread.most_entropy(scored != -np.inf), spread.entropy(layers)
+    # A row that may see one key has no choice.
+    share = entropy / np.where(most > 0, most, np.nan)
+    apart = spread.distance(layers, softmax(scored))
+    empty = np.isnan(entropy)
+    return {
+        "rank": spread.effective_rank(layers),
+        "entropy": spread.mean(entropy),
+        "share": spread.mean(share),
+        "reach": spread.mean(spread.reach(layers)),
+        "apart": spread.mean(np.where(np.isnan(most), np.nan, apart)),
+        "empty": empty.sum(axis=-1),
+        "signed": (layers < 0).any(axis=(-2, -1)),
+    }
+
+
+def _least(divisors: Any, scored: np.ndarray) -> dict[str, Any]:
+    """{"total": [L H]}: the smallest size of a denominator [L H T], among the rows that see a key; none, nothing."""
+    if divisors is None:
+        return {}
+    sees = (scored != -np.inf).any(axis=-1)
+    sizes = np.abs(np.asarray(divisors, np.float64)[:, :, : scored.shape[-2]])
+    return {"total": np.min(sizes, axis=-1, initial=np.inf, where=sees)}
+
+
+def _heads(figures: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:
+    """[L][H] of {name: number}."""
+    L, H = figures["rank"].shape
+    return [[{name: x[n, h].item() for name, x in figures.items()} for h in range(H)] for n in range(L)]
+
+
+def _training(run: str | Path, found: Trained, example: Forced, batch: Batch) -> tuple[list[dict[str, Any]], list[str]]:
+    """What is known of every checkpoint, the oldest first, and which could not be used."""
+    problem, config, rows, notes = found.problem, found.experiment.model, [], []
+    for then in history(run, found):
+        if then.model is None:
+            notes.append(f"passed over: {then.trouble}")
+            continue
+        loss, parts = flow.gradient(problem.loss, then.model, batch)
+        seen, scored = (_seen(found, then.model, example, look) for look in (maps, scores))
+        rows.append({
+            "step": then.step,
+            "loss": loss,
+            "scores": flow.variances(config, then.model, problem.shape, *inputs(problem, batch)),
+            "parts": parts,
+            "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
+        })  # fmt: skip
+    return rows[::-1], notes
+
+
+def _layers(figures: dict[str, np.ndarray]) -> dict[str, list[float]]:
+    """The means over the heads of what is measured, by layer."""
+    return {name: spread.mean(figures[name]).tolist() for name in ("rank", "entropy", "share", "reach", "apart")}
+
+
+def _distance(run: str | Path, found: Trained, example: Forced, other: str | Path) -> dict[str, Any]:
+    """How far the maps of another run are from those of this one, on its example."""
+    second = trained(other)
+    marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]
+    if marks[0] != marks[1] and isinstance(found.problem.shape, Pairs) and isinstance(second.problem.shape, Pairs):
+        raise ValueError(f"--other {other} reads sources with source_marks={marks[1]}, and {run} with {marks[0]}")
+    if found.problem.shape != second.problem.shape:
+        here, there = _differing(found.problem.shape, second.problem.shape)
+        raise ValueError(f"--other {other} was made for {there}, and {run} for {here}")
+    # The same ids must mean the same symbols.
+    if found.problem.vocabulary != second.problem.vocabulary:
+        raise DataError(f"--other {other} has not the vocabulary of {run}: the same ids mean other symbols")
+    check(other, second)
+    ours, theirs = (_seen(each, each.model, example) for each in (found, second))
+    compared, notes = {}, []
+    for name in dict.fromkeys([*ours, *theirs]):
+        sizes = [" × ".join(map(str, x[name].shape[:2])) if name in x else "none" for x in (ours, theirs)]
+        if sizes[0] != sizes[1]:
+            notes.append(f"{name}: layers × heads here {sizes[0]}, there {sizes[1]}")
+            continue
+        apart = lambda a, b: spread.mean(spread.distance(a, b)).tolist()
+        a, b = ours[name], theirs[name]
+        compared[name] = {"heads": apart(a, b), "mean": apart(a.mean(axis=1), b.mean(axis=1))}
+    if not compared:
+        raise ValueError(f"--other {other} has no maps of the shapes of {run}: {'; '.join(notes)}")
+    return {"run": named(other), "notes": notes, "attentions": compared}
+
+
+def _differing(*shapes: Any) -> list[str]:
+    """Each of two shapes by what is not the same in the other."""
+    one, other = map(vars, shapes)
+    if set(one) != set(other):
+        return [type(shape).__name__.lower() for shape in shapes]
+    names = [name for name in one if one[name] != other[name]]
+    return [", ".join(f"{name}={values[name]}" for name in names) for values in (one, other)]
+
+
+def named(run: str | Path) -> str:
+    """A run by the name of its study and its own."""
+    folder = Path(run).resolve()
+    return f"{folder.parent.name}/{folder.name}"

@@ -1,0 +1,183 @@
+"""What `inspect` found as grids of words and numbers, and these as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attnlab.bench.table import empty, fill
+from attnlab.console.escape import plain
+from attnlab.console.format import NONE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MOST = 6  # checkpoints for which a terminal of eighty columns has room
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table in plain text: the first `words` columns hold words, the others numbers; `notes` stand below it."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+    words: int = 1
+    notes: Sequence[str] = ()
+
+
+def tables(found: dict[str, Any]) -> list[Any]:
+    """What `attnlab.lab.trained.inspect.inspect` found, for a terminal."""
+    from rich.text import Text
+
+    made: list[Any] = [Text(plain(note)) for note in found["notes"]]
+    looked = list(attentions(found).values())
+    for grid in [*looked, *training(found, MOST), *distance(found)]:
+        made += ["", _table(grid)]
+        made += [Text(plain(note), style="dim") for note in grid.notes]
+        if looked and grid is looked[-1]:
+            made += [Text(line, style="dim") for line in legend(found)]
+    return made
+
+
+def legend(found: dict[str, Any]) -> list[str]:
+    """What the columns of the figures mean: those that there are, a line each."""
+    seen = found["attentions"].values()
+    lines = [
+        "rank: effective rank, exp of the entropy of the singular values; of N: the largest possible.",
+        "entropy: of a row's weights in nats, mean over rows; of N: the same if all visible keys weighed alike.",
+        "share: mean over rows of a row's entropy as a share of its largest.",
+        "reach: mean distance in tokens between a row and the keys it reads, weighted.",
+    ]
+    if not all(one["softmax"] for one in seen):
+        lines.append("from softmax: total variation from the softmax of the same queries and keys, 0 to 1.")
+    if any(one["divides"] for one in seen):
+        lines.append("least total: the smallest sum that a row's weights are divided by; near zero a row is unstable.")
+    return lines
+
+
+def _table(grid: Grid) -> Table:
+    table = empty(grid.title, grid.heads, grid.words)
+    for row in grid.rows:
+        fill(table, row)
+    return table
+
+
+def attentions(found: dict[str, Any]) -> dict[str, Grid]:
+    """The figures of every layer's and head's map, a grid for each attention."""
+    return {name: _attention(name, seen) for name, seen in found["attentions"].items()}
+
+
+def _attention(name: str, seen: dict[str, Any]) -> Grid:
+    heads = [f"rank\nof {seen['rank']}", f"entropy\nof {small(seen['entropy'])}", "share", "reach\ntokens"]
+    written: list[Callable] = [
+        lambda one: small(one["rank"]),
+        lambda one: small(one["entropy"]),
+        lambda one: percent(one["share"]),
+        lambda one: small(one["reach"]),
+    ]
+    if not seen["softmax"]:
+        heads, written = [*heads, "from\nsoftmax"], [*written, lambda one: small(one["apart"])]
+    if seen["divides"]:
+        heads, written = [*heads, "least\ntotal"], [*written, lambda one: small(one["total"])]
+    figures = [(n, h, one) for n, layer in enumerate(seen["figures"], 1) for h, one in enumerate(layer, 1)]
+    rows = [[f"{n}", f"{h}", *(write(one) for write in written)] for n, h, one in figures]
+    title = f"{name}: {seen['mechanism']}, {len(seen['rows'])} × {len(seen['columns'])}"
+    return Grid(title, ["layer", "head", *heads], rows, 2, list(_remarks([one for *_, one in figures])))
+
+
+def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
+    """What a reader must know of the figures of an attention."""
+    if any(one["signed"] for one in figures):
+        yield "Some weights are below zero: entropy and reach are of their sizes."
+    if most := max(one["empty"] for one in figures):
+        yield f"In a map, up to {most} rows hold no weight: the means leave them out."
+
+
+def training(found: dict[str, Any], most: int | None = None) -> list[Grid]:
+    """What became of the figures from checkpoint to checkpoint: a column each, or of `most` of them."""
+    rows, notes = found["training"], []
+    if most is not None and len(rows) > most:
+        places = [round(n * (len(rows) - 1) / (most - 1)) for n in range(most)]
+        notes = [f"{most} of {len(rows)} checkpoints; --json and --html have all."]
+        rows = [rows[n] for n in places]
+    steps = [f"step\n{row['step']:,}" for row in rows]
+    kinds = list(found["attentions"])
+    layers = [(kind, n) for kind in kinds for n in range(len(found["attentions"][kind]["figures"]))]
+    lines = [["loss", "", *(small(row["loss"]) for row in rows)]]
+    # By figure, so that layers can be compared.
+    for words, write, pick in FIGURES:
+        block = [
+            ["", f"{kind} {n + 1}", *(write(pick(row, kind)[n]) for row in rows)]
+            for kind, n in layers
+            # Softmax is not compared with itself.
+            if words != APART or not found["attentions"][kind]["softmax"]
+        ]
+        lines += [[words, *line[1:]] if n == 0 else line for n, line in enumerate(block)]
+    about = (
+        f"Loss, variance of scores, gradient: of {found['examples']} validation examples; the rest: of this input. "
+        "Scores are what a softmax takes of the queries and keys, or would take."
+    )
+    parts = found["training"][-1]["parts"]
+    flows = [
+        [name, small(part["parameters"]), *(small(row["parts"][name]["gradient"]) for row in rows)]
+        for name, part in parts.items()
+    ]
+    return [
+        Grid("through training, means over heads", ["", "", *steps], lines, 2, [about, *notes]),
+        Grid("gradient of the loss: its norm by layer", ["", "norm of\nparameters", *steps], flows, 1, notes),
+    ]
+
+
+def distance(found: dict[str, Any]) -> list[Grid]:
+    """How far the maps are from those of another run; nothing where there is none."""
+    told = found["distance"]
+    if told is None:
+        return []
+    count = max(len(layer) for seen in told["attentions"].values() for layer in seen["heads"])
+    rows = [
+        [name, f"{n}", small(mean), *map(small, heads), *[""] * (count - len(heads))]
+        for name, seen in told["attentions"].items()
+        for n, (mean, heads) in enumerate(zip(seen["mean"], seen["heads"], strict=True), 1)
+    ]
+    notes = ["Total variation. Heads have no order of their own: that of their mean does not depend on it."]
+    heads = ["", "layer", "mean of\nheads", *(f"head\n{h}" for h in range(1, count + 1))]
+    return [Grid(f"from the maps of {told['run']}", heads, rows, 2, [*notes, *told["notes"]])]
+
+
+def small(value: float | None) -> str:
+    """Three digits; a dash for what is undefined.
+
+    >>> small(2.3), small(807.8), small(0.000569), small(float("nan")), small(-0.0)
+    ('2.30', '808', '5.7e-4', '–', '0.00')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    value += 0.0  # so that a zero has no sign
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        # With their zeros, so that points stand below one another.
+        return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
+    digits, _, power = f"{value:.1e}".partition("e")
+    return f"{digits}e{int(power)}"
+
+
+def percent(value: float | None) -> str:
+    """A share in per cent.
+
+    >>> percent(0.99077), percent(float("nan"))
+    ('99%', '–')
+    """
+    return NONE if value is None or not math.isfinite(value) else f"{round(100 * value) + 0:d}%"
+
+
+APART = "from softmax"
+# What is followed through training: its name, how it is written, where it stands.
+FIGURES: list[tuple[str, Callable, Callable]] = [
+    ("variance of scores", small, lambda row, kind: row["scores"][kind]),
+    ("effective rank", small, lambda row, kind: row["figures"][kind]["rank"]),
+    ("entropy, share", percent, lambda row, kind: row["figures"][kind]["share"]),
+    ("reach", small, lambda row, kind: row["figures"][kind]["reach"]),
+    (APART, small, lambda row, kind: row["figures"][kind]["apart"]),
+]

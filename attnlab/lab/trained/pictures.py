@@ -1,0 +1,28 @@
+"""What a trained model answers, as pictures to be kept with its run."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.lab.reporting.curve_svg import plain
+from attnlab.tasks.base.task import Problem
+
+FIRST = 16  # test examples that are shown
+
+
+def shown(model: Any, problem: Problem) -> dict[str, Any] | None:
+    """What a trained model answers to a few test examples, drawn: `pictures.json`. None where nothing is drawn.
+
+    {"pictures": [{"caption", "png" (base64)}]}.
+    """
+    if type(problem).pictures is Problem.pictures:
+        return None
+    batch = {name: np.asarray(values)[:FIRST] for name, values in problem.examination("test", FIRST)[0].items()}
+    answer = jax.tree.map(np.asarray, jax.jit(problem.answer)(model, batch))
+    with plain():
+        drawn = problem.pictures(batch, answer)
+    return {"pictures": [{"caption": name, "png": b64encode(png).decode()} for name, png in drawn.items()]}

@@ -1,0 +1,170 @@
+"""Where a trained model looks on a few examples of its test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.analysis.maps import maps
+from attnlab.data.text.vocabulary import PAD
+from attnlab.lab.trained.example import axis, front, inputs, places
+from attnlab.tasks.base.task import Batch, Pairs, Problem, Tokens
+from attnlab.tasks.vision.objects import SURE, Detections
+
+FIRST = 8  # test examples, among which those of `looks` are; always the same
+WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
+LARGEST = 2**26  # numbers of all maps of one example
+
+
+def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
+
+    {"kind": "cross" | "encoder" | "decoder" | "image" | "graph",
+    "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
+    Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, of what makes images
+    those of the generator's places, of what finds things those of its queries, of a graph those of a node and its
+    neighbours, on three: their first `WIDEST` positions. None where the model has no such attention, or its maps are
+    too large.
+    """
+    if hasattr(problem.shape, "nodes"):
+        return _around(model, problem)
+    if not getattr(config, "attentions", None):
+        # A model of one's own need not know of any.
+        return None
+    if hasattr(problem.shape, "source"):
+        batch = problem.examination("test", FIRST)[0]
+        rows = range(min(3, len(batch["source"])))
+        examples = [one for row in rows if (one := _within(config, model, problem, batch, row)) is not None]
+        return {"kind": "encoder", "examples": examples} if examples else None
+    if hasattr(problem.shape, "latent"):
+        return _making(config, model, problem)
+    if isinstance(problem.shape, Detections) and hasattr(config, "grid"):
+        return _finding(config, model, problem)
+    if isinstance(problem.shape, Tokens):
+        return _along(config, model, problem)
+    return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
+
+
+def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -> dict[str, Any] | None:
+    """The encoder's maps on the beginning of an example of a batch; None where none are, or they are too large."""
+    one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
+    keep = one.get("keep")
+    source = jnp.asarray(one["source"])[0], None if keep is None else jnp.asarray(keep)[0]
+    like = jax.eval_shape(lambda: maps(config, model, problem.shape, *source)).get("encoder")
+    if like is None or like.size > LARGEST:
+        return None
+    seen = np.asarray(maps(config, model, problem.shape, *source)["encoder"], np.float64)
+    own = front(model)
+    count = seen.shape[-1] if keep is None else len(own) + int(keep.sum())
+    symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)[:WIDEST]
+    count = len(symbols)
+    return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
+
+
+def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """A decoder's maps of itself on a few test examples, as far as is drawn: what comes after changes none."""
+    batch, found = problem.examination("test", FIRST)[0], []
+    for row in range(min(3, len(batch["tokens"]))):
+        tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
+        symbols = problem.tokens({**batch, "tokens": tokens, "source": tokens})["source"]
+        count = len(symbols)
+        seen = maps(config, model, problem.shape, jnp.asarray(tokens[0, :count]))["decoder"]
+        if seen is None:
+            return None
+        layers = np.round(np.asarray(seen, np.float64), 4)
+        found.append({"source": symbols, "target": symbols, "layers": layers.tolist()})
+    return {"kind": "decoder", "examples": found}
+
+
+def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """The maps of what makes images, on the first three of the test's latents."""
+    size, found = problem.shape.image, []
+    words = places(size.width // 2, size.height // 2)[:WIDEST]
+    count = len(words)
+    for latent in np.asarray(problem.examination("test", FIRST)[0]["latent"])[:3]:
+        seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(latent))["image"], np.float64)
+        found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
+    return {"kind": "image", "examples": found}
+
+
+def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
+    """Where queries look on the first three images of the test, each named by what it has found."""
+    batch, found = problem.examination("test", FIRST)[0], []
+    answer = jax.jit(problem.answer)(model, batch)
+    for row, image in enumerate(inputs(problem, batch)[0][:3]):
+        seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(image))["cross"], np.float64)
+        label, score = (np.asarray(answer[name][row]).tolist() for name in ("label", "score"))
+        asked = [
+            f"{n} {problem.classes[kind]}" if sure >= SURE else str(n)
+            for n, (kind, sure) in enumerate(zip(label, score, strict=True), start=1)
+        ]
+        layers = np.round(seen[:, :, :WIDEST, :WIDEST], 4).tolist()
+        rows, columns = config.grid(*image.shape[:2])
+        found.append({"source": places(columns, rows)[:WIDEST], "target": asked[:WIDEST], "layers": layers})
+    return {"kind": "cross", "examples": found}
+
+
+def _around(model: Any, problem: Any) -> dict[str, Any] | None:
+    """What nodes of the test take from their neighbours, and these from one another and from others not drawn.
+
+    Of all layers that have as many heads as the first; None where neighbours do not weigh by what they are.
+    """
+    graph, nodes = problem.graph, problem.examination("test", FIRST)[0]["node"][:FIRST]
+    if not all(hasattr(layer, "weights") for layer in model.stack.layers):
+        return None
+    ends, found = model.weights(graph.edges, graph.entries, graph.values)
+    found = [np.asarray(each, np.float64) for each in found if each.shape == found[0].shape]
+    order = nodes[np.argsort(np.bincount(graph.edges[:, 0], minlength=ends.T)[nodes], kind="stable")]
+    examples = []
+    for node in dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)):
+        near = np.concatenate([[node], graph.edges[graph.edges[:, 0] == node, 1]])[:WIDEST]
+        row = np.full(ends.T, -1)
+        row[near] = np.arange(len(near))
+        t, s = row[ends.t], row[ends.s]
+        inside = (t >= 0) & (s >= 0)
+        layers = np.zeros((len(found), found[0].shape[1], len(near), len(near)))
+        for n, weights in enumerate(found):
+            layers[n, :, t[inside], s[inside]] = weights[inside]
+        words = [_node(graph, n) for n in near.tolist()]
+        examples.append({"source": words, "target": words, "layers": np.round(layers, 4).tolist()})
+    return {"kind": "graph", "examples": examples}
+
+
+def _node(graph: Any, node: int) -> str:
+    """A node by its name and its class, where that is known."""
+    label = int(graph.labels[node])
+    return graph.names[node] if label < 0 else f"{graph.names[node]} {graph.classes[label]}"
+
+
+def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+    """The cross-attention on the longest, a middling and the shortest of a few test examples."""
+    batch = problem.examination("test", FIRST)[0]
+    order = np.argsort(np.sum(np.asarray(batch["source"])[:FIRST] != PAD, axis=1), kind="stable")
+    answers, found = jax.jit(problem.answer), []
+    for row in dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)):
+        one = {name: values[row : row + 1] for name, values in batch.items()}
+        seen = look(config, model, problem, one, answers(model, one))
+        if seen is None:
+            return None
+        found.append(seen)
+    return {"kind": "cross", "examples": found}
+
+
+def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any] | None:
+    """The cross-attention of row 0, teacher-forced on the model's own answer: {"source", "target", "layers"}.
+
+    None where the model has none.
+    """
+    if not getattr(config, "attentions", None):
+        return None
+    pair = {"source": np.asarray(batch["source"])[:1], "target": np.asarray(answer["tokens"])[:1]}
+    seen = maps(config, model, problem.shape, *(jnp.asarray(x[0]) for x in inputs(problem, pair)))["cross"]
+    if seen is None:
+        return None
+    symbols = problem.tokens(pair)
+    T, S = len(symbols["target"]), len(symbols["source"])
+    layers = np.round(np.asarray(seen, np.float64)[:, :, :T, :S], 4)
+    return {**symbols, "layers": layers.tolist()}

@@ -1,0 +1,74 @@
+"""Pictures of strings of spoken words: the frames, what was spoken, and what was answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab.plotting import COLOURS, canvas, png
+from attnlab.tasks.base.task import Batch
+
+COLUMNS, MOST = 2, 8  # strings side by side, and in all
+RIGHT, WRONG = COLOURS[2], COLOURS[0]
+
+
+class Heard(NamedTuple):
+    """A string of N words in T frames: `source` [T bands], the piece of each frame, −1 for none, the words spoken and
+    answered [N], and whether each frame was given its class [T]."""
+
+    source: np.ndarray
+    piece: np.ndarray
+    words: list[str]
+    answered: list[str]
+    right: np.ndarray
+
+
+def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batch) -> bytes:
+    """Frames of `step` seconds; above each word what was spoken, below it what was answered, wrong ones in red.
+
+    `batch` and `answer` are those of `attnlab.tasks.speech.speech.Speech`, whose classes have these names. A line under the
+    frames is green where a frame is given its class, and red where another.
+    """
+    strings = [_heard(classes, n, batch, answer) for n, keep in enumerate(np.asarray(batch["keep"])) if keep.any()]
+    rows = -(-min(MOST, len(strings)) // COLUMNS)
+    figure = canvas(12, 1.7 * rows)
+    places = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    for axes, one in zip(places, strings, strict=False):
+        _draw(axes, one, step)
+    for axes in places[len(strings) :]:
+        axes.axis("off")
+    return png(figure)
+
+
+def _heard(classes: Sequence[str], row: int, batch: Batch, answer: Batch) -> Heard:
+    source, keep, piece, label = (np.asarray(batch[name])[row] for name in ("source", "keep", "piece", "label"))
+    said, answered = (np.asarray(answer[name])[row] for name in ("label", "word"))
+    words = [classes[int(label[piece == n][0])] for n in range(len(answered))]
+    return Heard(source[keep], piece[keep], words, [classes[int(n)] for n in answered], (said == label)[keep])
+
+
+def _draw(axes: Any, one: Heard, step: float) -> None:
+    frames, bands = one.source.shape
+    axes.imshow(
+        one.source.T, origin="lower", aspect="auto", cmap="magma", extent=(0, frames * step, 0, bands), vmin=-2, vmax=2
+    )
+    for n, (word, answered) in enumerate(zip(one.words, one.answered, strict=True)):
+        own = np.flatnonzero(one.piece == n)
+        start, stop = own[0] * step, (own[-1] + 1) * step
+        for at in (start, stop):
+            axes.axvline(at, color="white", linewidth=0.8)
+        middle = (start + stop) / 2
+        # A name is no mathematics, whatever dollars it has.
+        style = {"ha": "center", "fontsize": 10, "parse_math": False}
+        axes.text(middle, bands * 1.02, word, va="bottom", **style)
+        colour = RIGHT if word == answered else WRONG
+        axes.text(middle, -bands * 0.09, answered, va="top", color=colour, weight="bold", **style)
+    for good, colour in ((one.right, RIGHT), (~one.right, WRONG)):
+        axes.fill_between(
+            np.repeat(np.arange(frames + 1), 2)[1:-1] * step, -0.06 * bands, 0,
+            where=np.repeat(good, 2), color=colour, linewidth=0,
+        )  # fmt: skip
+    axes.set(ylim=(-0.06 * bands, bands), yticks=[], xticks=[])
+    axes.set_xlabel(f"{frames * step:.2f} s", fontsize=8, loc="right", labelpad=1)

@@ -1,0 +1,260 @@
+"""The problem of strings of spoken words: which word does each frame belong to, and which words are they?"""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from attnlab.data.audio import recordings, waves
+from attnlab.data.audio.frames import FLOOR, LogMel
+from attnlab.data.audio.joined import NONE, Strings, noisy, varied
+from attnlab.data.audio.recordings import Parts, Recording, absent, ambiguous, heard, known
+from attnlab.data.batches import Buckets, rounded
+from attnlab.data.io.files import DataError, own
+from attnlab.data.names import PARTS, check_part
+from attnlab.data.repeats import repeated
+from attnlab.data.rng import generator
+from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.classification import Classification
+from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.metrics import distance
+from attnlab.tasks.base.numbered import numbered
+from attnlab.tasks.base.task import Batch, Classes, Frames, Row
+from attnlab.tasks.speech.spectrograms import spectrograms
+
+EXAMINED = 50  # strings of an examination's batch at most
+SILENCE = float(np.log(FLOOR))
+GAP = "·"  # the class of the silence between words, where there is any
+CAPTION = "Log-mel frames over time: above them what was spoken, below what was answered"
+SHORTEST = 5  # frames in a row of one class that are taken for a word, where nobody says where words stand
+PAUSE = 3  # and of silence, for what is told two words of one kind apart
+
+
+class Speech(Classification):
+    """Strings of `task.digits` recordings, in log-mel frames: the problem of `Spoken`, `Sounds` and `Tones`.
+
+    Batches are {"source": [B T bands], "keep": [B T], "label": [B T] the class of each frame, "piece": [B T] which
+    recording of the string it belongs to}; −1 is neither. A frame's band is measured from its mean in training, in
+    standard deviations. Every frame is scored; a word is the class whose mean log-probability over its frames is
+    greatest.
+    """
+
+    def __init__(self, task: Any, parts: Parts, notes: tuple[str, ...] = ()):
+        self.task, self.mel = task, LogMel(task.rate, task.bands)
+        gap = round(task.gap / self.mel.step)
+        if task.gap and not gap:
+            raise ValueError(f"task.gap={task.gap} is less than half a frame of {self.mel.step:g} s; 0 is none")
+        self.words = known(parts)
+        super().__init__((*self.words, GAP) if task.gap else self.words)
+        alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
+        self.notes = (*notes, *absent(self.words, parts), *ambiguous(parts), *repeated(alike))
+        self._gap = gap
+        self._strings: dict[str, Strings] = {}
+        self._names_of: dict[str, list[str]] = {}
+        for part in PARTS:
+            self._names_of[part] = [recordings.short(each) for each in parts[part]]
+            self._strings[part] = self._joined(part, parts[part])
+        self._lengths = {part: each.lengths(task.speed * (part == "train")) for part, each in self._strings.items()}
+        self._buckets = Buckets(self._lengths["train"], task.buckets)
+        self._longest = int(max(rounded(lengths.max()) for lengths in self._lengths.values()))
+        self.shape = Classes(Frames(task.bands, self._longest), len(self.classes), each=True)
+        taught = np.concatenate(self._strings["train"].sounds)
+        self._mean, self._spread = taught.mean(axis=0), np.maximum(taught.std(axis=0), 1e-3)
+        self._known: dict[tuple[str, int | None], list[tuple[np.ndarray, Batch]]] = {}
+        data = ({f"{part} {each.label}": each.samples} for part in PARTS for each in parts[part])
+        self.fingerprint = fingerprint(self.mel, data)
+
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket."""
+        return self._buckets.first_steps
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """Strings of recordings varied each by itself, under noise whose loudness is drawn for each string."""
+        rows, (width,) = self._buckets.batch(seed, step, size)
+        random, task = self._random(len(PARTS), seed, step), self.task
+        loudness = task.noise * 10 ** random.uniform(-2, 0, size) if task.noise else None
+        return self._batch("train", rows, width, lambda x: varied(random, x, task.speed, task.shift), loudness)
+
+    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+        """Cross-entropy of a frame in nats, and {"frame_accuracy"}."""
+        loss, told = super().loss(model, batch, key)
+        return loss, {"frame_accuracy": told["accuracy"]}
+
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """{"label": [B T] of each frame, "word", "probability": [B digits] of each recording}; −1: there is none."""
+        import jax
+        import jax.numpy as jnp
+
+        nats = jax.nn.log_softmax(self.scores(model, batch), axis=-1)
+        keep, piece = jnp.asarray(batch["keep"]), jnp.asarray(batch["piece"])
+        order = jnp.arange(self.task.digits)[None, None, :]
+        member = (keep[..., None] & (piece[..., None] == order)).astype(nats.dtype)
+        count = member.sum(axis=1)
+        total = jnp.einsum("btn,btc->bnc", member, nats[..., : len(self.words)])
+        chances = jax.nn.softmax(total / jnp.maximum(count, 1)[..., None], axis=-1)
+        label, word = jnp.argmax(nats, axis=-1), jnp.argmax(chances, axis=-1)
+        return {
+            "label": jnp.where(keep, label, NONE).astype(jnp.int32),
+            "word": jnp.where(count > 0, word, NONE).astype(jnp.int32),
+            "probability": chances.max(axis=-1),
+        }
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """The first `limit` strings as they are; where there are many, by length in at most `task.buckets` shapes."""
+        return [batch for _, batch in self._examined(part, limit)]
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """{"accuracy", "frame_accuracy", "exact_match", "digit_error_rate"}.
+
+        The share of words right, of frames, of strings all of whose words are right, and, with nothing told of where
+        words stand (but that the silence of a gap is without noise), Σ d(answer, string) / Σ |string| in words, the
+        answer being the `collapse` of its frames. Where no silence is between words it tells no word from two of the
+        same, however good the frames are: of strings of 4 digits, a quarter of which have such a pair, .07 are lost.
+        """
+        if (self._strings[part].words == NONE).any():
+            return {}
+        right, frames, errors = [], [], []
+        for (rows, batch), answer in zip(self._examined(part, limit), answers, strict=True):
+            true = self._strings[part].spoken(rows)
+            right.append(np.asarray(answer["word"])[: len(rows)] == true)
+            label, said = np.asarray(batch["label"]), np.asarray(answer["label"])
+            frames.append((said == label)[label != NONE])
+            errors += [
+                distance(self._collapsed(row), self._named(words)) for row, words in zip(said, true, strict=False)
+            ]
+        whole = np.concatenate(right)
+        return {
+            "accuracy": float(whole.mean()),
+            "frame_accuracy": float(np.concatenate(frames).mean()),
+            "exact_match": float(whole.all(axis=1).mean()),
+            "digit_error_rate": sum(errors) / whole.size,
+        }
+
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Words."""
+        return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
+
+    def with_test(self, heard: list[Recording], notes: tuple[str, ...], path: str) -> Speech:
+        """The same problem with other recordings, those under `path`, as its test; a label of "" is none.
+
+        Raises DataError for strings longer than the model reads, and for recordings without a class that would be
+        joined to strings.
+        """
+        if self.task.digits > 1 and not all(each.label for each in heard):
+            raise DataError(
+                f"{path}: recordings without classes are answered one by one: task.digits={self.task.digits}"
+            )
+        found, strings = copy(self), self._joined("test", heard)
+        names, lengths = [recordings.short(each) for each in heard], strings.lengths()
+        if (longest := int(lengths.argmax())) >= 0 and lengths[longest] > self._longest:
+            which = " + ".join(names[n] for n in strings.pieces[longest])
+            seconds, most = (frames * self.mel.step for frames in (lengths[longest], self._longest))
+            raise DataError(f"{path}: {which} lasts {seconds:.2f} seconds: {most:.2f} at most can be read")
+        found._strings, found._lengths = self._strings | {"test": strings}, self._lengths | {"test": lengths}
+        found._names_of, found._known, found.notes = self._names_of | {"test": names}, {}, notes
+        return found
+
+    def _joined(self, part: str, heard: list[Recording]) -> Strings:
+        """Recordings as strings, those of a part always in the same order."""
+        index = {"": NONE} | {word: n for n, word in enumerate(self.words)}
+        words = np.array([index[each.label] for each in heard], np.int32)
+        sounds = [self.mel(each.samples) for each in heard]
+        return Strings(self._random(PARTS.index(part)), sounds, words, self.task.digits, self._gap)
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Each string by the names of its recordings, with its words and those answered; of one its probability."""
+        strings, found = self._strings[part], {}
+        for (rows, _), answer in zip(self._examined(part, limit), answers, strict=True):
+            word, chance = (np.asarray(answer[name])[: len(rows)] for name in ("word", "probability"))
+            for row, true, said, sure in zip(rows.tolist(), strings.spoken(rows), word, chance, strict=True):
+                name = " + ".join(self._names_of[part][n] for n in strings.pieces[row])
+                expected = " ".join(self._named(true)) if (true != NONE).all() else None
+                figure = float(sure[0]) if len(said) == 1 else None
+                found[row] = Row(name, expected, " ".join(self._named(said)), figure)
+        return [found[row] for row in sorted(found)]
+
+    def ask(self, text: str) -> Batch:
+        """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""
+        if found := numbered(text, {part: len(self._strings[part].pieces) for part in PARTS[1:]}, "strings"):
+            part, n = found
+            return self._batch(part, np.array([n]), int(self._lengths[part][n]))
+        if not text.strip():
+            raise DataError(f"the input {text!r} is no path of a wav file")
+        wave = waves.read(own(text))
+        found = self.mel(heard(wave, "", text, self.task.rate, self.mel.size).samples)
+        if (count := len(found)) > self._longest:
+            longest = self._longest * self.mel.step
+            raise DataError(f"{text} lasts {count * self.mel.step:.2f} seconds: {longest:.2f} at most can be read")
+        # Of a string, nobody says where its words stand.
+        none = np.full((1, count), NONE, np.int32)
+        piece = np.zeros_like(none) if self.task.digits == 1 else none
+        return {"source": self._normal(found)[None], "keep": np.ones((1, count), bool), "label": none, "piece": piece}
+
+    def tell(self, answer: Batch) -> str:
+        """The words; of one alone its probability, and of a string that nobody aligned its `collapse`."""
+        words, (chance, *_) = np.asarray(answer["word"])[0], np.asarray(answer["probability"])[0]
+        if (words == NONE).any():
+            return " ".join(self._collapsed(np.asarray(answer["label"])[0])) or "nothing"
+        told = " ".join(self._named(words))
+        return f"{told} ({float(chance):.1%})" if len(words) == 1 else told
+
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """The class of each frame of row 0, or its number where that is not known."""
+        label, keep = np.asarray(batch["label"])[0], np.asarray(batch["keep"])[0]
+        named = [str(n) if one == NONE else self.classes[one] for n, one in enumerate(label[keep])]
+        return {"source": named, "target": named}
+
+    def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
+        """Spectrograms with the words that are spoken and those that were answered."""
+        return {CAPTION: spectrograms(self.classes, self.mel.step, batch, answer)}
+
+    def _collapsed(self, label: np.ndarray) -> list[str]:
+        return [self.words[n] for n in collapse(label.tolist(), len(self.words)) if 0 <= n < len(self.words)]
+
+    def _named(self, words: np.ndarray) -> list[str]:
+        return [self.words[n] for n in words]
+
+    def _random(self, *more: int) -> np.random.Generator:
+        return generator(self.task.seed, *more)
+
+    def _normal(self, frames: np.ndarray) -> np.ndarray:
+        return ((frames - self._mean) / self._spread).astype(np.float32)
+
+    def _examined(self, part: str, limit: int | None) -> list[tuple[np.ndarray, Batch]]:
+        """Which strings are in each batch, and the batch; the last one of a width is filled up with silence."""
+        check_part(part, limit)
+        if (part, limit) in self._known:
+            return self._known[part, limit]
+        lengths, found = self._lengths[part][:limit], self._known.setdefault((part, limit), [])
+        buckets = Buckets(lengths, self.task.buckets if len(lengths) > EXAMINED else 1)
+        for rows, (width,) in zip(buckets.rows, buckets.widths, strict=True):
+            batches = even(self._batch(part, rows, width), EXAMINED, label=NONE, piece=NONE)
+            size = len(batches[0]["label"])
+            found += [(rows[n * size : (n + 1) * size], batch) for n, batch in enumerate(batches)]
+        return found
+
+    def _batch(self, part: str, rows: np.ndarray, width: int, vary=lambda x: x, loudness=None) -> Batch:
+        """The strings of those rows, under noise where its loudness [B] is given."""
+        frames, keep, piece, label = self._strings[part].batch(rows, width, SILENCE, vary)
+        if self.task.gap:
+            label = np.where(keep & (label == NONE), len(self.words), label)
+        source = self._normal(frames if loudness is None else noisy(frames, loudness[:, None, None]))
+        source = np.where(keep[..., None], source, 0)
+        return {"source": source, "keep": keep, "label": label.astype(np.int32), "piece": piece}
+
+
+def collapse(label: list[int], gap: int | None = None) -> list[int]:
+    """The classes of the runs of equal frames, those of fewer than 5 passed over and equal neighbours one.
+
+    Between neighbours are fewer than 3 frames of the `gap`, which is no class.
+
+    >>> collapse([7] * 9 + [3] * 2 + [7] * 8 + [1] * 6), collapse([7] * 9 + [0] * 3 + [7] * 8, gap=0)
+    ([7, 1], [7, 7])
+    """
+    runs = [(name, len(list(run))) for name, run in groupby(label)]
+    kept = [name for name, count in runs if count >= (PAUSE if name == gap else SHORTEST)]
+    return [name for name, _ in groupby(kept) if name != gap]

@@ -1,0 +1,97 @@
+"""Induction: what came after this token the last time it stood here?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlab.data.names import PARTS, check_part
+from attnlab.data.rng import generator
+from attnlab.data.synthetic import induction
+from attnlab.tasks.base import checks
+from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.task import Batch, Task, Tokens
+from attnlab.tasks.synthetic.questions import Questions
+
+EXAMINED = 128  # sequences of an examination's batch
+
+
+@dataclass(frozen=True)
+class Induction(Task):
+    """A trigger stands once in a sequence, and again at its end: "c a ! d b !" → "d"; scored by accuracy.
+
+    Of `vocabulary` tokens one is the trigger. Training reads sequences of `length`, and the test as many of each length
+    in `tested`: "accuracy" is over all of them, "accuracy.256" over those of that length. Validation is at the length
+    of training. After Gu and Dao 2023 (Mamba, section 4.1.2: vocabulary 16, trained at 256, tested to 2^20), smaller.
+    """
+
+    vocabulary: int = 16
+    length: int = 64
+    tested: tuple[int, ...] = (64, 128, 256, 512, 1024)
+    valid_examples: int = 256
+    test_examples: int = 256
+    seed: int = 0
+
+    def __post_init__(self):
+        checks.counts(self, ["vocabulary"], least=2, most=1_000_000)
+        checks.counts(self, ["length"], least=3, most=1_000_000)
+        checks.examples(self, ["valid", "test"])
+        checks.seed(self)
+        if not self.tested or any(type(n) is not int or not 3 <= n <= 1_000_000 for n in self.tested):
+            raise ValueError(f"task.tested={self.tested!r} must list whole numbers in 3 … 1000000")
+        if len(set(self.tested)) < len(self.tested):
+            raise ValueError(f"task.tested={self.tested!r} lists a length twice")
+
+    def load(self) -> Inductive:
+        """The sequences are drawn as they are asked for."""
+        return Inductive(self)
+
+
+class Inductive(Questions):
+    """Sequences whose last token asks what came after it before: the problem of `Induction`."""
+
+    metric, higher = "accuracy", True
+
+    def __init__(self, task: Induction):
+        super().__init__(["!", *(f"t{n}" for n in range(1, task.vocabulary))])
+        self.task = task
+        self.shape = Tokens(task.vocabulary, max(task.length, *task.tested))
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.examination("test", 8)])
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """{"tokens", "answers": [B T] int32, "asked": [B T]}: the last token asks."""
+        return self._draw(size, self.task.length, "train", seed, step)
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """The first `limit` sequences of every length of the part, a length after the other."""
+        return [batch for whole in self._examined(part, limit).values() for batch in even(whole, EXAMINED)]
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """{"accuracy"} over all, and on the test "accuracy.LENGTH" for each length."""
+        examined, rest, right = self._examined(part, limit), list(answers), {}
+        for length, whole in examined.items():
+            count = len(whole["tokens"])
+            mine, rest = rest[: -(-count // EXAMINED)], rest[-(-count // EXAMINED) :]
+            said = np.concatenate([np.asarray(answer["tokens"])[:, -1] for answer in mine])[:count]
+            right[length] = said == whole["answers"][:, -1]
+        means = {f"accuracy.{length}": float(found.mean()) for length, found in right.items()}
+        return {"accuracy": float(np.mean(list(means.values())))} | (means if part == "test" else {})
+
+    def _draw(self, size: int, length: int, part: str, *more: int) -> Batch:
+        random = generator(self.task.seed, PARTS.index(part), *more)
+        tokens, last = induction.draw(random, size, self.task.vocabulary, length)
+        answers, asked = np.zeros_like(tokens), np.zeros(tokens.shape, bool)
+        answers[:, -1], asked[:, -1] = last, True
+        return {"tokens": tokens, "answers": answers, "asked": asked}
+
+    def _examined(self, part: str, limit: int | None) -> dict[int, Batch]:
+        """The sequences of a part by their length."""
+        check_part(part, limit)
+        lengths = self.task.tested if part == "test" else (self.task.length,)
+        count = getattr(self.task, f"{part}_examples")
+        return {
+            length: {name: x[:limit] for name, x in self._draw(count, length, part, length).items()}
+            for length in lengths
+        }

@@ -1,0 +1,192 @@
+"""The problem of sorting sentences, after hidden words were filled in (Devlin et al. 2019)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from attnlab.data.batches import Buckets, pad, rounded
+from attnlab.data.io.files import DataError
+from attnlab.data.names import check_part
+from attnlab.data.repeats import repeated
+from attnlab.data.rng import generator
+from attnlab.data.text.example import Example, Parts
+from attnlab.data.text.masking import Masking
+from attnlab.data.text.units import Codec, Units, Words
+from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
+from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.classification import NONE, Classification
+from attnlab.tasks.base.sampled import sampled
+from attnlab.tasks.base.task import Batch
+from attnlab.tasks.text.labelling import Labelling, asked, encoded
+from attnlab.tasks.text.language_modeling import foretold
+
+EXAMINED = 256  # sentences of an examination's batch
+_DRAWS, _EXAMINATION = 1, 2  # what masks are drawn for: for training, and for validation and test
+
+
+class Finetuning(Labelling, Classification):
+    """Sentences with a class each; the first `masked` steps of training fill hidden words in, the others sort.
+
+    `parts` holds examples of "train", "valid" and "test": a sentence, and its class the only target. The sentences of
+    the first phase are those of "train" and `unlabelled`, and the symbols are learned from them alone.
+    Of words those that occur fewer than `least` times are one, the unknown, which stands for any symbol never seen; of
+    merged pairs what was never seen is left out. `share` of the known symbols of a sentence are hidden, other ones
+    whenever it is met, as a function of seed and step; in examinations always the same ones.
+
+    A model is called as `Classification` says, and, for words, `fill(source, keep, places, key)` answers scores
+    [P vocabulary].
+
+    Raises DataError where a part holds nothing, no word is known, or a class is not one of "train".
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        units: Units,
+        *,
+        masked: int = 0,
+        unlabelled: Sequence[str] = (),
+        share: float = 0.15,
+        least: int = 2,
+        buckets: int = 2,
+        read: Callable[[str], str] = str.strip,
+    ):
+        for part in ("train", "valid", "test"):
+            if not parts.get(part):
+                raise DataError(f"the part {part!r} holds no sentences")
+        texts = {part: [str(example.source) for example in parts[part]] for part in parts}
+        self._texts = texts
+        codec = _fitted(units, [*texts["train"], *unlabelled], least)
+        ids = {part: [encoded(codec, text) for text in texts[part]] for part in texts}
+        more = [encoded(codec, text) for text in unlabelled]
+        width = int(rounded(max(len(row) for rows in (*ids.values(), more) for row in rows)))
+        super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), codec, width, read)
+        self.masked = self.preparing = masked
+        self.masking = Masking(self.mask, RESERVED, self.unknown, share)
+        self._known = pad([*ids["train"], *more])
+        self._labels = {part: self._classes(parts[part]) for part in parts}
+        self._sorted = Buckets([len(row) for row in ids["train"]], buckets)
+        self._filled = Buckets([len(row) for row in [*ids["train"], *more]], buckets)
+        self._examined = {part: pad(ids[part], width) for part in ("valid", "test")}
+        self.fingerprint = _fingerprint(parts, unlabelled)
+        read_too = {"the unlabelled text": unlabelled, "valid": texts["valid"], "test": texts["test"]}
+        self.notes = (*repeated(texts), *repeated(read_too, within="the unlabelled text"))
+
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket, in both phases."""
+        later = (self.masked + step for step in self._sorted.first_steps)
+        return (*(self._filled.first_steps if self.masked else ()), *later)
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """Of the first phase {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.
+
+        An answer of PAD asks nothing.
+        """
+        if step >= self.masked:
+            rows, (width,) = self._sorted.batch(seed, step - self.masked, size)
+            return asked(self._known[rows, :width]) | {"label": self._labels["train"][rows]}
+        rows, (width,) = self._filled.batch(seed, step, size)
+        batch = asked(self._known[rows, :width])
+        return self._hidden(batch.pop("source"), seed, _DRAWS, step) | batch
+
+    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+        """Cross-entropy in nats, the mean over what is asked: words with {"word_accuracy"}, or classes."""
+        import jax
+
+        if "label" in batch:
+            return super().loss(model, batch, key)
+        keys = None if key is None else jax.random.split(key, len(batch["answers"]))
+        loss, _, right, asked = self._words(model, batch, keys)
+        return loss, {"word_accuracy": (right * asked).sum() / asked.sum().clip(1)}
+
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """{"label", "probability": [B]} as `Classification`; of what has hidden words, {"nats": [B]} that they cost."""
+        import jax.numpy as jnp
+
+        found = super().answer(model, batch)
+        if "hidden" in batch:
+            _, nats, _, asked = self._words(model, batch, None)
+            found["nats"] = jnp.where(asked, nats, 0).sum(axis=1)
+        return found
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """Batches {"source", "keep", "label"} of one width; with {"hidden", "places", "answers"} where words were."""
+        check_part(part, limit)
+        source = self._examined[part]
+        whole = asked(source) | {"label": self._labels[part]}
+        if self.masked:
+            whole |= self._hidden(source, 0, _EXAMINATION)
+        rows = sampled(len(source), limit)
+        return even({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """{"accuracy"} of classes, and {"masked_nats"}, what a hidden word costs, where there were any."""
+        found = super().score(part, answers, limit)
+        if self.masked:
+            asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.examination(part, limit))
+            nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
+            found["masked_nats"] = nats / max(1, asked)
+        return found
+
+    def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> Finetuning:
+        """The same problem with other examples as its test; one without targets has a class that is not known.
+
+        They were read from the file `path`, each from one of its `lines`. Raises DataError, naming the first, where one
+        is longer than any sentence of the task's own files.
+        """
+        texts = [str(example.source) for example in examples]
+        ids, width = [encoded(self.codec, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
+        for line, row in zip(lines, ids, strict=True):
+            if len(row) > width:
+                raise DataError(f"{path}, line {line}: it has {len(row)} symbols, and the model was made for {width}")
+        found = copy(self)
+        found._texts = self._texts | {"test": texts}
+        found._examined = self._examined | {"test": pad(ids, width)}
+        labels = [self.classes.index(str(each.targets[0])) if each.targets else NONE for each in examples]
+        found._labels = self._labels | {"test": np.array(labels, np.int32)}
+        found.notes = ()
+        return found
+
+    def inputs(self, part: str, limit: int | None = None) -> list[str]:
+        """The sentences."""
+        return [self._texts[part][n] for n in sampled(len(self._texts[part]), limit)]
+
+    def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
+        return self.masking.hide(source, generator(*seeds))
+
+    def _classes(self, examples: Any) -> np.ndarray:
+        return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED
+
+    def _words(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any, Any, Any]:
+        """Of the hidden words what `foretold` says, and which places [B P] are asked."""
+        import jax
+        import jax.numpy as jnp
+
+        if not hasattr(model, "fill"):
+            raise ValueError(f"task.masked={self.masked} needs a model that fills words in: model=bert does")
+        source, keep, places, answers = (jnp.asarray(batch[name]) for name in ("hidden", "keep", "places", "answers"))
+        each = lambda call: jax.vmap(call)(source, keep, places, keys)
+        asked = answers != PAD
+        return *foretold(model.fill, each, answers, asked), asked
+
+
+def _fitted(units: Units, texts: list[str], least: int) -> Codec:
+    if not isinstance(units, Words):
+        return units.fit(texts)
+    counts = Counter(word for text in texts for word in units.cut(text))
+    words = tuple(sorted(word for word, count in counts.items() if count >= least))
+    if not words:
+        raise DataError(f"none of the {len(counts)} words of training occurs {least} times: task.least=1 knows all")
+    return units.restored(Vocabulary(words), {})
+
+
+def _fingerprint(parts: Parts, unlabelled: Sequence[str]) -> str:
+    rows = [(part, example.source, example.targets) for part in ("train", "valid", "test") for example in parts[part]]
+    return hashlib.sha256(repr((rows, list(unlabelled))).encode(errors="surrogatepass")).hexdigest()

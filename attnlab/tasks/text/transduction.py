@@ -1,0 +1,249 @@
+"""The problem of turning one text into another: dates, reversal, pronunciation, translation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from attnlab.data import names
+from attnlab.data.batches import Buckets, pad, rounded
+from attnlab.data.io.files import DataError
+from attnlab.data.names import PARTS, check_part
+from attnlab.data.repeats import repeated
+from attnlab.data.text.example import Example, Parts, Symbols
+from attnlab.data.text.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
+from attnlab.data.text.units import Codec, Units
+from attnlab.data.text.vocabulary import END
+from attnlab.tasks.base.metrics import perplexity
+from attnlab.tasks.base.sampled import sampled
+from attnlab.tasks.base.task import Batch, Problem, Row
+from attnlab.tasks.text.pairing import Pairing, written
+
+EXAMINED = 256  # examples of an examination's batch
+SHARES = ("exact_match", "word_error_rate")  # metrics by which an example is right or wrong
+Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
+Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
+
+
+class Transduction(Pairing, Problem):
+    """Pairs of texts, learned by teacher forcing and answered by decoding.
+
+    `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
+    `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
+    learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped; `notes`
+    say of how many, how many ask for such a symbol, and how many sources are trained on, too. `measure(answers,
+    references)` gives the metrics of texts; where examples have groups, the headline is given for each group too, as
+    "metric.group". With `likelihood`, examinations also ask how likely the first references are: {"perplexity"}, a
+    symbol's. That, `source_marks` and the rest of `how` are as `Pairing` takes them.
+
+    Raises DataError where a part holds nothing, or a training example has an empty source or target.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        units: tuple[Units, ...],
+        measure: Measure,
+        metric: str,
+        higher: bool,
+        buckets: int = 3,
+        *,
+        source_marks: str = DEFAULT,
+        **how: Any,
+    ):
+        names.check("source_marks", source_marks, SOURCE_MARKS)
+        _refuse_empty(parts)
+        self.metric, self.higher, self._parts, self._measure = metric, higher, parts, measure
+        self.figure = "nats" if how.get("likelihood") else ""
+        codecs = _codecs(parts, units)
+        pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
+        sources = [marked(codecs[0].encode(written(source)), source_marks) for source, _ in pairs]
+        targets = [[*codecs[1].encode(written(target)), END] for _, target in pairs]
+        self._sources, self._targets = pad(sources), pad(targets)
+        self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
+        encoded = {part: _encoded(codecs, parts[part], source_marks) for part in ("valid", "test")}
+        self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
+        told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
+        self.notes = tuple(
+            f"{part}: {count} of {len(parts[part])} examples {words}"
+            for part, (_, _, counts) in encoded.items()
+            for count, words in zip(counts, told, strict=True)
+            if count
+        ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
+        references = [
+            [*codecs[1].encode(written(target), known=True), END]
+            for part in ("valid", "test")
+            for example in parts[part]
+            for target in example.targets
+        ]
+        # Rounded as batches are, so that a table of positions covers their padding; room for any reference.
+        longest = max(map(len, sources + [ids for sides in self._examples.values() for ids in sides[0]]))
+        answer = max(map(len, targets + references))
+        widths = {source for source, _ in self.buckets.widths}
+        lengths = int(rounded(longest)), int(rounded(answer))
+        super().__init__(*codecs, lengths, sorted(widths), source_marks=source_marks, **how)
+        self.fingerprint = _fingerprint(parts)
+
+    @property
+    def first_steps(self) -> tuple[int, ...]:
+        """The first step of each bucket."""
+        return self.buckets.first_steps
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """{"source": [B S], "target": [B T]} int32; a target ends with END, and a source has its marks."""
+        rows, (S, T) = self.buckets.batch(seed, step, size)
+        return {"source": self._sources[rows, :S], "target": self._targets[rows, :T]}
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """Batches like those of training, each target the first reference, padding rows all PAD."""
+        rows = self._examined(part, limit)
+        sources, targets = ([side[n] for n in rows] for side in self._examples[part])
+        count = len(rows)
+        size = min(EXAMINED, count)
+        missing = -count % size
+        array = {
+            "source": pad(sources + [[]] * missing, self.shape.source_length),
+            "target": pad(targets + [[]] * missing, self.shape.target_length),
+        }
+        starts = range(0, count, size)
+        return [{name: whole[n : n + size] for name, whole in array.items()} for n in starts]
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """The metrics over the examples, and the headline over each group."""
+        examples = [self._parts[part][n] for n in self._examined(part, limit)]
+        tokens = [row for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
+        if not any(example.targets for example in examples):
+            return {}
+        if len(tokens) < len(examples):
+            raise ValueError(f"{len(tokens)} answers to {len(examples)} examples of {part!r}")
+        pairs = [(self.target.decode(row), example) for row, example in zip(tokens, examples, strict=False)]
+        groups = sorted({example.group for example in examples} - {""})
+        members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
+        by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
+        return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
+
+    def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> Transduction:
+        """The same problem with other examples as its test, all with targets or all without.
+
+        They were read from the file `path`, each from one of `places`, such as "line 3". Raises DataError, naming the
+        first, where one is longer than the model reads or answers.
+        """
+        sources, targets, _ = _encoded((self.source, self.target), examples, self.source_marks)
+        # The marks of a source are not counted: they are no symbols of the file.
+        for side, rows, more, room in (
+            ("source", sources, mark_count(self.source_marks), self.source_room),
+            ("reference", targets, 0, self.shape.target_length),
+        ):
+            for place, ids in zip(places, rows, strict=True):
+                if (count := len(ids) - more) > room:
+                    much = f"its {side} has {count} symbols, and the model was made for {room}"
+                    raise DataError(f"{path}, {place}: {much}")
+        found = copy(self)
+        found._parts = self._parts | {"test": examples}
+        found._examples = self._examples | {"test": (sources, targets)}
+        found.notes = tuple(_unknown(path, places, (self.source, self.target), examples))
+        return found
+
+    def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
+        """Source, references and answer; the figure is what the first reference costs in nats, where that is asked."""
+        examples = [self._parts[part][n] for n in self._examined(part, limit)]
+        texts = [self.target.decode(row) for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
+        nats = [float(n) for answer in answers if "nats" in answer for n in np.asarray(answer["nats"])]
+        return [
+            Row(
+                written(example.source),
+                " ||| ".join(map(written, example.targets)) if example.targets else None,
+                text,
+                nats[n] if nats and example.targets else None,
+            )
+            for n, (example, text) in enumerate(zip(examples, texts, strict=False))
+        ]
+
+    def counted(self, part: str, limit: int | None = None) -> int | None:
+        """Examples, where the headline says how many of them are right, or wrong."""
+        return len(self._examined(part, limit)) if self.metric in SHARES else None
+
+    def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
+        if not all("nats" in answer for answer in answers):
+            return {}
+        nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
+        tokens = sum(len(self._examples[part][1][n]) for n in self._examined(part, limit))
+        return {"perplexity": perplexity(nats, tokens)}
+
+    def _score(self, pairs: list[tuple[str, Example]]) -> dict[str, float]:
+        references = [[self.target.plain(written(target)) for target in example.targets] for _, example in pairs]
+        return self._measure([answer for answer, _ in pairs], references)
+
+    def _examined(self, part: str, limit: int | None) -> np.ndarray:
+        """The rows of what is examined."""
+        check_part(part, limit)
+        groups = [example.group for example in self._parts[part]]
+        return sampled(len(groups), limit, groups)
+
+
+def _encoded(
+    codecs: tuple[Codec, Codec], examples: Iterable[Example], source_marks: str
+) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
+    """The marked ids of sources and of first references, symbols never seen left out, and how many of each had some."""
+    sources, targets, odd = [], [], np.zeros(2, int)
+    for example in examples:
+        # An example of a file that is scored may have no target.
+        sides = zip(codecs, (example.source, example.targets[0] if example.targets else ""), strict=True)
+        (source, target), whole = zip(*(_known(codec, side) for codec, side in sides), strict=True)
+        sources.append(marked(source, source_marks))
+        targets.append([*target, END] if example.targets else [])
+        odd += np.logical_not(whole)
+    return sources, targets, odd
+
+
+def _unknown(
+    path: str, places: Sequence[str], codecs: tuple[Codec, Codec], examples: Sequence[Example], most: int = 5
+) -> Iterable[str]:
+    """A line about the examples of a file with symbols never seen in training, in sources and in references."""
+    told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
+    for side, words in enumerate(told):
+        texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
+        pairs = zip(places, texts, strict=True)
+        odd = [place for place, text in pairs if text and not _known(codecs[side], text[0])[1]]
+        if odd:
+            shown = ", ".join(odd[:most]) + (", …" if len(odd) > most else "")
+            yield f"{path}: {len(odd)} of {len(examples)} examples {words}: {shown}"
+
+
+def _known(codec: Codec, symbols: Symbols) -> tuple[list[int], bool]:
+    """The ids of a side without symbols never seen, and whether that is all of it."""
+    try:
+        return codec.encode(written(symbols)), True
+    except DataError:
+        return codec.encode(written(symbols), known=True), False
+
+
+def _codecs(parts: Parts, units: tuple[Units, ...]) -> tuple[Codec, Codec]:
+    """How both sides are read and written, learned from the training part alone."""
+    sources = [written(example.source) for example in parts["train"]]
+    targets = [written(target) for example in parts["train"] for target in example.targets]
+    if len(units) == 1:
+        both = units[0].fit([*sources, *targets])
+        return both, both
+    return units[0].fit(sources), units[1].fit(targets)
+
+
+def _refuse_empty(parts: Parts) -> None:
+    for part in ("train", "valid", "test"):
+        if not parts.get(part):
+            raise DataError(f"the part {part!r} holds no examples")
+    for n, (source, targets, _) in enumerate(parts["train"], start=1):
+        if not source or not targets or not all(targets):
+            raise DataError(f"example {n} of the part 'train' is empty: {source!r}, {targets!r}")
+
+
+def _fingerprint(parts: Parts) -> str:
+    digest = hashlib.sha256()
+    for part in ("train", "valid", "test"):
+        for source, targets, group in parts[part]:
+            digest.update(repr((part, tuple(source), tuple(map(tuple, targets)), group)).encode())
+    return digest.hexdigest()

@@ -1,0 +1,93 @@
+"""A small classifier of images, trained where it is asked for, by whose inner numbers images are compared."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from attnlab.data.images.images import Labelled
+from attnlab.data.rng import generator
+
+CHANNELS, FEATURES = (16, 32), 64
+BATCH, RATE = 128, 2e-3
+AT_ONCE = 500  # images that are looked at together
+
+
+class Features:
+    """Two convolutions of 3 × 3 at every second place, a layer of 64 and one of classes, with rectifiers between.
+
+    It is trained on images with their labels for `steps` batches of 128, by Adam with a rate that falls from 2e-3 to 0
+    as a cosine, from weights and in an order that are always the same: one machine trains the same one every time,
+    another one's roundings give another. The 64 numbers behind their rectifier are the features of an image, divided by
+    what makes their variances over the images trained on 1 in the mean.
+    """
+
+    def __init__(self, train: Labelled, classes: int, steps: int):
+        random = generator(0)
+        some = train.images[:: max(1, len(train.images) // 10_000)]
+        self._level = np.float32(some.mean() / 255), np.float32(max(some.std(), 1) / 255)
+        self._weights = _fitted(_begun(random, train.images.shape[1:], classes), train, self._level, steps, random)
+        self._scale = 1.0
+        self._scale = float(np.sqrt(self(some / np.float32(255))[0].var(axis=0).mean())) or 1.0
+
+    def __call__(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Features [N 64] and chances of the classes [N classes], in float64, of images [N H W C] in 0 … 1."""
+        import jax
+
+        look, found = jax.jit(partial(_look, level=self._level)), []
+        for first in range(0, len(images), AT_ONCE):
+            some = np.asarray(images[first : first + AT_ONCE], np.float32)
+            # Filled up, so that one program serves.
+            padded = np.pad(some, ((0, AT_ONCE - len(some)), (0, 0), (0, 0), (0, 0)))
+            features, scores = look(self._weights, padded)
+            chances = jax.nn.softmax(scores)
+            found.append([np.asarray(x, np.float64)[: len(some)] for x in (features, chances)])
+        features, chances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return features / self._scale, chances
+
+
+def _begun(random: np.random.Generator, size: tuple[int, ...], classes: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Weights (normal, of variance 2/in: He et al. 2015) and biases (zero) of each layer."""
+    height, width, channels = size
+    places = -(-height // 4) * -(-width // 4)
+    first, second = CHANNELS
+    shapes = [(3, 3, channels, first), (3, 3, first, second), (places * second, FEATURES), (FEATURES, classes)]
+    drawn = lambda shape: random.standard_normal(shape, np.float32) * np.float32(np.sqrt(2 / np.prod(shape[:-1])))
+    return [(drawn(shape), np.zeros(shape[-1], np.float32)) for shape in shapes]
+
+
+def _look(weights: Any, images: Any, level: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Features [N F] and scores [N classes] of images in 0 … 1."""
+    import jax
+
+    x = (images - level[0]) / level[1]
+    *convolutions, inner, outer = weights
+    for w, b in convolutions:
+        x = jax.lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = jax.nn.relu(x + b[None, None, None])
+    x = jax.nn.relu(x.reshape(len(x), -1) @ inner[0] + inner[1][None])
+    return x, x @ outer[0] + outer[1][None]
+
+
+def _fitted(weights: Any, train: Labelled, level: tuple[Any, Any], steps: int, random: np.random.Generator) -> Any:
+    import jax
+    import optax
+
+    adam = optax.adam(optax.cosine_decay_schedule(RATE, steps))
+
+    def loss(weights, images, labels):
+        scores = _look(weights, images.astype(np.float32) / 255, level)[1]
+        return optax.softmax_cross_entropy_with_integer_labels(scores, labels).mean()
+
+    @jax.jit
+    def step(weights, memory, images, labels):
+        change, memory = adam.update(jax.grad(loss)(weights, images, labels), memory)
+        return optax.apply_updates(weights, change), memory
+
+    memory = adam.init(weights)
+    for _ in range(steps):
+        rows = random.integers(len(train.labels), size=BATCH)
+        weights, memory = step(weights, memory, train.images[rows], train.labels[rows])
+    return weights

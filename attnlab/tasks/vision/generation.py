@@ -1,0 +1,231 @@
+"""To make images like those of a data set, out of numbers drawn by chance."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from attnlab.data.io.files import DataError
+from attnlab.data.names import PARTS, check_part
+from attnlab.data.rng import generator
+from attnlab.tasks.base import checks
+from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.task import Batch, Image, Problem, Task
+from attnlab.tasks.vision import image_distance as likeness
+from attnlab.tasks.vision.features import Features
+from attnlab.tasks.vision.images import FashionMNIST
+from attnlab.tasks.vision.pictures import Pictures
+
+EXAMINED = 250  # images of an examination's batch
+NEIGHBOURS = 10_000  # training images among which the nearest to what was made is looked for
+SHADES = " .:-=+*#%@"
+
+
+@dataclass(frozen=True)
+class Generation(Task):
+    """Images like those of `images`, any task of sorting images, out of `latent` normal numbers each; no labels.
+
+    It is scored by distances between `samples` images that were made and all images of the examined part, in the 64
+    features of a small classifier of our own (`attnlab.tasks.vision.features`), trained on the training part for
+    `classifier_steps` when it is first asked for, in some ten seconds: "frechet" is the Fréchet distance, "kernel" the
+    squared MMD with a cubic kernel. Neither is the published FID or KID, whose features are Inception's. On the test
+    "frechet.real" is the distance of as many training images (of all, if there are fewer), the floor, and
+    "frechet.noise" that of even noise. Validation while training makes 512 images at most; fewer lie farther away.
+    "evenness" says how evenly the classifier finds the images spread over its classes.
+    """
+
+    teaching = ("latent",)
+
+    images: Task = FashionMNIST()
+    latent: int = 64
+    samples: int = 5_000
+    classifier_steps: int = 800
+    seed: int = 0
+
+    def __post_init__(self):
+        if not isinstance(self.images, Task):
+            raise ValueError(f"task.images={self.images!r} must be a task of sorting images, such as fashion-mnist")
+        checks.counts(self, ["latent"], most=65_536)
+        checks.counts(self, ["samples"], least=2, most=1_000_000)
+        checks.counts(self, ["classifier_steps"], most=1_000_000)
+        checks.seed(self)
+
+    def load(self) -> Painting:
+        """Load the images. Raises ValueError where the task's are none, and what their task raises."""
+        try:
+            found = self.images.load()
+        except (ValueError, DataError) as error:
+            if not str(error).startswith("task."):
+                raise
+            # It takes itself for the task of the study.
+            raise type(error)(f"task.images.{str(error).removeprefix('task.')}") from error
+        if not isinstance(found, Pictures):
+            raise ValueError(f"task.images={type(self.images).__name__} must be a task of sorting images")
+        return Painting(self, found)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What a model that makes images must be built for: images of one size, from so many numbers."""
+
+    image: Image
+    latent: int
+
+
+class Painting(Problem):
+    """A generator's and a discriminator's game over images: the problem of `Generation`.
+
+    A model's `players()` are a generator, latent [Z] -> image [H W C] in 0 … 1, and a discriminator, image -> score,
+    both pytrees, called with one example. Latent numbers are drawn on the host, so that a batch says all.
+    """
+
+    metric, higher = "frechet", False
+
+    def __init__(self, task: Generation, pictures: Pictures):
+        self.task, self._pictures, self.parts = task, pictures, pictures.parts
+        self.classes = pictures.classes
+        image: Any = pictures.shape.source
+        self.shape = Generated(image, task.latent)
+        given = f"{pictures.fingerprint} {task.latent} {task.samples} {task.classifier_steps} {task.seed}"
+        self.fingerprint = hashlib.sha256(given.encode()).hexdigest()
+        self.notes = pictures.notes
+        self._known: dict[str, np.ndarray] = {}
+
+    def batch(self, seed: int, step: int, size: int) -> Batch:
+        """{"source": [B H W C] uint8, "latent": [B Z] float32}."""
+        source = self._pictures.batch(seed, step, size)["source"]
+        return {"source": source, "latent": self._latent(size, "train", seed, step)}
+
+    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
+        """The hinge losses of both players (Lim and Ye 2017; Zhang et al. 2019, eq. 4), summed for one gradient.
+
+        L_D = E max(0, 1 − D(x)) + E max(0, 1 + D(G(z))) with G held, L_G = −E D(G(z)) with D held: the gradient of
+        their sum is to each player that of its own loss alone. The sum itself says nothing. `key` is not needed. Also
+        {"d_loss", "g_loss", "real", "fake"}, the last two being the mean scores of D.
+        """
+        import jax
+        import jax.numpy as jnp
+
+        generator, discriminator = model.players()
+        made = jax.vmap(generator)(jnp.asarray(batch["latent"]))
+        real = jax.vmap(discriminator)(jnp.asarray(batch["source"]).astype(made.dtype) / 255)
+        # Not beside the real ones: the compiler sees that it is computed once more below, and does it once.
+        fake = jax.vmap(discriminator)(jax.lax.stop_gradient(made))
+        d_loss = jnp.maximum(0, 1 - real).mean() + jnp.maximum(0, 1 + fake).mean()
+        g_loss = -jax.vmap(jax.lax.stop_gradient(discriminator))(made).mean()
+        found = {"d_loss": d_loss, "g_loss": g_loss, "real": real.mean(), "fake": fake.mean()}
+        return d_loss + g_loss, found
+
+    def answer(self, model: Any, batch: Batch) -> Batch:
+        """{"image": [B H W C]} in 0 … 1, in float32."""
+        import jax
+        import jax.numpy as jnp
+
+        generator, _ = model.players()
+        return {"image": jax.vmap(generator)(jnp.asarray(batch["latent"])).astype(jnp.float32)}
+
+    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+        """Batches of 250 like those of training: always the same latents, and the part's images, over and over.
+
+        What fills up the last batch is not scored.
+        """
+        count, images = self._count(part, limit), self.parts[part].images
+        latent = self._latent(self.task.samples, part)[:count]
+        return even({"source": images[np.arange(count) % len(images)], "latent": latent}, EXAMINED)
+
+    def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
+        """{"frechet", "kernel", "evenness"} of what was made, beside all images of the part; on the test also
+        {"frechet.real", "frechet.noise"}, of as many images of the training part and of even noise.
+        """
+        count = self._count(part, limit)
+        made, chances = self._features(np.concatenate([np.asarray(answer["image"]) for answer in answers])[:count])
+        real = self._real(part)
+        found = {
+            "frechet": likeness.frechet(made, real),
+            # No more of the real ones: all pairs are compared, and the estimate has no bias.
+            "kernel": likeness.kernel(made, _spread(real, count)),
+            "evenness": likeness.evenness(chances),
+        }
+        if part != "test":
+            return found
+        noise = self._random("test", 1).random((count, *self.parts["test"].images.shape[1:]), np.float32)
+        beside = {"real": _spread(self._real("train"), count), "noise": self._features(noise)[0]}
+        return found | {f"frechet.{name}": likeness.frechet(x, real) for name, x in beside.items()}
+
+    def ask(self, text: str) -> Batch:
+        """One latent, drawn by a seed: "7". Raises DataError for what is no such number."""
+        # As int() reads them, digits of other scripts would do, too.
+        if not (text.strip().isascii() and text.strip().isdigit()):
+            raise DataError(f"the input {text!r} must be a whole number: the seed that an image is drawn by")
+        return {"latent": self._latent(1, "train", int(text))}
+
+    def tell(self, answer: Batch) -> str:
+        """What the classifier takes the image for, and the image in letters, a line for two rows."""
+        image = np.asarray(answer["image"])[0]
+        grey = image.mean(axis=2)[: len(image) // 2 * 2].reshape(len(image) // 2, 2, -1).mean(axis=1)
+        shades = np.array(list(SHADES))[np.minimum((grey * len(SHADES)).astype(int), len(SHADES) - 1)]
+        return "\n".join([self._title(self._features(image[None])[1][0]), *("".join(row).rstrip() for row in shades)])
+
+    def tokens(self, batch: Batch) -> dict[str, list[str]]:
+        """None: nothing is read."""
+        return {"source": [], "target": []}
+
+    def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
+        """What was made, each as the classifier takes it; and the training images whose features are nearest."""
+        from attnlab.plotting import grid
+
+        made = np.asarray(answer["image"])
+        features, chances = self._features(made)
+        images, known = (_spread(each, NEIGHBOURS) for each in (self._images("train"), self._real("train")))
+        apart = (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2 * features @ known.T
+        return {
+            "made out of numbers drawn by chance, not picked; and what our classifier takes them for": grid(
+                list(made), [self._title(each) for each in chances]
+            ),
+            f"the nearest of {len(images):,} training images to each, in the classifier's features": grid(
+                list(images[apart.argmin(axis=1)]), [f"{np.sqrt(max(0, each.min())):.1f}" for each in apart]
+            ),
+        }
+
+    @property
+    def vocabulary(self) -> dict[str, Any]:
+        """{"classes": [names]}, those of the classifier."""
+        return {"classes": list(self.classes)}
+
+    @cached_property
+    def _features(self) -> Features:
+        """Trained once, and only where a distance is asked for."""
+        return Features(self.parts["train"], len(self.classes), self.task.classifier_steps)
+
+    def _real(self, part: str) -> np.ndarray:
+        """The features of `_images`."""
+        if part not in self._known:
+            self._known[part] = self._features(self._images(part) / np.float32(255))[0]
+        return self._known[part]
+
+    def _images(self, part: str) -> np.ndarray:
+        """Those of a part; of the training part, the most that are looked at."""
+        images = self.parts[part].images
+        return _spread(images, max(NEIGHBOURS, self.task.samples)) if part == "train" else images
+
+    def _title(self, chances: np.ndarray) -> str:
+        return f"{self.classes[int(chances.argmax())]} ({chances.max():.0%})"
+
+    def _latent(self, size: int, part: str, *more: int) -> np.ndarray:
+        return self._random(part, 0, *more).standard_normal((size, self.task.latent), np.float32)
+
+    def _random(self, part: str, *more: int) -> np.random.Generator:
+        return generator(self.task.seed, PARTS.index(part), *more)
+
+    def _count(self, part: str, limit: int | None) -> int:
+        check_part(part, limit)
+        return self.task.samples if limit is None else min(limit, self.task.samples)
+
+
+def _spread(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the rows, evenly from first to last."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

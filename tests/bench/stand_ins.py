@@ -1,0 +1,47 @@
+"""Peers that nobody has to install."""
+
+import numpy as np
+
+from attnlab.analysis.measure import Program, Spread
+from attnlab.bench.measuring import Beside, Measured
+from attnlab.bench.peers import Peer
+from attnlab.mechanisms import Softmax
+
+
+def attention(q, k, v, causal):
+    """Softmax attention in plain numpy, [H T K]."""
+    scores = q @ k.swapaxes(1, 2) / np.sqrt(q.shape[-1])
+    if causal:
+        scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
+    shares = np.exp(scores - scores.max(-1, keepdims=True))
+    return shares / shares.sum(-1, keepdims=True) @ v
+
+
+def peer(package="numpy", wrong=0.0):
+    """A peer of softmax attention that is installed wherever numpy is, `wrong` by so much."""
+
+    def prepare(arrays, mask, which):
+        q, k, v, _ = arrays
+        run = lambda: attention(q, k, v, mask == "causal") + wrong
+        return Program(run, run)
+
+    return Peer(package, ("full", "causal"), lambda mechanism: isinstance(mechanism, Softmax), prepare)
+
+
+def measured(name="softmax", mask="causal", which="forward", lengths=(512, 1024, 2048, 4096), power=2.0, peers=()):
+    """Cells as a bench would have measured them: seconds and memory grow as T^power."""
+    return [
+        Measured(
+            name,
+            mask,
+            which,
+            T,
+            tuple(1e-9 * T**power * x for x in (0.9, 1.0, 1.1)),
+            compile_seconds=1.5,
+            memory=int(4 * T**power),
+            moved=1024 * T,
+            flops=int(256 * T**power),
+            beside={p: Beside((1.0, 1.1, 1.2), Spread(1.5, 1.4, 1.6), 1e-7, None) for p in peers},
+        )
+        for T in lengths
+    ]

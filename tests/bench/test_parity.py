@@ -1,0 +1,187 @@
+import json
+from types import SimpleNamespace
+
+import jax
+import pytest
+from rich.console import Console
+
+import attnlab
+from attnlab.bench import parity as standing
+from attnlab.bench.parity import Standing
+from attnlab.bench.parity_table import parity_table
+from attnlab.cli.main import main
+from tests.analysis.examples import Broken, Late, Mean, Mute, Narrow, Sum
+
+NAN = float("nan")
+FORMS = {
+    "causal": {"attend": 0.0, "block 7": 4e-16},
+    "extend": {"in 3 parts": 0.0},
+    "padding": {"attend, behind": None, "block 7, before": 1e-16},
+    "lifted": {"attend, vmap": None, "causal, vmap": 0.0},
+}
+ERRORS = {
+    "float32": {64: {"full": None, "causal": 1.2e-7}, 256: {"full": None, "causal": 3.4e-7}},
+    "bfloat16": {64: {"full": None, "causal": 2e-3}, 256: {"full": None, "causal": 3e-3}},
+    "float16": {64: {"full": None, "causal": 2e-4}, 256: {"full": None, "causal": 3e-4}},
+}
+GOOD = Standing("good", FORMS, ERRORS, 1.5)
+
+
+def shown(*standings, lengths=(64, 256), width=100):
+    console = Console(width=width, record=True, file=SimpleNamespace(write=lambda _: None, flush=lambda: None))
+    console.print(parity_table(standings, lengths))
+    return console.export_text()
+
+
+def changed(**errors):
+    return Standing("bad", FORMS, ERRORS | errors)
+
+
+def test_what_keeps_every_limit_stands():
+    assert GOOD.breaches == []
+    assert GOOD.complaint == ""
+    assert standing.verdict([GOOD]) == ""
+
+
+def test_a_number_beyond_its_limit_is_named_with_its_place():
+    bad = changed(bfloat16={256: {"full": 3.1e-2, "causal": NAN}})
+    assert bad.complaint == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
+    assert standing.verdict([GOOD, bad]) == f"1 of 2 break a limit: {bad.complaint}"
+    off = Standing("off", FORMS | {"extend": {"in 3 parts": 2e-10}}, ERRORS)
+    assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
+
+
+def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_long():
+    late = {"float32": {256: {"full": 1e-6}, 1024: {"full": 2e-5}}}
+    told = Standing("wild", FORMS, late, unsteady="its centre moves")
+    assert told.complaint == ""
+    assert Standing("wild", FORMS, late).complaint == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
+    early = Standing("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, unsteady="its centre moves")
+    assert early.complaint == "wild: float32 at T=256 (full) 2.0e-05, limit 5.0e-06"
+    far = Standing("wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, unsteady="its centre moves")
+    assert [str(breach) for breach in far.breaches] == [
+        "float32 at T=1024 (full) 2.0e-01, limit 1.0e-01", "float32 at T=1024 (causal) nan, limit 1.0e-01"
+    ]  # fmt: skip
+    text = shown(GOOD, told, lengths=(256, 1024))
+    assert "~2e-5" in text
+    assert "~ limit 0.1, wild: its centre moves" in text
+    assert "✗nan" in shown(far, lengths=(256, 1024))
+
+
+@pytest.mark.parametrize("value", [NAN, float("inf")])
+def test_what_is_not_a_number_breaks_every_limit(value):
+    assert len(changed(float32={64: {"full": value, "causal": None}}).breaches) == 1
+
+
+def test_nothing_to_compare_is_no_pass():
+    nothing = {kind: dict.fromkeys(found) for kind, found in FORMS.items()}
+    assert Standing("mute", nothing, ERRORS).complaint == "mute: nothing to compare: forms"
+    assert Standing("ill", trouble="TypeError: a slip").complaint == "ill: TypeError: a slip"
+
+
+def test_the_table_fits_a_hundred_columns_and_shows_what_fails_and_what_is_not_there():
+    bad = Standing("softmax-blockwise", FORMS | {"causal": {"attend": 0.5}}, ERRORS | {"float32": {64: {"full": NAN}}})
+    text = shown(GOOD, bad, Standing("ill", trouble="TypeError: a slip"), lengths=(64, 256, 1024, 4096))
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert max(map(len, text.splitlines())) <= 100
+    assert lines["good"].split() == [
+        "good",
+        "4e-16",
+        "0",
+        "1e-16",
+        "0",
+        "1.2e-7",
+        "3.4e-7",
+        "–",
+        "–",
+        "3e-3",
+        "3e-4",
+        "ok",
+    ]
+    assert "✗5e-1" in lines["softmax-blockwise"]
+    assert "✗nan" in lines["softmax-blockwise"]
+    assert lines["softmax-blockwise"].rstrip().endswith("✗")
+    assert lines["ill"].split() == ["ill", *["–"] * 10, "✗"]
+    assert "limits: forms 1e-10, f32 5e-6, bf16 1.5e-2, fp16 2e-3" in text
+
+
+def test_lengths_grow_fourfold_up_to_the_longest():
+    assert standing.lengths_to(4096) == (64, 256, 1024, 4096)
+    assert standing.lengths_to(300) == (64, 256, 300)
+    assert standing.lengths_to(1) == (1,)
+
+
+def test_what_a_mechanism_raises_is_its_trouble_and_not_the_end():
+    told = []
+    found = list(standing.parity({"broken": Broken(), "mute": Mute()}, (4,), told.append))
+    assert found[0].trouble == "TypeError: a slip of two lines"
+    assert found[1].complaint == "mute: nothing to compare: forms, float32, bfloat16, float16"
+    assert told[0].startswith("broken: TypeError: a slip of two lines (1 of 2, ")
+    assert jax.config.jax_enable_x64 is False
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Shorter comparisons, and mechanisms of the test's own in the registry."""
+    monkeypatch.setattr(standing, "PRIME", 17)
+
+    def known(**mechanisms):
+        monkeypatch.setattr(attnlab.mechanisms, "MECHANISMS", mechanisms)
+
+    return known
+
+
+def test_on_the_command_line(small, capfd, tmp_path):
+    small(sum=Sum(), late=Late(), mean=Mean())
+    file = tmp_path / "parity.json"
+    assert main(["parity", "sum", "late", "--length", "16", "--json", str(file)]) == 5
+    told = capfd.readouterr()
+    lines = {line.split()[0]: line for line in told.out.splitlines() if line.strip()}
+    assert lines["sum"].split()[-1] == "ok"
+    assert lines["late"].count("✗") >= 2
+    assert "mean" not in lines
+    *progress, last = told.err.splitlines()
+    assert progress[0].startswith("sum: ok (1 of 2, ")
+    assert last.startswith("attnlab: error: 1 of 2 break a limit: late: causal (attend) ")
+    record = json.loads(file.read_text())
+    assert record["stands"] is False
+    assert {"jax", "cores", "device", "platform"} <= set(record["machine"])
+    assert record["limits"]["forms"] == 1e-10
+    assert record["mechanisms"]["sum"]["complaint"] is None
+    assert record["mechanisms"]["sum"]["errors"]["float32"]["16"]["full"] is None
+    assert record["mechanisms"]["late"]["breaches"][0]["limit"] == 1e-10
+
+
+def test_a_state_of_few_digits_leaves_with_5(small, capfd):
+    small(narrow=Narrow())
+    assert main(["parity", "--length", "256"]) == 5
+    assert "narrow: bfloat16 at T=256 (causal)" in capfd.readouterr().err
+
+
+def test_json_on_standard_output_is_alone_there(small, capfd):
+    small(mean=Mean())
+    assert main(["parity", "--length", "8", "--json"]) == 0
+    told = capfd.readouterr()
+    assert json.loads(told.out)["mechanisms"]["mean"]["forms"]["causal"]["attend"] is None
+    assert "lifted" in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sofmax"], "mechanism='sofmax' is not known; nearest: 'softmax'; known: "),
+        (["--length", "0"], "--length '0' must be a whole number, at least 1"),
+        (["--length", "1e3"], "--length '1e3' must be a whole number, at least 1"),
+        (["--json", "."], "--json . is a folder; name a file"),
+        (["--json", "nowhere/a.json"], "--json nowhere/a.json: there is no folder nowhere"),
+        (["--json", "softmax"], "--json softmax must end in .json; mechanisms are named before the options"),
+        (["--lenght", "8"], "attnlab parity takes no '--lenght'; nearest: '--length'"),
+        (["--device", "gpuu"], "--device='gpuu' is not known; nearest: 'gpu'"),
+    ],
+)
+def test_malformed_lines_give_one_line(capfd, arguments, words):
+    assert main(["parity", *arguments]) == 2
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"attnlab: error: {words}"), told.err
+    assert told.err.count("\n") == 1

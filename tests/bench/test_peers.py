@@ -1,0 +1,74 @@
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from attnlab.bench import peers
+from attnlab.bench.calls import BOTH, FORWARD, inputs, target
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.ops.feature import FEATURES
+from attnlab.ops.score import dot
+from tests.bench.stand_ins import attention, peer
+
+
+def test_a_peer_stands_beside_those_whose_equation_it_computes():
+    same = lambda mechanism: {name for name, each in peers.PEERS.items() if each.same(mechanism)}
+    assert same(Softmax()) == same(MECHANISMS["softmax-blockwise"]) == {"torch", "jax.nn"}
+    assert same(Linear()) == {"fast-transformers"}
+    assert same(Linear(feature=FEATURES["identity"], normalise=False)) == {"causal product"}
+    assert same(Softmax(score=dot)) == same(Linear(normalise=False)) == same(MECHANISMS["delta"]) == set()
+
+
+def test_what_is_not_installed_stands_beside_nothing(monkeypatch):
+    stand_ins = {"here": peer(), "not here": peer("no-such-package")}
+    monkeypatch.setattr(peers, "PEERS", stand_ins)
+    assert list(peers.beside(Softmax(), "full")) == ["here"]
+    assert peers.beside(Linear(), "full") == {}
+    assert stand_ins["not here"].version is None
+
+
+@pytest.mark.parametrize(("platform", "cuda", "expected"), [
+    ("cpu", False, {"torch", "jax.nn"}),
+    ("gpu", True, {"torch", "jax.nn"}),
+    ("gpu", False, {"jax.nn"}),
+    ("tpu", True, {"jax.nn"}),
+])  # fmt: skip
+def test_what_computes_elsewhere_stands_beside_nothing(platform, cuda, expected, monkeypatch):
+    monkeypatch.setattr(peers, "version", lambda package: "1.0")
+    monkeypatch.setattr(
+        peers, "import_module", lambda name: SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: cuda))
+    )
+    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    assert set(peers.beside(Softmax(), "full")) == expected
+    assert set(peers.beside(Linear(), "causal")) == ({"fast-transformers"} if platform == "cpu" else set())
+
+
+@pytest.mark.parametrize("mask", ["full", "causal"])
+@pytest.mark.parametrize("which", [FORWARD, BOTH])
+def test_jax_nn(mask, which):
+    q, k, v, _ = inputs(Softmax(), 9, 3, 4)
+    program = peers.PEERS["jax.nn"].prepare((q, k, v, target(9, 3, 4)), mask, which)
+    program.run()
+    np.testing.assert_allclose(program.answer(), attention(q, k, v, mask == "causal"), atol=1e-5)
+    assert program.memory > 0
+
+
+@pytest.mark.parametrize("which", [FORWARD, BOTH])
+@pytest.mark.parametrize(
+    ("name", "module", "mechanism"),
+    [
+        ("torch", "torch", Softmax()),
+        ("fast-transformers", "fast_transformers", Linear()),
+        ("causal product", "fast_transformers", Linear(feature=FEATURES["identity"], normalise=False)),
+    ],
+)
+def test_those_installed_agree_with_ours(name, module, mechanism, which):
+    pytest.importorskip(module)
+    from attnlab.bench.calls import prepare
+
+    q, k, v, _ = inputs(mechanism, 70, 2, 8)
+    theirs = peers.PEERS[name].prepare((q, k, v, target(70, 2, 8)), "causal", which)
+    theirs.run()
+    ours = prepare(mechanism, "causal", FORWARD, 70, 2, 8)
+    np.testing.assert_allclose(theirs.answer(), ours.answer(), atol=1e-4)

@@ -1,0 +1,86 @@
+import ast
+import runpy
+from pathlib import Path
+
+import pytest
+
+from attnlab.analysis.growth import Growth, growth
+from attnlab.analysis.measure import Program, Spread
+from attnlab.bench.script import claim, claim_growth, options, place
+
+SCRIPTS = sorted((Path(__file__).parents[3] / "benchmarks").glob("*.py"))
+
+
+def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():
+    assert claim("x", [Spread(1.4, 1.0, 2.0), 1.9], least=1.3) == "kept   x: least 1.40, wanted at least 1.3"
+    assert claim("x", [0.9, 1.2], most=1.1).startswith("MISSED x: most 1.20")
+    assert claim("x", [], least=1) == "–      x: nothing measured"
+    assert claim("x", [float("nan")], least=1).startswith("MISSED")
+
+
+def test_a_growth_is_judged_by_its_interval():
+    lengths = (512, 1024, 2048, 4096)
+    kept = claim_growth("x", Growth(1.05, 1.01, 1.1, lengths), most=1.3)
+    assert kept == "kept   x: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end"
+    # The central value alone would keep it, or break it.
+    assert claim_growth("x", Growth(1.05, 0.75, 1.35, lengths), most=1.3).startswith("unclear x: T^1.05 (0.75–1.35)")
+    assert claim_growth("x", Growth(1.35, 1.25, 1.45, lengths), most=1.3).startswith("unclear x: T^1.35")
+    assert claim_growth("x", Growth(1.45, 1.35, 1.55, lengths), most=1.3).startswith("MISSED x: T^1.45 (1.35–1.55)")
+    for fit, said in (((0.9, 0.8, 1.0), "kept  "), ((0.3, 0.2, 0.4), "unclear"), ((0.1, 0.0, 0.2), "MISSED")):
+        told = claim_growth("x", Growth(*fit, lengths), least=0.3)
+        assert told.startswith(f"{said} x: ")
+        assert told.endswith("wanted at least 0.3 at its lower end")
+    assert claim_growth("x", Growth(1.05, None, None, lengths[:2]), most=1.3).startswith("–      x: T^1.05, of too few")
+    assert claim_growth("x", None, most=1.3) == "–      x: nothing measured"
+
+
+def test_growth_on_long_texts_is_fitted_over_every_length_and_twice_the_longest(monkeypatch, capsys):
+    """Steps that take 1 ms and T² ns: over the two longest of three lengths they would seem to grow faster."""
+    long = runpy.run_path(str(SCRIPTS[0].parent / "long.py"), run_name="long")
+    seconds = lambda T: 1e-3 + 1e-9 * T**2
+    monkeypatch.setitem(
+        long["main"].__globals__,
+        "compiled",
+        lambda T, names: {name: Program(run=lambda: T, memory=1) for name in names},
+    )
+    monkeypatch.setitem(
+        long["main"].__globals__,
+        "timed",
+        lambda programs, repeat: {name: [seconds(each.run())] * repeat for name, each in programs.items()},
+    )
+    monkeypatch.setattr("sys.argv", ["long.py", "--mechanisms", "linear", "--lengths", "512", "1024", "2048"])
+    long["main"]()
+    fit = growth({T: [seconds(T)] * 9 for T in (512, 1024, 2048, 4096)}, largest=4)
+    assert claim_growth("growth of linear with T", fit, most=1.3) in capsys.readouterr().out.splitlines()
+
+
+def test_a_script_measures_all_of_its_mechanisms_or_those_asked_for(monkeypatch, capsys):
+    given = lambda *words: monkeypatch.setattr("sys.argv", ["bench.py", *words])
+    given()
+    assert options("", [1], 3, ["linear", "window"]).mechanisms == ["linear", "window"]
+    assert not hasattr(options("", [1], 3), "mechanisms")
+    given("--mechanisms", "window", "--lengths", "5", "6")
+    chosen = options("", [1], 3, ["linear", "window"])
+    assert (chosen.mechanisms, chosen.lengths, chosen.repeat) == (["window"], [5, 6], 3)
+    given("--mechanisms", "wind")
+    with pytest.raises(SystemExit):
+        options("", [1], 3, ["linear", "window"])
+    assert "invalid choice: 'wind'" in capsys.readouterr().err
+
+
+def test_results_stand_beside_the_script():
+    assert place("benchmarks/softmax.py", "json") == Path("benchmarks/results/softmax.json")
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_benchmark_says_its_claim_command_and_what_to_expect(path):
+    tree = ast.parse(path.read_text())
+    document = ast.get_docstring(tree)
+    for word in ("Claim:", "Command:", "Expected:"):
+        assert word in document
+    assert f"python benchmarks/{path.name}" in document
+    assert "TODO" not in document
+    # Nothing is measured on being imported.
+    assert ast.unparse(tree.body[-1].test) == "__name__ == '__main__'"
+    compile(tree, path.name, "exec")
+    exec(compile(path.read_text(), str(path), "exec"), {"__name__": path.stem, "__doc__": document})

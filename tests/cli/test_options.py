@@ -1,0 +1,44 @@
+"""Every command that the README or an experiment writes down can be set out: its fields exist, its match is found."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.lab.planning.ledger import Ledger
+from attnlab.lab.planning.matching import matched
+from attnlab.lab.study.load import load_study
+from attnlab.lab.study.overrides import apply
+
+ROOT = Path(__file__).parent.parent
+LEDGER = Ledger()  # what one command traces another need not
+WRITTEN = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "experiments").glob("*.py"))])
+# The file and its fields; options and what is said beside it are left out.
+COMMANDS = sorted({
+    (file, *(word.rstrip(".") for word in re.findall(r"(?<= )[a-z][\w.]*=[^\s(]+", rest)))
+    for file, rest in re.findall(r"attnlab run experiments/(\w+\.py)([^`|\n]*)", WRITTEN)
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # In FLOPs every step of every width tried is traced: minutes.
+        pytest.param(command, marks=[pytest.mark.slow] if "match=flops" in command else [], id=" ".join(command))
+        for command in COMMANDS
+    ],
+)
+def test_it_can_be_set_out(command):
+    file, *fields = command
+    study = apply(load_study(ROOT / "experiments" / file), fields)
+    assert study.variants()
+    # A width is solved for on data: where these are not at hand, that is left.
+    with suppress(DataError):
+        assert list(matched(study, LEDGER).experiments) == list(study.variants())
+
+
+def test_commands_are_found():
+    assert len(COMMANDS) > 70
+    assert ("vit_vs_cnn.py", "task=figures") in COMMANDS

@@ -1,0 +1,43 @@
+"""What went wrong, in one line and an exit code."""
+
+import pytest
+
+from attnlab.console.errors import explain
+from attnlab.training.config import Train
+
+
+class Coded(Exception):
+    """A refusal that brings its exit code."""
+
+    exit_code = 3
+
+
+def test_a_signal_s_code_is_no_error():
+    error = Coded("stopped by SIGTERM at step 3, saved")
+    error.exit_code = 143
+    assert explain(error) == ("attnlab: stopped by SIGTERM at step 3, saved", 143)
+    error.exit_code = 137
+    assert explain(error)[0].startswith("attnlab: error: ")
+
+
+def test_a_refusal_of_ours_is_the_user_s_to_mend():
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011
+        Train(steps=0)
+    assert explain(refusal.value)[1] == 2
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011
+        int("x")
+    assert explain(refusal.value)[1] == 1
+
+
+def test_what_is_not_to_be_had_is_no_internal_error():
+    assert explain(MemoryError()) == (
+        "attnlab: error: out of memory (MemoryError): ask for less at a time, or for shorter or fewer examples", 2
+    )  # fmt: skip
+    assert explain(FileNotFoundError(2, "No such file", "runs/x"))[0] == "attnlab: error: runs/x: No such file"
+    assert explain(ConnectionResetError("gone"))[1] == 1
+
+
+def test_a_refusal_is_one_line_that_steers_no_terminal():
+    line, code = explain(Coded("a\x1b[2J\nb" + "c" * 10_000 + " must be"))
+    assert (code, line[:20], line[-8:]) == (3, "attnlab: error: a␛[2", " must be")
+    assert len(line) < 5000

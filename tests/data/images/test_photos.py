@@ -1,0 +1,52 @@
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from attnlab.data.images import images, photos, scenes
+from attnlab.data.io.files import DataError
+
+
+def saved(picture, kind="PNG", **more):
+    file = BytesIO()
+    picture.save(file, kind, **more)
+    return file.getvalue()
+
+
+def deep():
+    """Grey of sixteen bits."""
+    return saved(Image.fromarray(np.linspace(0, 65_535, 20).astype(np.uint16).reshape(4, 5)))
+
+
+def clear(alpha):
+    return saved(Image.new("RGBA", (5, 4), (255, 0, 0, alpha)))
+
+
+def turned(orientation):
+    exif = Image.Exif()
+    exif[photos.ORIENTATION] = orientation
+    return saved(Image.new("RGB", (5, 4)), "JPEG", exif=exif)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (deep(), r"a\.png has 5 × 4 pixels of kind I;16: up to .*, of eight bits a channel, are read"),
+        (clear(0), r"a\.png has transparent pixels: save it on a ground"),
+        (clear(254), r"a\.png has transparent pixels"),
+        (turned(6), r"a\.png is stored turned, of EXIF orientation 6: save it upright"),
+        (saved(Image.new("L", (5, 4)), "GIF"), r"a\.png is damaged or no picture: no JPEG or PNG begins with b'GIF87a"),
+    ],
+)
+def test_what_would_be_misread_is_refused_alone_and_with_boxes(tmp_path, content, words):
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(DataError, match=words):
+        images.read(str(tmp_path / "a.png"), (4, 5, 1))
+    with pytest.raises(DataError, match=words):
+        scenes.picture(tmp_path / "a.png", "a.png", (4, 5))
+
+
+@pytest.mark.parametrize("content", [clear(255), turned(1)])
+def test_what_is_wholly_there_and_upright_is_read(content):
+    assert photos.opened(content, "a").size == (5, 4)

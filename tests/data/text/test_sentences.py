@@ -1,0 +1,163 @@
+import gzip
+from collections import Counter
+
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.data.text import sentences
+from attnlab.data.text.example import Example
+from attnlab.data.text.parallel import Limit
+
+LINES = "good a fine film\nbad\tdull  and long\n\ngood so short\n"
+EXAMPLES = [Example("a fine film", ("good",)), Example("dull and long", ("bad",)), Example("so short", ("good",))]
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A function: the path of a file with this content."""
+
+    def write(name, content):
+        content = content.encode() if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_the_questions_of_trec(published):
+    published("text_classification")
+    parts = sentences.trec()
+    assert {part: len(examples) for part, examples in parts.items()} == {"train": 4_907, "valid": 545, "test": 500}
+    count = lambda *names: Counter(example.targets[0] for name in names for example in parts[name])
+    # Those that Li and Roth counted: the numbers of the files are these classes.
+    assert count("train", "valid") == {"ABBR": 86, "DESC": 1162, "ENTY": 1250, "HUM": 1223, "LOC": 835, "NUM": 896}
+    assert count("test") == {"ABBR": 9, "DESC": 138, "ENTY": 94, "HUM": 65, "LOC": 81, "NUM": 113}
+    assert parts["train"][0] == Example("How did serfdom develop in and then leave Russia ?", ("DESC",))
+    assert any("sister\xf0city" in str(example.source) for part in parts.values() for example in part)
+
+
+def test_the_reviews_of_sst2(published):
+    published("text_classification")
+    parts = sentences.sst2()
+    assert {part: len(examples) for part, examples in parts.items()} == {"train": 6_920, "valid": 872, "test": 1_821}
+    assert Counter(example.targets[0] for example in parts["test"]) == {"negative": 912, "positive": 909}
+    assert any("béart" in str(example.source) for example in parts["train"])
+
+
+@pytest.mark.parametrize("name", ["own.txt", "own.txt.gz"])
+@pytest.mark.parametrize("content", [LINES, "\ufeff" + LINES.replace("\n", "\r\n")])
+def test_the_first_word_of_a_line_is_its_class(write, name, content):
+    path = write(name, content)
+    corpus = sentences.corpus(path)
+    assert corpus.examples == EXAMPLES
+    assert corpus.lines == [1, 2, 4]
+    assert corpus.notes() == [f"{path}: 1 line (3) empty and left out"]
+    assert sentences.corpus(path, classes=False).examples[0].source == "good a fine film"
+
+
+def test_a_class_of_several_words_ends_with_a_tab(write):
+    path = write("own.txt", "sci tech\tnew chip\tout\n\nnot, bad \ta  fine film\n")
+    assert sentences.corpus(path).examples == [
+        Example("new chip out", ("sci tech",)),
+        Example("a fine film", ("not, bad",)),
+    ]
+    for content in ("good\ta film\nbad a film\n", "good\ta film\n\ta film\n"):
+        with pytest.raises(DataError, match=r"own\.txt, line 2: there is no class before a tab"):
+            sentences.corpus(write("own.txt", content))
+    # Where the first line has none, a tab is white space like others.
+    assert sentences.corpus(write("own.txt", "good a film\nbad a\tfilm\n")).examples[1] == Example("a film", ("bad",))
+    for mark in ",;":
+        with pytest.raises(DataError, match=rf"line 1: its class would be 'pos{mark}a': a space or a tab, no comma or"):
+            sentences.corpus(write("own.txt", f"pos{mark}a fine film\n"))
+
+
+def test_classes_that_look_alike_are_one(write):
+    for between in " \t":
+        rows = sentences.corpus(write("own.txt", f"gru\u0308n{between}a b\ngr\u00fcn{between}c\n")).examples
+        assert [row.targets for row in rows] == [("gr\u00fcn",)] * 2
+
+
+def test_a_class_alone_is_no_sentence(write):
+    with pytest.raises(DataError, match=r"own\.txt, line 2: 'bad' is its class, and there is no sentence behind it"):
+        sentences.corpus(write("own.txt", "good fine\nbad \n"))
+    with pytest.raises(DataError, match=r"own\.txt holds no sentences"):
+        sentences.corpus(write("own.txt", "\n \n"))
+
+
+def test_bytes_that_are_of_another_encoding(write):
+    latin = write("own.txt", "gut sch\xf6n\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"own\.txt is not UTF-8: byte 7 is 0xf6; as latin-1 any byte is a letter$"):
+        sentences.corpus(latin)
+    assert sentences.corpus(latin, encoding="latin-1").examples == [Example("sch\xf6n", ("gut",))]
+    for content, line in (
+        (b"\xef\xbb\xbfa b\n", "begins with the mark of UTF-8"),
+        ("a b".encode("utf-16"), "byte 3 is 0x00, as in UTF-16$"),
+    ):
+        with pytest.raises(DataError, match=line):
+            sentences.corpus(write("own.txt", content), encoding="latin-1")
+    with pytest.raises(ValueError, match=r"encoding='latin1' is not known; nearest: 'latin-1'"):
+        sentences.corpus(latin, encoding="latin1")
+
+
+def test_lines_that_are_too_long(write):
+    path = write("own.txt", LINES)
+    with pytest.raises(DataError, match=r"own\.txt, line 1: its length 3 is more than 2"):
+        sentences.corpus(path, Limit(2))
+    cut = sentences.corpus(path, Limit(2, "truncate"))
+    assert [example.source for example in cut.examples] == ["a fine", "dull and", "so short"]
+    assert cut.notes()[1] == f"{path}: 2 lines (1, 2) longer than 2 and cut"
+    assert sentences.corpus(path, Limit(2, "skip")).lines == [4]
+
+
+def test_classes_of_the_parts_are_compared(write):
+    train, other = sentences.corpus(write("train.txt", LINES)), sentences.corpus(write("other.txt", "good x\n"))
+    assert sentences.compared({"train": train, "valid": train, "test": other}) == [
+        f"{other.path}: no line is of the class 'bad'"
+    ]
+    with pytest.raises(DataError, match=r"other\.txt: every line is of the class 'good': nothing is to be told apart"):
+        sentences.compared({"train": other, "valid": train, "test": train})
+    strange = sentences.corpus(write("strange.txt", "bad x\n\nBad y\n"))
+    with pytest.raises(
+        DataError, match=r"strange\.txt, line 3: its class, 'Bad', is none of the 2 classes of .*: bad good$"
+    ):
+        sentences.compared({"train": train, "valid": train, "test": strange})
+
+
+def test_a_heading_among_the_sentences_is_asked_about(write):
+    def notes(rows: str) -> list[str]:
+        found = sentences.corpus(write("headed.txt", rows))
+        return sentences.compared(dict.fromkeys(("train", "valid", "test"), found))
+
+    rows = "good\ta fine film\nbad\tdull\nbad\tno\ngood\tyes\n"
+    (asked,) = notes("\nlabel\tsentence\n" + rows)
+    assert asked.endswith("line 2: its class, 'label', is no other line's: if that is a heading, take it out")
+    assert notes(rows) == notes("good\tx\nbad\ty\n") == notes(rows + "odd\tlast\n") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("What's the capital of the U.S.?", "What 's the capital of the U.S. ?"),
+        ("I can't, won't -- wouldn't!", "I ca n't , wo n't -- would n't !"),
+        ("Who leads St. Louis' scar-faced team?", "Who leads St. Louis ' scar-faced team ?"),
+        ("A (short) film", "A -lrb- short -rrb- film"),
+        ("It cost 1,000.50 dollars...", "It cost 1,000.50 dollars ..."),
+    ],
+)
+def test_what_is_typed_is_read_as_the_published_sentences_are(typed, read):
+    assert sentences.plain(typed) == read
+    assert sentences.plain(read) == read
+
+
+def test_most_published_sentences_are_read_as_they_are(published):
+    published("text_classification")
+    for parts in (sentences.trec(), sentences.sst2()):
+        lines = [str(example.source) for example in parts["test"]]
+        assert sum(sentences.plain(line) == line for line in lines) > 0.96 * len(lines)
+
+
+def test_where_every_sentence_is_too_long_that_is_said(write):
+    with pytest.raises(
+        DataError, match=r"a\.txt holds no sentences of at most 1: its 1 line \(1\) is longer and left out"
+    ):
+        sentences.corpus(write("a.txt", "up one two\n"), Limit(1, "skip"))

@@ -1,0 +1,164 @@
+"""What is only looked at costs no result: maps, pictures, answers and the page."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+import attnlab
+from attnlab.lab import load, run
+from attnlab.lab.execution import artifacts as drawing
+from attnlab.lab.execution.artifacts import TRIES
+from attnlab.lab.execution.progress import Silent
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.study.variation import over
+from attnlab.models import Retriever
+from attnlab.tasks.synthetic.associations import Associations
+from tests.gated import Gated
+from tests.small import EXPERIMENT
+
+
+@dataclass
+class Heard(Silent):
+    """Remembers what was noted."""
+
+    notes: list
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture
+def gated(monkeypatch):
+    """A study of a mechanism whose extras are as wide as the values."""
+    monkeypatch.setitem(attnlab.MECHANISMS, "gated", Gated())
+    model = replace(EXPERIMENT.model, mechanism=Gated())
+    return Study(replace(EXPERIMENT, model=model), name="gated")
+
+
+def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
+    notes = []
+    results = run(gated, tmp_path, progress=Heard(notes))
+    folder = RunFolder(tmp_path / "gated" / "base")
+    assert (results.code, [line for line in notes if "not kept" in line]) == (0, [])
+    assert not folder.undrawn.exists()
+    examples = folder.read("maps")["examples"]
+    for example in examples:
+        layers = np.array(example["layers"])
+        assert layers.shape == (1, 2, len(example["target"]), len(example["source"]))
+        assert np.abs(layers).max() > 0
+    load(folder.path)
+
+
+# Compiled in next to no time.
+TINY = {
+    "task": Associations(keys=4, examined=20),
+    "model": Retriever(width=8),
+    "train.steps": 8,
+    "train.save_every": 8,
+}
+STUDY = Study(change(EXPERIMENT, **TINY), name="small")
+
+
+def broken(error, *arguments):
+    raise error
+
+
+def same(folder, other):
+    """Whether two runs left the same result, but for what the clock and the machine say."""
+    of = [RunFolder(one / "small" / "base") for one in (folder, other)]
+    noise = ("seconds", "compile_seconds", "seconds_per_step", "peak_memory", "memory_bytes")
+    results = [{name: value for name, value in one.read("result").items() if name not in noise} for one in of]
+    return results[0] == results[1] and of[0].read("maps") == of[1].read("maps")
+
+
+@pytest.mark.parametrize("what", ["looks", "shown", "keep_answers"])
+def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeypatch, what):
+    monkeypatch.setattr(drawing, what, partial(broken, RuntimeError("no such font")))
+    notes = []
+    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
+    folder = RunFolder(tmp_path / "small" / "base")
+    assert folder.read("result")["metrics"]
+    assert not folder.undrawn.exists()
+    (note,) = [line for line in notes if "no such font" in line]
+    assert note.startswith("base: its ")
+    assert note.endswith("; its result is complete")
+    # Nothing is left to do.
+    notes.clear()
+    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
+    assert notes[-1] == f"base: already finished, in {folder.path}"
+
+
+def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, monkeypatch):
+    study = Study(EXPERIMENT, name="small")
+    run(study, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(drawing, "looks", partial(broken, KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            run(study, tmp_path / "cut")
+        folder = RunFolder(tmp_path / "cut" / "small" / "base")
+        assert folder.read("result") is not None
+        assert folder.read("maps") is None
+        assert not folder.file("answers").exists()
+    run(study, tmp_path / "cut")
+    assert same(tmp_path / "whole", tmp_path / "cut")
+    answers = [(tmp_path / out / "small" / "base" / "answers.tsv").read_bytes() for out in ("whole", "cut")]
+    assert answers[0] == answers[1]
+    assert not folder.undrawn.exists()
+
+
+def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "looks", partial(broken, KeyboardInterrupt()))
+    for _ in range(TRIES):
+        with pytest.raises(KeyboardInterrupt):
+            run(STUDY, tmp_path)
+    notes = []
+    results = run(STUDY, tmp_path, progress=Heard(notes))
+    assert results.code == 0
+    assert notes[-1] == f"base: drawing its maps ended the process {TRIES} times; they are left out"
+
+
+def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monkeypatch):
+    run(STUDY, tmp_path)
+    folder = RunFolder(tmp_path / "small" / "base")
+    before = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+    for path in (folder.path / "checkpoints").iterdir():
+        path.rename(folder.path / f"moved-{path.name}")
+    drawing.begin(folder)
+    notes = []
+    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
+    assert "holds no checkpoint of step 8" in notes[-1]
+    assert {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
+
+
+def test_costs_that_cannot_be_counted_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("attnlab.lab.execution.variant.costs", partial(broken, TypeError("no start")))
+    notes = []
+    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
+    assert RunFolder(tmp_path / "small" / "base").read("result")["flops"] is None
+    assert [line for line in notes if "cannot be counted" in line]
+
+
+def test_a_page_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("attnlab.lab.launch.report", partial(broken, RuntimeError("no such font")))
+    notes = []
+    results = run(STUDY, tmp_path, progress=Heard(notes))
+    assert (results.report, results.code) == (None, 4)
+    assert notes[-1].startswith("the page could not be made (unexpected RuntimeError: no such font")
+    assert json.loads((tmp_path / "small" / "base" / "result.json").read_text())
+    # The reason of a study that failed is told, not that its page failed too.
+    monkeypatch.setattr("attnlab.lab.execution.variant.fit", partial(broken, ValueError("the true reason")))
+    both = replace(STUDY, vary=over("train.seeds", few=1, many=2))
+    with pytest.raises(ValueError, match="the true reason"):
+        run(both, tmp_path)
+
+
+def test_pictures_that_cannot_be_drawn_leave_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("attnlab.lab.reporting.png.answer", partial(broken, RuntimeError("no such font")))
+    results = run(STUDY, tmp_path)
+    assert results.code == 0
+    assert results.report.is_file()
+    assert "answer.png could not be drawn" in capsys.readouterr().err

@@ -1,0 +1,184 @@
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from attnlab.lab.execution.live_bar import Terminal, fitted
+from attnlab.lab.execution.progress import Plain, Progress, Silent, choose
+
+
+class Clock:
+    """A clock that a test turns by hand."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def train(progress: Progress, clock, variants=("softmax", "linear")):
+    """A run of two variants, 40 steps each, a second for a step."""
+    for index, name in enumerate(variants):
+        progress.variant(name, index, len(variants), 40, done_steps=0 if index == 0 else 8)
+        progress.compiling("the training step (batch 64, 24 tokens)")
+        progress.compiled("the training step (batch 64, 24 tokens)", 4.25)
+        for step in range(8 if index == 0 else 16, 41, 8):
+            clock.now += 8.0
+            progress.advanced(step, 1 / step)
+            if step % 16 == 0:
+                progress.evaluated(step, {"exact_match": step / 40})
+                progress.saved(step)
+        progress.finished()
+    progress.note("all lanes finite")
+    progress.close()
+
+
+def test_plain_lines():
+    stream, clock = io.StringIO(), Clock()
+    train(Plain(stream, every=10.0, clock=clock), clock, ["softmax"])
+    assert stream.getvalue().splitlines() == [
+        "softmax: variant 1 of 1, 40 steps",
+        "softmax: compiling the training step (batch 64, 24 tokens) …",
+        "softmax: compiled the training step (batch 64, 24 tokens) in 4.2 s",
+        "softmax: step 16 of 40, loss 0.0625, 1 steps/s, 24 s left",
+        "softmax: step 16 of 40, loss 0.0625, exact match 40.0%",
+        "softmax: saved at step 16",
+        "softmax: step 32 of 40, loss 0.03125, 1 steps/s, 8 s left",
+        "softmax: step 32 of 40, loss 0.03125, exact match 80.0%",
+        "softmax: saved at step 32",
+        "softmax: done in 40 s",
+        "softmax: all lanes finite",
+    ]
+
+
+def test_plain_says_where_it_resumes_and_flushes_each_line():
+    class Stream(io.StringIO):
+        flushed = 0
+
+        def flush(self):
+            self.flushed += 1
+
+    stream = Stream()
+    plain = Plain(stream)
+    plain.variant("linear", 1, 2, 40, 8)
+    assert stream.getvalue() == "linear: variant 2 of 2, 40 steps, resumed at step 8\n"
+    assert stream.flushed
+
+
+def test_plain_is_quiet_between():
+    stream, clock = io.StringIO(), Clock()
+    plain = Plain(stream, every=10.0, clock=clock)
+    plain.variant("softmax", 0, 1, 1000, 0)
+    for step in range(1, 100):
+        clock.now += 0.05
+        plain.advanced(step, 1.0)
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_a_loss_that_is_not_finite_is_shown():
+    stream = io.StringIO()
+    plain = Plain(stream, every=0.0)
+    plain.advanced(1, float("nan"))
+    assert "loss nan" in stream.getvalue()
+
+
+def test_terminal():
+    stream, clock = io.StringIO(), Clock()
+    console = Console(file=stream, force_terminal=True, width=160, color_system=None)
+    train(Terminal(console, clock=clock), clock)
+    shown = stream.getvalue()
+    for words in (
+        "softmax: compiled the training step (batch 64, 24 tokens) in 4.2 s",
+        "linear: compiled",
+        "linear: all lanes finite",
+        "40/40",
+        "loss 0.025",
+        "exact match 80.0%",
+        "compiling the training step (batch 64, 24 tokens) …",
+        "creating the models …",
+        "reading the checkpoint of step 8 …",
+    ):
+        assert words in shown, words
+    # Each variant leaves one line, which says how long it took: 40 and 32 steps of a second.
+    lines = [re.split(r"\r|\x1b\[2K", line)[-1] for line in shown.split("\n")]
+    assert [line.split()[0] for line in lines if " done in " in line] == ["softmax", "linear"]
+    assert "softmax  " + "━" * 40 + "  40/40  loss 0.025  exact match 80.0%  done in 40 s" in shown
+    assert "  done in 32 s" in shown
+    # The cursor is hidden while it is live, and shown again.
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1
+
+
+def test_of_many_variants_the_one_that_trains_is_in_sight():
+    stream, clock = io.StringIO(), Clock()
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
+    terminal = Terminal(console, clock=clock)
+    for index in range(40):
+        terminal.variant(f"v{index}", index, 40, 10)
+        terminal.advanced(10, 1.0)
+        terminal.finished()
+    terminal.variant("last", 40, 41, 10)
+    stream.truncate(0)
+    terminal._live.refresh()
+    assert "last" in stream.getvalue()
+    assert "v39" not in stream.getvalue()
+    terminal.close()
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 160])
+@pytest.mark.parametrize("name", ["softmax", "gated-delta-with-a-long-name-of-forty-signs"])
+def test_a_line_fits_and_keeps_name_steps_and_what_is_next(width, name):
+    line = fitted(name, (1200, 8000), "loss 0.3214", "exact match 80.0%", ["12.3 steps/s", "9 min 12 s left"], width)
+    assert len(line.plain) <= width
+    assert line.plain.startswith("softmax" if name == "softmax" else name[:5])
+    assert "1200/8000" in line.plain
+    if width >= 40:
+        assert "9 min 12 s left" in line.plain
+    if width >= 80:
+        assert "loss 0.3214" in line.plain
+    if width == 160:
+        assert "━" in line.plain
+        assert "exact match 80.0%" in line.plain
+
+
+def test_what_is_waited_for_leaves_no_line():
+    stream = io.StringIO()
+    with Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None)).waiting("checking"):
+        pass
+    assert "checking …" in stream.getvalue()
+    # The line is wiped, and the cursor shown again.
+    assert stream.getvalue().endswith("\x1b[1A\x1b[2K")
+    assert stream.getvalue().count("\x1b[?25l") == stream.getvalue().count("\x1b[?25h") == 1
+    log = io.StringIO()
+    for progress in (Plain(log), Silent()):
+        with progress.waiting("checking"):
+            pass
+    assert log.getvalue() == ""
+
+
+def test_terminal_takes_names_as_they_are():
+    stream = io.StringIO()
+    terminal = Terminal(Console(file=stream, force_terminal=True, width=160, color_system=None))
+    terminal.variant("[bold]x", 0, 1, 3)
+    terminal.note("[/red] and :smile:")
+    terminal.close()
+    assert "[bold]x" in stream.getvalue()
+    assert "[/red] and :smile:" in stream.getvalue()
+
+
+def test_terminal_closes_without_having_begun():
+    terminal = Terminal(Console(file=io.StringIO()))
+    terminal.close()
+    terminal.close()
+
+
+def test_silent(capsys):
+    train(Silent(), Clock())
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("terminal", "kind"), [(True, Terminal), (False, Plain)])
+def test_choose(terminal, kind):
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal
+    assert isinstance(choose(stream), kind)

@@ -1,0 +1,254 @@
+"""Several processes share the variants of a study: the same folders, and a failure loses its own variant alone."""
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from io import StringIO
+from types import SimpleNamespace
+from typing import ClassVar
+
+import jax
+import numpy as np
+import pytest
+
+import attnlab
+from attnlab.console.errors import explain
+from attnlab.lab import run
+from attnlab.lab.execution import worker, workers
+from attnlab.lab.execution.progress import Silent
+from attnlab.lab.execution.workers import WorkerError, _shares, _signals
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.load import ADDED, load_study
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.study.variation import Variation
+from attnlab.models import Retriever
+from attnlab.system.signals import Interrupted
+from attnlab.tasks.synthetic.associations import Associations
+from tests.small import EXPERIMENT
+
+# Compiled in next to no time.
+SMALL = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8)}
+BASE = change(EXPERIMENT, **SMALL, **{"train.steps": 24, "train.save_every": 8})
+VARY = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
+STUDY = Study(BASE, VARY, name="shared", question="Which?")
+
+
+class Notes(Silent):
+    def __init__(self):
+        self.said = []
+
+    def note(self, text):
+        self.said.append(text)
+
+
+def folder(out, variant):
+    return RunFolder(out / "shared" / variant)
+
+
+def losses(out, variant):
+    return [row["loss"] for row in folder(out, variant).metrics()]
+
+
+def test_workers_leave_what_one_process_leaves(tmp_path):
+    notes = Notes()
+    results = run(STUDY, tmp_path / "two", workers=2, progress=notes, command="attnlab run shared.py")
+    assert results.code == 0
+    assert results.report.is_file()
+    assert notes.said[0] == "2 processes share 3 variants"
+    alone = run(STUDY, tmp_path / "one", command="attnlab run shared.py")
+    for order, variant in enumerate("abc"):
+        assert any(line.startswith(f"{variant}: variant {order + 1} of 3, 24 steps") for line in notes.said)
+        # Cores are shared, and with other cores sums may come in another order.
+        np.testing.assert_allclose(losses(tmp_path / "two", variant), losses(tmp_path / "one", variant), rtol=1e-5)
+        two, one = (folder(tmp_path / out, variant).read("experiment") for out in ("two", "one"))
+        assert two == one
+    assert {path.name for path in results.folder.iterdir()} == {path.name for path in alone.folder.iterdir()}
+    again = Notes()
+    run(STUDY, tmp_path / "two", workers=2, progress=again)
+    assert again.said == [f"{name}: already finished, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
+
+
+def test_workers_compute_with_the_numbers_that_jax_is_set_to_here(tmp_path, monkeypatch):
+    """Where this process was told so by a call, and not by its surroundings."""
+    monkeypatch.setattr(workers.subprocess, "Popen", told := Told())
+    with jax.enable_x64(True), jax.default_matmul_precision("float32"), pytest.raises(WorkerError):
+        run(STUDY, tmp_path, workers=2)
+    assert told.jax["jax_enable_x64"] is True
+    assert told.jax["jax_default_matmul_precision"] == "float32"
+
+
+class Told:
+    """Stands for a process that hears what it is to do, and fails."""
+
+    def __call__(self, *arguments, **options):
+        self.stdin, self.stderr, self.returncode = self, StringIO(), 1
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def write(self, text):
+        self.jax = json.loads(text)["jax"]
+
+    def wait(self):
+        return 1
+
+    def poll(self):
+        return 1
+
+
+OWN = """
+from dataclasses import dataclass
+
+import attnlab
+from attnlab.lab.study import Experiment, Study, change
+from attnlab.lab.study.variation import Variation
+from attnlab.mechanisms import Linear
+from tests.lab.execution.test_workers import BASE
+
+
+@dataclass(frozen=True)
+class Mine(Linear):
+    pass
+
+
+attnlab.MECHANISMS["of-this-file"] = Mine()
+study = Study(change(BASE, **{"model.mechanism": Mine()}), Variation({"a": {}, "b": {"train.warmup": 3}}))
+"""
+
+
+def test_workers_know_what_an_experiment_file_defines(tmp_path, monkeypatch):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    tables = dict(attnlab.MECHANISMS)
+    study = load_study(file)
+    try:
+        assert run(study, tmp_path / "runs", workers=2).code == 0
+        # What was defined in a notebook they cannot know, and then nothing is written.
+        monkeypatch.setattr(type(study.base.model.mechanism), "__module__", "__main__")
+        monkeypatch.delitem(ADDED, ("MECHANISMS", "of-this-file"))
+        with pytest.raises(
+            ValueError, match=r"^workers: 'of-this-file' of attnlab.MECHANISMS is defined in __main__, "
+        ):
+            run(study, tmp_path / "others", workers=2)
+        assert not (tmp_path / "others").exists()
+    finally:
+        for name in attnlab.MECHANISMS.keys() - tables.keys():
+            del attnlab.MECHANISMS[name]
+
+
+SET = """
+import attnlab
+from attnlab.lab.study import Study, change
+from attnlab.lab.study.variation import Variation
+from attnlab.mechanisms import Linear
+from tests.lab.execution.test_workers import BASE
+
+attnlab.MECHANISMS["set-otherwise"] = Linear(block=3)
+study = Study(change(BASE, **{"model.mechanism": Linear(block=3)}), Variation({"a": {}, "b": {"train.warmup": 3}}))
+"""
+
+
+def test_workers_know_an_entry_of_a_file_though_its_class_is_attnlab_s(tmp_path):
+    file = tmp_path / "set.py"
+    file.write_text(SET)
+    study = load_study(file)
+    try:
+        assert run(study, tmp_path / "runs", workers=2).code == 0
+    finally:
+        del attnlab.MECHANISMS["set-otherwise"]
+
+
+def test_a_worker_stopped_outside_of_training_says_so_in_a_line(monkeypatch, capsys):
+    monkeypatch.setattr(worker, "work", lambda told, progress: os.kill(os.getpid(), signal.SIGINT) or time.sleep(9))
+    monkeypatch.setattr("sys.stdin", StringIO("{}"))
+    monkeypatch.setattr("sys.argv", ["worker"])
+    assert worker.main() == 130
+    assert capsys.readouterr().err == "attnlab: stopped by SIGINT after the last step, which is saved\n"
+
+
+def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monkeypatch):
+    study = Study(BASE, Variation(VARY.variants | {"d": {"train.warmup": 5}}), name="shared")
+    # The lock of "b" is no file: whoever comes to it cannot go on.
+    (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
+    monkeypatch.setattr("attnlab.lab.launch.free", lambda plans, note: None)
+    notes = Notes()
+    with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
+        run(study, tmp_path, workers=2, progress=notes)
+    assert failed.value.exit_code == 4
+    # Once, and the last line of a command names the variant alone.
+    (line,) = [line for line in notes.said if "Is a directory" in line]
+    assert line.endswith(f"variant b failed: {failed.value}")
+    assert failed.value.variant == "b"
+    assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
+    (folder(tmp_path, "b").path / "lock").rmdir()
+    assert run(study, tmp_path, workers=2).code == 0
+
+
+def test_a_process_that_is_killed_is_named_and_its_variant_taken_over(tmp_path):
+    def kill():
+        lock = folder(tmp_path, "a").path / "lock"
+        while not (lock.exists() and (found := re.match(r"process (\d+) on ", lock.read_text()))):
+            time.sleep(0.01)
+        os.kill(int(found[1]), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    with pytest.raises(WorkerError, match=r"^a process was killed by SIGKILL; it last said: \S") as failed:
+        run(STUDY, tmp_path, workers=2)
+    line, code = explain(failed.value)
+    assert line.startswith("attnlab: error: a process was killed")
+    assert code == 128 + signal.SIGKILL
+    assert all(folder(tmp_path, variant).read("result") for variant in "bc")
+
+
+def test_a_signal_reaches_the_workers_which_save(tmp_path):
+    study = Study(change(BASE, **{"train.steps": 10**6}), STUDY.vary, name="shared")
+
+    def stop():
+        while not all((folder(tmp_path, variant).path / "checkpoints").exists() for variant in "ab"):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=stop, daemon=True)
+    thread.start()
+    with pytest.raises(Interrupted, match=r"stopped by SIGTERM .*at step [0-9]+, which is saved") as stopped:
+        run(study, tmp_path, workers=2)
+    assert stopped.value.exit_code == 143
+    for variant in "ab":
+        steps = [row["step"] for row in folder(tmp_path, variant).metrics()]
+        assert (folder(tmp_path, variant).path / "checkpoints" / str(max(steps))).is_dir()
+        assert json.loads(folder(tmp_path, variant).file("experiment").read_text())["variant"] == variant
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_there_is_at_least_one(tmp_path, workers):
+    with pytest.raises(ValueError, match=rf"^workers={workers} must be at least 1$"):
+        run(STUDY, tmp_path, workers=workers)
+
+
+def test_cores_are_shared_evenly(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2, 3, 7}, raising=False)
+    assert _shares(2) == [{0, 2, 7}, {1, 3}]
+    assert _shares(6)[5] == set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM], ids=lambda number: number.name)
+def test_every_signal_that_asks_to_stop_reaches_the_workers(number):
+    class Process:
+        sent: ClassVar[list] = []
+
+        def poll(self):
+            return None
+
+        def send_signal(self, number):
+            self.sent.append(number)
+
+    with _signals([SimpleNamespace(process=Process())]):
+        os.kill(os.getpid(), number)
+        assert Process.sent == [number]

@@ -1,0 +1,366 @@
+"""Variants made equal; everything here is traced or counted by a formula, and nothing is compiled."""
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlab.lab import launch as runs
+from attnlab.lab.planning.ledger import Ledger, describe
+from attnlab.lab.planning.matching import matched
+from attnlab.lab.planning.summary import settings as shown
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study.study import Experiment, Study, change
+from attnlab.lab.study.variation import Variation, over
+from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.models.bert import Bert
+from attnlab.modules.position import POSITIONS
+from attnlab.tasks.text.sentences import Questions
+from attnlab.training.config import Train
+from tests.small import EXPERIMENT
+
+BASE = change(EXPERIMENT, **{"model.width": 32, "model.feedforward": 64})
+GATED = MECHANISMS["gated-linear"]
+STUDY = Study(
+    BASE, over("model.decoder", softmax=Softmax(), linear=Linear(), gated=GATED), match="parameters", name="equal"
+)
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    """Shared: what one test counted, another need not."""
+    return Ledger()
+
+
+@dataclass(frozen=True)
+class Formula(Ledger):
+    """FLOPs by a formula: more for linear attention, by `dearer`; a record of what was asked."""
+
+    dearer: float = 1.0
+    power: float = 2.0
+    asked: list[Experiment] = field(default_factory=list)
+
+    def flops(self, experiment):
+        """Projections, mixing and feed-forward."""
+        model = experiment.model
+        if experiment not in self.asked:
+            self.asked.append(experiment)
+        mixed = 1e5 * model.width**self.power * (self.dearer if isinstance(model.mechanism, Linear) else 1.0)
+        return int(mixed + 1e5 * model.width * (1 + 2 * (model.feedforward or 4 * model.width)))
+
+
+def two(match: Any = None, budget: Any = "steps", **changes):
+    """Softmax against linear attention."""
+    vary = over("model.mechanism", softmax=Softmax(), linear=Linear())
+    return Study(change(BASE, **changes), vary, match=match, budget=budget)
+
+
+def off(cost, target):
+    """How far a cost is from its target, in shares of it."""
+    return abs(cost - target) / target
+
+
+def test_parameters_agree_and_what_was_changed_is_told(ledger):
+    found = matched(STUDY, ledger)
+    target = ledger.parameters(BASE)
+    assert found.experiments["softmax"] == STUDY.variants()["softmax"]
+    gated, before = found.experiments["gated"], STUDY.variants()["gated"]
+    assert off(ledger.parameters(before), target) > 0.02
+    assert off(ledger.parameters(gated), target) < 0.005
+    assert gated.model.width % gated.model.heads == 0
+    assert change(gated, **{"model.width": 32, "model.feedforward": 64}) == before
+    told = f"parameters {ledger.parameters(before):,} → {ledger.parameters(gated):,}"
+    # That the base's decoder has softmax, too, the variant's field does not say.
+    base = "the base of the study, a Transformer that is none of its variants"
+    assert found.lines[0] == f"matched to {base}: parameters {target:,}"
+    assert f"feed-forward 64 → {gated.model.feedforward}, {told} (" in found.lines[3]
+    assert found.lines[1] == f"  softmax  as it is, parameters {target:,} (+0.00%)"
+
+
+def test_no_other_feed_forward_width_comes_nearer(ledger):
+    gated = matched(STUDY, ledger).experiments["gated"]
+    inner, target = gated.model.feedforward, ledger.parameters(BASE)
+    distance = [abs(ledger.parameters(change(gated, **{"model.feedforward": inner + n})) - target) for n in (-1, 0, 1)]
+    assert min(distance) == distance[1]
+
+
+def test_a_variant_is_solved_alike_whichever_others_there_are(ledger):
+    alone = replace(STUDY, vary=over("model.decoder", gated=GATED))
+    assert matched(alone, Ledger(ledger.problems)).experiments["gated"] == matched(STUDY, ledger).experiments["gated"]
+
+
+def test_without_a_match_nothing_is_loaded():
+    ledger = Ledger()
+    study = replace(STUDY, match=None)
+    found = matched(study, ledger)
+    assert (found.experiments, found.lines) == (study.variants(), [])
+    assert not ledger.problems
+
+
+def test_a_width_that_heads_and_position_allow_is_taken(ledger):
+    # Turned positions ask for an even width of each of the two heads.
+    base = change(BASE, **{"model.position": POSITIONS["rotary"]})
+    study = Study(base, over("model.layers", one=1, two=2), match="parameters")
+    deep = matched(study, ledger).experiments["two"]
+    assert deep.model.width < 32
+    assert deep.model.width % 4 == 0
+    assert off(ledger.parameters(deep), ledger.parameters(base)) < 0.02
+
+
+def test_a_feed_forward_width_that_follows_the_width_does_so_until_it_is_solved_for(ledger):
+    base = change(BASE, **{"model.feedforward": None})
+    found = matched(Study(base, over("model.layers", one=1, two=2), match="parameters"), ledger)
+    assert found.experiments["one"].model.feedforward is None
+    assert found.experiments["two"].model.feedforward is not None
+    assert "feed-forward 128 → " in found.lines[2]
+
+
+def test_what_a_variant_sets_itself_stays(ledger):
+    found = matched(Study(BASE, over("model.width", narrow=24, same=32), match="parameters"), ledger).experiments
+    assert found["narrow"].model.width == 24
+    assert found["narrow"].model.feedforward > 64
+    # With one head, widths are two apart at most.
+    base = change(BASE, **{"model.heads": 1})
+    found = matched(Study(base, over("model.feedforward", more=84, same=64), match="parameters"), ledger).experiments
+    assert (found["more"].model.feedforward, found["same"]) == (84, base)
+    assert found["more"].model.width < 32
+
+
+def test_attention_alone_stays_so(ledger):
+    base = change(BASE, **{"model.feedforward": 0, "model.heads": 1, "model.width": 48})
+    found = matched(Study(base, over("model.layers", one=1, two=2), match="parameters"), ledger).experiments["two"]
+    assert found.model.feedforward == 0
+    assert found.model.width < 48
+    assert off(ledger.parameters(found), ledger.parameters(base)) < 0.02
+
+
+def test_a_match_that_cannot_be_met_says_how_near_it_came(ledger):
+    study = Study(BASE, over("model.width", wide=128), match="parameters")
+    wide = ledger.parameters(change(BASE, **{"model.width": 128, "model.feedforward": 1}))
+    words = (
+        f"match='parameters': wide comes no nearer than parameters {wide:,}, the base has "
+        f"{ledger.parameters(BASE):,} (+{100 * (wide / ledger.parameters(BASE) - 1):.2f}%, allowed are 2%), "
+        "at model.width=128, model.feedforward=1"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
+        matched(study, ledger)
+    fixed = Study(BASE, Variation({"both": {"model.width": 16, "model.feedforward": 8}}), match="parameters")
+    with pytest.raises(ValueError, match=r"both comes no nearer .* \(−.*%, allowed are 2%\), at model.width=16, "):
+        matched(fixed, ledger)
+
+
+def test_the_decoding_state_is_matched_by_the_width_alone_at_the_longest_example(ledger):
+    base = change(BASE, **{"model.mechanism": Linear(), "model.width": 128, "model.heads": 1})
+    study = Study(base, over("model.layers", one=1, two=2), match="state")
+    found = matched(study, ledger)
+    two = found.experiments["two"]
+    assert two.model.feedforward == 64
+    assert two.model.width < 128
+    assert off(ledger.state(two), ledger.state(base)) <= 0.02
+    shape = ledger.problem(base).shape
+    assert found.lines[0].endswith(f" of an example of {shape.source_length} + {shape.target_length} tokens")
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A model without widths, which does not decode."""
+
+    size: int = 3
+
+    def create(self, key, shape):
+        """Some numbers."""
+        return {"w": jnp.zeros(self.size)}
+
+
+@dataclass(frozen=True)
+class Wide(Odd):
+    """One with a width, and no feed-forward layer."""
+
+    width: int = 100
+
+    def create(self, key, shape):
+        """Ten numbers for each component."""
+        return {"w": jnp.zeros((self.width, self.size))}
+
+
+def test_a_model_without_widths_is_refused_by_name(ledger):
+    odd = Study(Experiment(BASE.task, Odd()), over("model.size", a=3, b=4), match="parameters")
+    with pytest.raises(ValueError, match=r"^match='parameters': the Odd of a has neither width nor feedforward$"):
+        matched(odd, ledger)
+    with pytest.raises(ValueError, match=r"^match='state': the Odd of the base has no decoding state$"):
+        matched(replace(odd, match="state"), ledger)
+
+
+def test_a_model_with_a_width_alone_is_matched_by_it(ledger):
+    study = Study(Experiment(BASE.task, Wide()), over("model.size", three=3, four=4), match="parameters")
+    assert matched(study, ledger).experiments["four"].model.width == 75
+    with pytest.raises(ValueError, match=r"comes no nearer than parameters 260, .* \(−13.33%, .* at model.width=1$"):
+        matched(replace(study, vary=over("model.size", big=260)), ledger)
+
+
+@settings(max_examples=25, deadline=None)
+@given(dearer=st.floats(0.2, 3.0), power=st.floats(1.0, 3.0), width=st.sampled_from([32, 64, 256]))
+def test_flops_agree_after_few_counts(dearer, power, width):
+    ledger = Formula(dearer=dearer, power=power)
+    study = two("flops", **{"model.width": width, "model.feedforward": 2 * width})
+    found = matched(study, ledger).experiments
+    assert found["softmax"] == study.base
+    assert off(ledger.flops(found["linear"]), ledger.flops(study.base)) <= 0.02
+    assert len(ledger.asked) <= 9
+
+
+@dataclass(frozen=True)
+class State(Formula):
+    """A decoding state by a formula, of which some does not grow with the width."""
+
+    def wide(self, width):
+        """Of linear attention."""
+        return int(100 * self.dearer * width**self.power + 5e4)
+
+    def state(self, experiment):
+        """Of the base as much at any width."""
+        return self.wide(experiment.model.width) if isinstance(experiment.model.mechanism, Linear) else int(3e5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(dearer=st.floats(1, 5), power=st.floats(1.2, 3), heads=st.sampled_from([2, 8]))
+def test_a_refusal_names_the_nearest_there_is(dearer, power, heads):
+    ledger = State(dearer=dearer, power=power)
+    costs = [ledger.wide(width) for width in range(heads, 1000, heads)]
+    nearest = min(costs, key=lambda cost: abs(math.log(cost / 3e5)))
+    vary = over("model.mechanism", linear=Linear())
+    study = Study(change(BASE, **{"model.heads": heads}), vary, match="state")
+    if off(nearest, 3e5) <= 0.02:
+        assert off(ledger.state(matched(study, ledger).experiments["linear"]), 3e5) <= 0.02
+    else:
+        with pytest.raises(ValueError, match=f"linear comes no nearer than decoding state {nearest:,} B, the base has"):
+            matched(study, ledger)
+
+
+def test_a_budget_of_flops_scales_what_is_counted_in_steps():
+    ledger = Formula(dearer=4.0)
+    train = {"train.steps": 1000, "train.warmup": 100, "train.evaluate_every": 100, "train.save_every": 500}
+    study = two(budget="flops", **train)
+    found = matched(study, ledger)
+    assert found.experiments["softmax"] == study.variants()["softmax"]
+    linear = found.experiments["linear"].train
+    share = ledger.flops(study.base) / ledger.flops(found.experiments["linear"])
+    assert linear.steps == round(1000 * share) < 1000
+    assert linear.warmup == round(100 * linear.steps / 1000)
+    for every in ("evaluate_every", "save_every"):
+        assert -(-linear.steps // getattr(linear, every)) == -(-1000 // getattr(study.base.train, every))
+    assert found.experiments["linear"].model == study.variants()["linear"].model
+    assert f"  linear   steps 1,000 → {linear.steps} (" in found.lines[2]
+
+
+def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_glimpse():
+    study = replace(two(budget="flops", **{"train.steps": 3}), quick={"train.steps": 1})
+    ledger = Formula(dearer=2.2)
+    with pytest.raises(ValueError, match=r"^budget='flops': linear comes no nearer than .*, at train.steps=2$"):
+        matched(study, ledger)
+    glimpse = replace(study, quick={"train.steps": 4})
+    assert matched(glimpse, ledger, quick=True).experiments["linear"].train.steps == 3
+
+
+def test_a_budget_is_met_where_the_first_steps_are_cheaper():
+    class Prepared(Formula):
+        def flops(self, experiment):
+            steps, dearer = experiment.train.steps, 1 if isinstance(experiment.model.mechanism, Softmax) else 1.5
+            return (min(500, steps) + max(0, steps - 500) * 3 * dearer) / steps
+
+    study, ledger = two(budget="flops", **{"train.steps": 1000}), Prepared()
+    linear = matched(study, ledger).experiments["linear"]
+    assert linear.train.steps == 833
+    assert linear.train.steps * ledger.flops(linear) == pytest.approx(2000, rel=0.02)
+
+
+def test_a_budget_of_seconds_takes_what_a_clock_measures():
+    clock = lambda experiment, problem: 0.75 if isinstance(experiment.model.mechanism, Linear) else 0.25
+    study = two(budget="seconds", **{"train.steps": 300})
+    found = matched(study, Ledger(clock=clock))
+    assert [each.train.steps for each in found.experiments.values()] == [300, 100]
+    assert (
+        found.lines[0] == "trained for the seconds of softmax, the base of the study: 1 min 15 s for all lanes together"
+    )
+    assert "  linear   steps 300 → 100 (+0.00%)" in found.lines[2]
+
+
+def test_without_a_clock_seconds_are_left_for_when_it_runs():
+    study = two(budget="seconds")
+    found = matched(study, Ledger())
+    assert found.experiments == study.variants()
+    assert found.lines == [
+        "trained for the seconds of softmax, the base of the study: how many steps those are is measured when it runs"
+    ]
+
+
+def test_a_base_that_is_no_variant_is_told_by_its_model():
+    found = matched(replace(two(budget="seconds"), vary=over("model.mechanism", linear=Linear())), Ledger())
+    assert found.lines[0].startswith(
+        "trained for the seconds of the base of the study, a Transformer that is none of its variants: how many"
+    )
+
+
+def test_match_and_budget_go_together():
+    ledger = Formula(dearer=2.0)
+    study = two("flops", "flops", **{"train.steps": 1000})
+    linear = matched(study, ledger).experiments["linear"]
+    assert linear.model.width < 32
+    spent = linear.train.steps * ledger.flops(linear)
+    assert off(spent, 1000 * ledger.flops(study.base)) < 1e-3
+
+
+def test_a_matched_study_is_shown_and_described_as_it_will_run(ledger):
+    found = matched(STUDY, ledger)
+    lines = shown(STUDY, found)
+    assert lines[1] == "3 variants × 2 seeds × 1 learning rate = 6 lanes"
+    assert lines[3 : 3 + len(found.lines)] == found.lines
+    inner = found.experiments["gated"].model.feedforward
+    assert any(line.split()[-2:] == ["gated:", str(inner)] for line in lines)
+    alone = replace(STUDY, vary=over("model.decoder", gated=GATED))
+    (row,) = describe(alone, matched(alone, ledger))
+    assert row["parameters"] == ledger.parameters(found.experiments["gated"])
+    assert row["training"] == row["lanes"] * row["steps"] * row["flops"] == 2 * 12 * row["flops"]
+
+
+def test_the_ledger_counts_the_same_model_once(ledger):
+    a = change(BASE, **{"train": Train(learning_rate=1.0, batch_size=4)})
+    assert ledger.model(a) is ledger.model(BASE)
+
+
+def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_path, untrained):
+    runs.run(STUDY, tmp_path)
+    kept = RunFolder(tmp_path / "equal" / "gated").read("experiment")
+    assert kept is not None
+    assert (kept["match"], kept["budget"]) == ("parameters", "steps")
+    assert kept["experiment"] == configuration.write(matched(STUDY, ledger).experiments["gated"])
+    runs.run(STUDY, tmp_path)
+    with pytest.raises(ValueError, match=r"gated holds another configuration: model.feedforward was "):
+        runs.run(replace(STUDY, match=None), tmp_path)
+
+
+def test_steps_that_prepare_count_by_their_share():
+    flops = {}
+    for masked in (0, 4, 6):
+        task = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=masked, buckets=1)
+        base = Experiment(task, Bert(width=8, heads=2, layers=1, feedforward=8), Train(steps=8, warmup=1, batch_size=4))
+        flops[masked] = Ledger().flops(base)
+    # What a step costs that fills words in, and one that does not: half of each, and three quarters.
+    assert abs((flops[6] - flops[0]) / (flops[4] - flops[0]) - 1.5) < 1e-3
+
+
+def test_what_a_match_or_a_budget_makes_one_experiment_is_refused(ledger):
+    sizes = over("model", small=BASE.model, large=replace(BASE.model, width=64))
+    assert len(matched(Study(BASE, sizes), ledger).experiments) == 2
+    with pytest.raises(
+        ValueError, match=r"^match='parameters': as solved, 'small' and 'large' are the same experiment"
+    ):
+        matched(Study(BASE, sizes, match="parameters"), ledger)
+    # Of a glimpse nothing is kept.
+    assert len(matched(Study(BASE, sizes, match="parameters"), ledger, quick=True).experiments) == 2

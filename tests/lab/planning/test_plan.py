@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import pytest
+
+from attnlab.lab.execution.variant import clear
+from attnlab.lab.planning.plan import ahead, plans
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.study.variation import Variation
+from attnlab.models import Bert, Retriever
+from attnlab.storage.json_file import FolderError
+from attnlab.tasks.synthetic.associations import Associations
+from attnlab.tasks.text.sentences import Questions
+from tests.small import EXPERIMENT
+
+BASE = change(EXPERIMENT, task=Associations(keys=4, examined=20), model=Retriever(width=8), **{"train.steps": 24})
+STUDY = Study(BASE, Variation({"a": {}, "b": {"train.steps": 16}, "c": {"train.steps": 9}}), name="planned")
+
+
+def test_what_lies_ahead_is_what_has_no_result_by_now(tmp_path):
+    first, second, third = found = plans(STUDY, STUDY.variants(), tmp_path, {})
+    assert [ahead(found, each) for each in found] == [16 + 9, 9, 0]
+    # Of two processes that share it, one has this one, and each a half of the rest.
+    assert ahead(found, first, workers=2) == 12
+    second.folder.path.mkdir()
+    second.folder.file("result").write_text("{}")
+    assert [ahead(found, each) for each in (first, third)] == [9, 0]
+
+
+def test_a_model_of_the_steps_that_prepare_is_not_averaged(tmp_path):
+    task = Questions(masked=8, train_examples=30, valid_examples=6, test_examples=6, buckets=1)
+    fields = {"train.steps": 20, "train.save_every": 4, "train.evaluate_every": 4, "train.average_span": 1.0}
+    base = change(EXPERIMENT, task=task, model=Bert(width=8, heads=2, layers=1, feedforward=8), **fields)
+    # The models are those of steps 4, 8, 12, 16 and 20.
+    for average, allowed in ((0, True), (3, True), (4, False), (5, False)):
+        study = Study(change(base, **{"train.average": average}), name="averaged")
+        if allowed:
+            assert plans(study, study.variants(), tmp_path, {})
+            continue
+        with pytest.raises(
+            ValueError, match=rf"train\.average={average} begins .* step {4 * (6 - average)}, and the 8"
+        ):
+            plans(study, study.variants(), tmp_path, {})
+
+
+def test_what_a_begun_run_left_is_refused_until_it_is_asked_to_go(tmp_path):
+    assert not plans(STUDY, STUDY.variants(), tmp_path, {})[0].clear
+    home = tmp_path / "a"
+    home.mkdir()
+    for name in ("lock", "notes.txt"):
+        (home / name).write_text("")
+    assert not any(plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True))
+    (home / "result.json").write_text("{}")
+    with pytest.raises(
+        FolderError, match=r"experiment\.json: is missing.*put it back, or --out DIR trains the run anew"
+    ):
+        plans(STUDY, STUDY.variants(), tmp_path, {})
+    assert [plan.clear for plan in plans(STUDY, STUDY.variants(), tmp_path, {}, fresh=True)] == [True, False, False]
+
+
+def test_what_says_whose_a_folder_is_goes_last(tmp_path, monkeypatch):
+    for name in ("lock", "experiment.json", "result.json", "vocabulary.json", "a.json", "z.json"):
+        (tmp_path / name).write_text("")
+    gone = []
+    unlink = Path.unlink
+    monkeypatch.setattr(Path, "unlink", lambda path: (gone.append(path.name), unlink(path)))
+    clear(tmp_path)
+    assert gone[-1] == "experiment.json"
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]

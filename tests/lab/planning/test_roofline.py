@@ -1,0 +1,42 @@
+from attnlab.analysis import measure
+from attnlab.analysis.roofline import Kind, Machine
+from attnlab.cli.main import main
+from attnlab.lab.planning.roofline import MOST, table
+
+HERE = Machine("here", 1e11, 1e10)
+A100 = Machine("A100", 312e12, 2e12, "bfloat16")
+
+
+def test_a_line_says_what_bounds_an_operation_on_each_machine():
+    lines = table([Kind("[8 8] [8 8]", 2, 2000, 100), Kind("moves", 3, 0, 64)], [HERE, A100])
+    assert lines[0].split() == ["operation", "times", "FLOP", "bytes", "FLOP/B", "here", "A100"]
+    assert lines[1].split()[-3:] == ["20", "compute", "memory"]
+    assert lines[2].split()[-3:] == ["0", "memory", "memory"]
+    assert table([Kind(str(n), 1, 1, 1) for n in range(MOST + 3)], [HERE])[-1] == "  and 3 more"
+
+
+def test_show_places_every_operation_of_every_variant(tmp_path, monkeypatch, capsys):
+    from tests.cli.test_main import EXPERIMENT
+
+    monkeypatch.setattr(measure, "machine", lambda: HERE)
+    (tmp_path / "small.py").write_text(EXPERIMENT)
+    assert main(["show", str(tmp_path / "small.py"), "--roofline", "train.batch_size=4"]) == 0
+    out = capsys.readouterr().out
+    assert "here: 100 GFLOP/s in float32 over 10 GB/s; compute is the limit from 10 FLOP a byte on" in out
+    assert "A100: 19.5 TFLOP/s in float32 over 2 TB/s; compute is the limit from 9.75 FLOP a byte on" in out
+    assert "bfloat16" not in out.split("One forward pass")[1]
+    tables = out.split("One forward pass")[1]
+    assert "\nsoftmax\n" in tables
+    assert "\nlinear\n" in tables
+    assert tables.count("[16 16]") >= 2
+
+
+def test_numbers_of_two_bytes_stand_beside_machines_that_compute_in_them(tmp_path, monkeypatch, capsys):
+    from tests.cli.test_main import EXPERIMENT
+
+    monkeypatch.setattr(measure, "machine", lambda: HERE)
+    (tmp_path / "small.py").write_text(EXPERIMENT)
+    assert main(["show", str(tmp_path / "small.py"), "--roofline", "model.dtype=bfloat16"]) == 0
+    out = capsys.readouterr().out.split("One forward pass")[1]
+    assert "A100: 312 TFLOP/s in bfloat16 over 2 TB/s; compute is the limit from 156 FLOP a byte on" in out
+    assert "A100: 19.5" not in out

@@ -1,0 +1,123 @@
+"""Steps timed once for a study, and a study in seconds that goes on with the steps it was planned with."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from attnlab.lab import launch as runs
+from attnlab.lab.planning import step_time as stopwatch
+from attnlab.lab.planning.step_time import Stopwatch, measured
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.study.variation import over
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.storage.json_file import FolderError
+from attnlab.training.shapes import Steps
+from tests.small import EXPERIMENT
+
+STUDY = Study(
+    change(EXPERIMENT, **{"train.steps": 300}),
+    over("model.mechanism", softmax=Softmax(), linear=Linear()),
+    name="timed",
+    budget="seconds",
+)
+PROBLEM = SimpleNamespace(preparing=0)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Linear attention takes three times as long; what was measured is told."""
+    asked = []
+
+    def measure(experiment, problem, kind):
+        asked.append(experiment)
+        return 0.3 if isinstance(experiment.model.mechanism, Linear) else 0.1
+
+    monkeypatch.setattr(stopwatch, "measured", measure)
+    return asked
+
+
+class Clocked:
+    """A trainer whose dispatches take, of a width, so many seconds and now and then far more; it compiles at first."""
+
+    compile_seconds, now, calls, last = 0.0, 0.0, 0, 0
+
+    def __init__(self, *given):
+        pass
+
+    def start(self):
+        return None
+
+    def batches(self, step, stop):
+        Clocked.last = max(Clocked.last, stop - 1)
+        kind = np.full(stop - step, self.width(step))
+        return Steps({"x": np.zeros(self.width(step))}, kind, ()), stop - step
+
+    def width(self, step):
+        return 2
+
+    def advance(self, state, steps, count):
+        compiling = 100.0 if Clocked.calls in (0, 3) else 0.0
+        self.compile_seconds += compiling
+        noise = 50.0 if Clocked.calls in (0, 4) else 0.0
+        Clocked.now += compiling + noise + count * steps.batches["x"].size
+        Clocked.calls += 1
+        return state, {}
+
+
+@pytest.fixture
+def clocked(monkeypatch):
+    Clocked.now, Clocked.calls, Clocked.last = 0.0, 0, 0
+    monkeypatch.setattr(stopwatch, "Trainer", Clocked)
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: Clocked.now)
+
+
+def test_a_step_takes_time_and_neither_compiling_nor_the_first_dispatch_nor_noise_is_part_of_it(clocked):
+    assert measured(EXPERIMENT, None, range(300)) == 2.0
+    assert Clocked.calls == stopwatch.DISPATCHES + 1
+
+
+def test_lengths_count_in_their_proportion(clocked, monkeypatch):
+    monkeypatch.setattr(Clocked, "width", lambda self, step: 9 if step % 24 < 8 else 1)
+    assert measured(EXPERIMENT, None, range(300)) == (2 * 9 + 6 * 1) / 8
+
+
+@pytest.mark.parametrize("preparing", [0, 5, 90, 300, 1000])
+def test_steps_that_prepare_count_by_their_share(clocked, monkeypatch, tmp_path, preparing):
+    monkeypatch.setattr(Clocked, "width", lambda self, step: 9 if step < preparing else 1)
+    experiment, problem = change(EXPERIMENT, **{"train.steps": 300}), SimpleNamespace(preparing=preparing)
+    watch, share = Stopwatch(tmp_path), min(1, preparing / 300)
+    assert watch(experiment, problem) == pytest.approx(9 * share + 1 - share)
+    assert Clocked.last < 300
+    # Neither kind is measured again for another share of the two.
+    calls = Clocked.calls
+    assert watch(change(experiment, **{"train.steps": 3000}), problem) == pytest.approx(1 + 8 * preparing / 3000)
+    assert Clocked.calls == calls or preparing >= 300
+
+
+def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):
+    watch = Stopwatch(tmp_path)
+    assert watch(EXPERIMENT, PROBLEM) == 0.1
+    assert watch(change(EXPERIMENT, **{"train.steps": 9}), PROBLEM) == 0.1
+    watch.keep()
+    assert Stopwatch(tmp_path)(EXPERIMENT, PROBLEM) == 0.1
+    assert len(slow) == 1
+    assert Stopwatch(tmp_path)(change(EXPERIMENT, **{"train.batch_size": 3}), PROBLEM) == 0.1
+    assert len(slow) == 2
+    watch.file.write_text("[")
+    with pytest.raises(FolderError, match=r"seconds\.json: not JSON"):
+        Stopwatch(tmp_path)
+    assert Stopwatch(tmp_path, fresh=True).found == {}
+
+
+def test_a_study_goes_on_with_the_steps_it_was_planned_with(slow, tmp_path, untrained):
+    runs.run(STUDY, tmp_path)
+    kept = RunFolder(tmp_path / "timed" / "linear").read("experiment")
+    assert kept is not None
+    assert kept["budget"] == "seconds"
+    assert kept["experiment"]["train"]["steps"] == 100
+    runs.run(STUDY, tmp_path)
+    assert len(slow) == 2
+    runs.run(STUDY, tmp_path, fresh=True)
+    assert len(slow) == 4

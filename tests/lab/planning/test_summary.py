@@ -1,0 +1,116 @@
+import re
+from dataclasses import replace
+
+import jax
+import pytest
+
+from attnlab.lab.launch import run
+from attnlab.lab.planning.summary import columns, costs, flat, settings, show, summed
+from attnlab.lab.study.overrides import apply
+from attnlab.lab.study.study import Experiment, Study, change
+from attnlab.lab.study.variation import over
+from attnlab.mechanisms import MECHANISMS, Softmax
+from attnlab.models import Transformer
+from attnlab.tasks import Recall
+from tests.small import EXPERIMENT
+
+
+def test_every_field_by_the_path_that_overrides_it(toy):
+    fields = flat(toy.base)
+    assert fields["task"] == "copy"
+    assert fields["task.languages"] == "en,de"
+    assert fields["model.mechanism"] == "softmax"
+    assert fields["model.mechanism.score"] == "dot"
+    assert fields["model.cross"] == "none"
+    assert fields["train.learning_rate"] == "0.001"
+    assert "train" not in fields
+
+
+def test_a_warm_up_that_does_not_end_is_told(toy):
+    study = replace(toy.study, base=change(toy.base, **{"train.warmup": 400, "train.steps": 100}))
+    wanted = "train.warmup=400 does not end in train.steps=100: the learning rate comes to 25.0% of itself"
+    assert any(line.endswith(wanted) for line in settings(study))
+    assert not any("does not end" in line for line in settings(toy.study))
+
+
+def test_how_variants_were_chosen_is_told_before_their_fields(toy):
+    chosen = apply(toy.study, ["model.mechanism=linear"])
+    lines = settings(chosen)
+    assert lines[2:5] == ["", "model.mechanism=linear selects 1 of 2 variants: linear", ""]
+    assert not any(" selects " in line for line in settings(toy.study))
+
+
+def test_what_is_no_study_is_refused(toy):
+    for given, hint in ((toy.base, "Study(experiment) makes one of it"), ("a.py", "load_study(path) reads one")):
+        for call in (show, run):
+            with pytest.raises(TypeError, match=f"a Study is wanted, not .*: {re.escape(hint)}"):
+                call(given)
+    with pytest.raises(ValueError, match="they stand in each other's place"):
+        Experiment(Transformer(), Recall())
+
+
+def test_what_differs_is_marked(toy):
+    lines = settings(toy.study)
+    assert lines[:3] == ["toy: which?", "2 variants × 2 seeds × 1 learning rate = 4 lanes", ""]
+    assert [line.split() for line in lines if "model.mechanism" in line] == [
+        ["≠", "model.mechanism", "softmax:", "softmax"],
+        ["≠", "model.mechanism.score", "softmax:", "dot"],
+        ["≠", "model.mechanism.block", "softmax:", "none"],
+        ["≠", "model.mechanism.feature", "linear:", "elu+1"],
+    ]
+    assert sum(line.startswith("≠") for line in lines) == 4
+    below = lines[lines.index(next(line for line in lines if "mechanism.block" in line)) + 1]
+    assert below.split() == ["linear:", "32"]
+    assert lines[-1].split() == ["decoder", "none"]
+
+
+def test_one_variant_has_nothing_to_mark(toy):
+    assert not any("≠" in line for line in settings(Study(toy.base)))
+
+
+def test_a_mechanism_of_one_s_own_is_shown_by_its_class(toy):
+    assert flat(change(toy.base, **{"model.mechanism": toy.Mine()}))["model.mechanism"] == "Mine"
+
+
+def test_lanes_that_differ_are_counted_together(toy):
+    study = replace(toy.vary("train.seeds", few=2, many=5), name="x")
+    assert settings(study)[1] == "2 variants, 7 lanes"
+
+
+def test_costs():
+    rows = [
+        {"variant": "softmax", "parameters": 1234567, "flops": 2.5e9, "state_bytes": 2048, "memory": None},
+        {"variant": "linear", "parameters": 99, "flops": 1e3, "state_bytes": 10, "memory": 5e6, "new": 1.5},
+    ]
+    assert costs(rows) == [
+        "variant  parameters  FLOPs a step  decoding state  weights and optimiser  new",
+        "softmax   1,234,567     2.5 GFLOP         2.05 kB                      –    –",
+        "linear           99       1 kFLOP            10 B                   5 MB  1.5",
+    ]
+
+
+def test_what_a_study_trains_for():
+    rows = [{"variant": "a", "lanes": 6, "steps": 1500, "training": 3.2e13}]
+    assert costs(rows) == ["variant  lanes  steps  FLOPs, all lanes", "a            6  1,500          32 TFLOP"]
+    assert summed(rows) == []
+    assert summed([*rows, *rows]) == ["all 2: 64 TFLOP"]
+
+
+def test_nothing_is_compiled():
+    """Parameters, FLOPs and a match come from shapes and traces alone."""
+    jax.clear_caches()
+    heard = []
+    listen = lambda event, seconds, **facts: heard.append(event)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        vary = over("model.mechanism", softmax=Softmax(), hedgehog=MECHANISMS["hedgehog"])
+        assert "matched to softmax, the base of the study" in str(show(Study(EXPERIMENT, vary, match="flops")))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert "/jax/core/compile/jaxpr_trace_duration" in heard
+    assert "/jax/core/compile/backend_compile_duration" not in heard
+
+
+def test_columns():
+    assert columns([["a", "bb"], ["ccc", "d"]]) == ["a    bb", "ccc  d"]
+    assert columns([["a", "bb"], ["ccc", "d"]], right=True) == ["a    bb", "ccc   d"]

@@ -1,0 +1,73 @@
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from attnlab.lab.reporting.curve_svg import Paint, canvas, draw, panel
+from attnlab.lab.reporting.curves import curve
+from tests.lab.reporting.test_curves import run
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ([[1.0]], "loss"),
+        ([[0.0, 0.0], [0.0, 0.0]], "loss"),
+        ([[3.0, 2.0], [0.01, 0.02]], "loss"),
+        ([[-1.0, 1e99], [2.0, -1e99]], "loss"),
+        ([[1.0, 1.0], [1.0, 1.0]], "valid.exact_match"),
+        ([[1.0, None], [None, 2.0]], "loss"),
+    ],
+)
+def test_any_numbers_give_a_figure(values, key):
+    drawn = draw([curve(run(values, key=key), key)], key, "<label>")
+    assert drawn.startswith("<svg ")
+    assert drawn.endswith("</svg>")
+    assert 'aria-label="&lt;label&gt;"' in drawn
+    assert "nan" not in drawn
+    assert not re.search("http|<style|<metadata|DOCTYPE|<script", drawn)
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([[1.0], [0.0005]], {"1", "0.1", "0.01", "0.001"}),
+        ([[0.125], [0.127]], {"0.1250", "0.1255", "0.1270"}),
+    ],
+)
+def test_the_numbers_along_the_axes_are_whole(values, ticks):
+    drawn = draw([curve(run(values), "loss")], "loss", "x")
+    assert ticks <= set(re.findall(r"<text[^>]*>([^<]*)</text>", drawn))
+
+
+@pytest.mark.parametrize(
+    ("key", "highest"), [("valid.exact_match", 1.0), ("valid.phoneme_error_rate", 3.0), ("loss", 3.0)]
+)
+def test_a_band_ends_where_the_truth_must_and_not_before(key, highest):
+    axes = canvas(5, 3).add_subplot()
+    panel(axes, [curve(run([[0.5, 3.0], [0.5, 3.0]], key=key), key)], key, Paint("black", "grey", ("black",) * 8))
+    (band,) = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == highest
+
+
+def test_a_figure_is_the_same_each_time_and_takes_the_page_s_colours():
+    curves = [curve(run([[3.0, 2.0], [1.0, 2.0]]), "loss")]
+    drawn = draw(curves, "loss", "x")
+    assert draw(curves, "loss", "x") == drawn
+    assert "var(--v0)" in drawn
+    assert not re.search("#[0-9a-f]{6}", drawn.replace("#000000", ""))
+    assert "<text" in drawn
+
+
+def test_what_matplotlib_says_of_its_caches_is_not_printed(tmp_path):
+    (tmp_path / "file").write_text("")
+    code = (
+        "import numpy as np; from attnlab.lab.reporting.curves import Curve;"
+        "from attnlab.lab.reporting.curve_svg import draw;"
+        "draw([Curve('a', 0, np.arange(3), np.ones((3, 1)), ())], 'loss', 'x')"
+    )
+    environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "file"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,61 @@
+"""Parts of the page in a notebook."""
+
+import pytest
+
+from attnlab.lab.launch import Results
+from attnlab.lab.reporting import notebook as inline
+from tests.lab.synthetic import write_study
+
+# The maps are unpacked aside; then they are drawn, and the frame grows.
+READY = """new Promise(done => {
+  const waits = () => frames[3].document.querySelector(".lens:not(.live)");
+  const wait = () => setTimeout(waits() ? wait : done, 100);
+  wait();
+})"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = write_study(tmp_path_factory.mktemp("studies") / "dates", steps=500)
+    return Results(folder, folder / "report.html", 0)
+
+
+def test_printed_they_are_text(results):
+    assert "exact match" in str(results.table())
+    assert "softmax" in str(results.table())
+    said = str(results.verdicts()).split("\n")
+    assert said[0] == "linear is worse than softmax."
+    assert any(line.startswith("linear: exact match") for line in said)
+    assert "<" not in str(results.verdicts())
+    assert str(results.curves()) == "learning curves"
+
+
+def test_where_there_is_nothing_to_draw_it_is_said(tmp_path):
+    folder = write_study(tmp_path / "none", {"softmax": {"finished": False}})
+    assert str(inline.maps(folder)).startswith("no maps")
+    assert "no maps" in inline.maps(folder).page
+    assert str(inline.curves(folder)).startswith("no curve")
+
+
+def test_what_is_shown_cannot_leave_its_frame(tmp_path):
+    folder = write_study(tmp_path / "odd", {'"><script>alert(1)</script>': {"mean": 0.9}, "b": {"mean": 0.8}})
+    shown = inline.table(folder)._repr_html_()
+    assert shown.startswith("<iframe ")
+    assert shown.count("<") == shown.count(">") == 2
+
+
+def test_a_notebook_shows_them_at_their_height_and_sliders_move(results, browser, tmp_path):
+    page = tmp_path / "notebook.html"
+    parts = [results.table(), results.verdicts(), results.curves(), results.maps()]
+    page.write_text("<!doctype html><style>table { display: none }</style>" + "".join(p._repr_html_() for p in parts))
+    browser.open(page)
+    browser.run(READY)
+    frames = "[...document.querySelectorAll('iframe')].map(frame => frame"
+    heights = browser.run(f"{frames}.clientHeight)")
+    assert heights == browser.run(f"{frames}.contentDocument.documentElement.scrollHeight)")
+    assert min(heights) > 100
+    # The notebook's style does not reach in.
+    assert browser.run(f"{frames}.contentDocument.querySelector('table')).filter(Boolean).length") >= 1
+    assert browser.run("getComputedStyle(frames[0].document.querySelector('table')).display") == "table"
+    assert browser.run("frames[3].document.querySelectorAll('input[type=range]').length") >= 3
+    assert browser.said == []

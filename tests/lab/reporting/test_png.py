@@ -1,0 +1,59 @@
+import struct
+
+import numpy as np
+
+from attnlab.lab.reporting import png as pictures
+from attnlab.lab.reporting.curves import Curve
+from attnlab.lab.reporting.png import answer, learning
+from tests.lab.made import outcome
+
+
+def size(png):
+    assert png.startswith(b"\x89PNG")
+    return struct.unpack(">II", png[16:24])
+
+
+def test_the_answer_grows_with_its_variants_and_is_the_same_each_time():
+    found = [outcome(f"v{n}", [0.9, 0.8], order=n) for n in range(9)]
+    assert size(answer(found))[1] > size(answer(found[:2]))[1]
+    assert answer(found[:2]) == answer(found[:2])
+    assert answer([outcome("a", []), outcome("b", [None])]) is None
+
+
+def test_names_that_no_font_has_are_drawn_without_a_word():
+    # Mathematics, letters that are missing, controls, a lone surrogate, and more than has room.
+    names = ["$\\frac{1}$", "\u0301", "\u202e\n\x00", "\ud800", "日" * 99, "_hidden"]
+    found = [outcome(name, [0.9, 0.8], order=n) for n, name in enumerate(names)]
+    assert size(answer(found))
+    curves = [Curve(name, n, np.arange(3), np.ones((3, 2)), ()) for n, name in enumerate(names)]
+    assert size(learning([("loss", "loss $x", curves), ("valid.exact_match", "exact match", curves)]))
+    assert learning([]) is None
+
+
+def test_each_headline_metric_has_axes_of_its_own(monkeypatch):
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
+    found = [outcome("a", [0.9, 0.8]), outcome("b", [2.05, 2.1], "bits", False, order=1), outcome("c", [0.7, 0.75])]
+    figure = answer(found)
+    figure.draw_without_rendering()
+    rates, bits = figure.axes
+    assert (rates.get_xlabel(), bits.get_xlabel()) == ("exact match on the test set", "bits on the test set")
+    assert [[tick.get_text() for tick in axes.get_yticklabels()] for axes in (rates, bits)] == [["a", "c"], ["b"]]
+    assert rates.get_xlim()[1] < 1.5 < bits.get_xlim()[0] + 1
+    assert all(tick.get_text().endswith("%") for tick in rates.get_xticklabels())
+    assert not any("%" in tick.get_text() for tick in bits.get_xticklabels())
+
+
+def test_curves_stand_two_beside_each_other(monkeypatch):
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
+    one = [Curve("a", 0, np.arange(3), np.ones((3, 2)), ())]
+    for count, rows in ((1, 1), (2, 1), (3, 2), (4, 2)):
+        figure = learning([("loss", f"panel {n}", one) for n in range(count)])
+        assert [axes.get_title(loc="left") for axes in figure.axes] == [f"panel {n}" for n in range(count)]
+        assert len({axes.get_subplotspec().rowspan.start for axes in figure.axes}) == rows
+
+
+def test_seeds_that_show_no_spread_have_no_line(monkeypatch):
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi: figure)
+    (axes,) = answer([outcome("a", [1.0, 1.0]), outcome("b", [0.9, 0.8], order=1)]).axes
+    assert sum(len(set(line.get_xdata())) == 2 and line.get_marker() == "None" for line in axes.lines) == 1
+    assert len(axes.lines) == 5

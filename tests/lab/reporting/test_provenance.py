@@ -1,0 +1,54 @@
+"""What the page says of how runs were made."""
+
+from typing import get_args
+
+import pytest
+
+from attnlab.lab.reporting.provenance import MATCHED, SPENT, making
+from attnlab.lab.study.study import Budget, Match
+from tests.lab.made import outcome
+
+
+def page(*told):
+    found = [outcome(name, [0.5, 0.6]) for name in "abc"]
+    for one, more in zip(found, told, strict=False):
+        one.experiment.update(more)
+    return str(making(found[: len(told)]))
+
+
+def test_in_what_variants_were_matched_and_for_what_they_were_trained_is_said():
+    parameters = {"match": "parameters", "budget": "steps"}
+    assert "<p>Matched in parameters, within 2%.</p>" in page(parameters, parameters)
+    both = {"match": "state", "budget": "flops"}
+    assert "Matched in decoding state, within 2%. Trained for the FLOPs of the base, each in as many" in page(both)
+    assert set(MATCHED) == set(get_args(Match))
+    assert set(SPENT) | {"steps"} == set(get_args(Budget))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [{}, {}],
+        [{"match": None, "budget": "steps"}] * 2,
+        [{"match": "flops", "budget": "steps"}, {"match": None, "budget": "steps"}],
+        [{"match": ["flops"], "budget": 3}],
+        [{"match": "luck", "budget": None}],
+    ],
+)
+def test_where_there_is_nothing_of_it_to_say_nothing_is(told):
+    said = page(*told)
+    assert "Matched" not in said
+    assert "Trained" not in said
+
+
+def test_what_has_not_begun_varies_in_nothing():
+    told = [{"experiment": {"model": {"width": 8, "bias": None}, "train": {"rates": [0.1, 0.2]}}}, {"experiment": {}}]
+    assert "What varies" not in page(*told)
+    assert "What varies" in page(told[0], {"experiment": {"model": {"width": 9}}})
+
+
+def test_a_field_is_written_as_the_command_line_reads_it():
+    fields = {"key_heads": None, "tied": True, "rates": [0.1, 3e-05], "name": "a b"}
+    assert "<code>model.key_heads=none\nmodel.tied=true\nmodel.rates=0.1,3e-05\nmodel.name=a b</code>" in page(
+        {"experiment": {"model": fields}}
+    )

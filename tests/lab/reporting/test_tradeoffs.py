@@ -1,0 +1,87 @@
+import re
+from dataclasses import replace
+
+from attnlab.lab.reporting.tradeoffs import trade
+from attnlab.lab.results.estimates import rates
+from tests.lab.made import outcome
+
+
+def variant(name, order, **result):
+    costs = {"state_bytes": 1000 * (order + 1), "seconds": 100.0, "flops": 1e9, "steps": 10, "learning_rate": 0.1}
+    return outcome(name, [0.9, 0.8], order=order, **{**costs, **result})
+
+
+def captions(markup):
+    text = re.findall(r"<figcaption[^>]*>(.*?)</figcaption>", markup or "")
+    return [re.sub("<[^>]*>", "", one) for one in text]
+
+
+def test_a_figure_for_each_cost():
+    found = [variant("a", 0), variant("b", 1)]
+    assert captions(trade(found)) == [
+        f"exact match against {cost}"
+        for cost in ("decoding state", "training time, all lanes", "training FLOPs, one lane")
+    ]
+    assert trade(found[:1]) is None
+
+
+def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
+    found = [variant("a", 0), variant("b", 1), variant("c", 2, state_bytes=None)]
+    markup = trade(found)
+    assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 1
+    assert captions(trade([variant("a", 0, seconds=None), variant("b", 1)])) == [
+        "exact match against decoding state",
+        "exact match against training FLOPs, one lane",
+    ]
+
+
+def test_what_failed_is_not_drawn():
+    found = [variant("a", 0), variant("b", 1), replace(variant("c", 2), metrics=outcome("c", [0.9, None]).metrics)]
+    assert "c" not in re.findall(r'aria-label="exact match against decoding state, of ([^"]*)"', trade(found))[0]
+
+
+def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
+    lost = [{"seed": 2, "learning_rate": 0.1, "step": 3}]
+    found = [variant("a", 0), variant("b", 1, diverged=lost), replace(variant("c", 2), metrics={})]
+    markup = trade(found)
+    assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 3
+    assert captions(markup)[0] == "exact match against decoding state; × where seeds diverged"
+    assert markup.count('class="cross"') == 3
+
+
+def test_time_is_in_the_unit_that_fits():
+    for seconds, unit in ((30.0, " s<"), (100.0, " min<"), (9000.0, " h<")):
+        assert unit in trade([variant("a", 0, seconds=seconds), variant("b", 1, seconds=2 * seconds)])
+
+
+def test_learning_rates_have_a_panel_each():
+    entries = [{"learning_rate": rate, "values": [0.9, None if rate > 0.5 else 0.8]} for rate in (0.01, 0.1, 1.0)]
+    found = [replace(variant(name, n), rates=rates(entries, [1.0], "x")) for n, name in enumerate("ab")]
+    markup = trade(found)
+    words = "exact match against learning rate on validation; the larger dot is the rate that was chosen; × where seeds"
+    assert captions(markup)[3].startswith(words)
+    assert captions(markup)[4:] == ["a", "b"]
+    panels = re.findall(r'<svg [^>]*aria-label="exact match against learning rate, of .".*?</figure>', markup)
+    assert [panel.count('class="dot"') for panel in panels] == [3, 3]
+    assert [panel.count('r="5"') for panel in panels] == [1, 1]
+    assert [panel.count('class="cross"') for panel in panels] == [1, 1]
+    # One rate alone is no choice.
+    assert "learning rate" not in trade([replace(one, rates=one.rates[:1]) for one in found])
+
+
+def test_each_headline_metric_has_figures_of_its_own():
+    costs = {"state_bytes": 1000, "learning_rate": 0.1}
+    bits = [outcome(name, [2.05, 2.1], "bits", False, order=n, **costs) for n, name in enumerate("cd", 2)]
+    entries = [{"learning_rate": rate, "values": [0.9, 0.8]} for rate in (0.01, 0.1)]
+    found = [replace(one, rates=rates(entries, [], "x")) for one in (variant("a", 0), variant("b", 1), *bits)]
+    markup = trade(found)
+    told = [caption for caption in captions(markup) if "decoding state" in caption or "learning rate" in caption]
+    assert [caption.split(" on ")[0] for caption in told] == [
+        f"{metric} against {what}" for metric in ("exact match", "bits") for what in ("decoding state", "learning rate")
+    ]
+    labels = re.findall(r'aria-label="([^"]* against decoding state, of [^"]*)"', markup)
+    assert [label.split(", of ")[1] for label in labels] == ["a, b", "c, d"]
+    # One of a metric alone has nothing beside it.
+    assert captions(trade([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
+        trade([variant("a", 0), variant("b", 1)])
+    )

@@ -1,0 +1,224 @@
+"""The sentences against numbers worked out by hand, and what is never claimed."""
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from attnlab.lab.reporting.verdict_text import against, basis, reading, verdict
+from attnlab.lab.results.comparison import comparison
+from attnlab.lab.statistics import needed, smallest
+from tests.lab.made import outcome
+
+BASE = [0.90, 0.90, 0.90]
+
+
+def text(markup):
+    return unescape(re.sub("<[^>]*>", "", markup or ""))
+
+
+def said(*found):
+    """The sentences over the page, and each variant's own."""
+    compared = comparison(found)
+    return [text(s) for s in verdict(found, compared)], [text(against(one, compared)) for one in found]
+
+
+def test_a_clear_difference():
+    # Differences .02, .03 and .04: mean .03, reach 4.30265 · .01/√3 = .0248; effect .5642 · .03/.01.
+    over, (own, first) = said(outcome("a", [0.92, 0.93, 0.94], order=1), outcome("b", BASE))
+    assert over == ["a is better than b."]
+    assert own == "Better than b: +3.0 points (95% interval +0.5 to +5.5, 3 pairs; effect +1.7)."
+    assert first == "The reference."
+
+
+def test_less_of_an_error_is_better():
+    a = outcome("a", [0.10, 0.11, 0.12], "word_error_rate", False, order=1)
+    over, (own, _) = said(a, outcome("b", [0.20, 0.21, 0.2204], "word_error_rate", False))
+    assert over == ["a is better than b."]
+    assert own.startswith("Better than b: −10.0 points (95% interval ")
+    # .5642 · .100133 / (.0004/√3), and not 2.4e+02.
+    assert own.endswith("3 pairs; effect −245).")
+
+
+def test_what_cannot_be_told_says_what_could_have_been_found_and_is_not_called_the_same():
+    over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93]))
+    assert over == ["a cannot be told from b by these seeds."]
+    assert own.startswith("Unclear against b: +0.3 points (95% interval −2.5 to +3.2, 3 pairs; effect +0.16).")
+    could, seeds = smallest(0.02 / 3**0.5, 3), needed(0.01 / 3, 0.02 / 3**0.5)
+    assert f"A true difference of {100 * could:.2g} points or more would be found by 80% of such studies; " in own
+    assert own.endswith(f"to find the difference seen takes {seeds} seeds.")
+    assert "same" not in own
+
+
+def test_where_a_seed_learns_or_does_not_few_pairs_claim_no_jump():
+    split, low = outcome("split", [0.90, 0.15, 0.91], order=1), outcome("low", [0.14, 0.15, 0.16], order=2)
+    over, (_, own, _) = said(split, low, outcome("b", BASE))
+    assert over == ["split and low cannot be told from b by these seeds."]
+    assert own.startswith("Unclear against b: −75.0 points (joint interval −78.6 to −71.4, 3 pairs; effect −42).")
+    assert own.endswith(
+        "The interval goes by the spread of these pairs alone. But the seeds of a variant lie in two heaps, 75 points "
+        "apart: a difference like this may be the luck of 3 pairs, which takes 4 that agree to rule out."
+    )
+
+
+def test_a_margin_makes_sameness_sayable():
+    over, (own, _) = said(outcome("a", [0.901, 0.899, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
+    assert over == ["a is the same as b within 1 point."]
+    assert own.startswith("The same as b: 0.0 points (95% interval ")
+    over, (own, _) = said(outcome("a", [0.95, 0.85, 0.90, 0.90], order=1), outcome("b", [0.90] * 4, margin=0.01))
+    assert over == ["a cannot be told from b by these seeds."]
+    assert re.search(
+        r"; to find one of 1 point takes \d+ seeds, to call two that are alike the same takes \d+ seeds\.$", own
+    )
+    # Differences of .04, .02 and .06, of spread .02: 4.5 and 6.5 seeds' worth, of which each is told.
+    over, (own, _) = said(outcome("a", [0.92, 0.90, 0.94], order=1), outcome("b", [0.93, 0.89, 0.93], margin=0.001))
+    spread = 0.02 / 3**0.5
+    seeds = [needed(0.01 / 3, spread), needed(0.001, spread), needed(0.001, spread, 0.9, 0.9)]
+    assert own.endswith(
+        f"; to find the difference seen takes {seeds[0]} seeds, to find one of 0.1 points takes {seeds[1]:,} seeds, "
+        f"to call two that are alike the same takes {seeds[2]:,} seeds."
+    )
+
+
+def test_seeds_that_diverged_are_told_beside_the_verdict():
+    lost = [{"seed": n, "learning_rate": 0.1, "step": 3} for n in (2, 3, 4)]
+    a = outcome("a", [0.93, 0.95], seeds=[0, 1, 2, 3, 4], order=1, diverged=lost, learning_rate=0.1)
+    over, _ = said(a, outcome("b", [0.5, 0.52, 0.5, 0.5, 0.5]))
+    assert over == ["a is better than b.", "Seeds diverged, and stand in no mean, of a (3 of 5)."]
+
+
+def test_no_spread_is_told_whatever_the_verdict():
+    over, (own, _) = said(outcome("a", [0.5] * 3, order=1), outcome("b", [0.5] * 3, margin=0.01))
+    assert over == ["a is the same as b within 1 point."]
+    assert own.endswith(" These seeds show no spread, which says nothing of what others would.")
+
+
+def test_both_ends_of_an_interval_are_told_apart():
+    _, (own, _) = said(outcome("a", [0.60001, 0.60002, 0.60003], order=1), outcome("b", [0.59] * 3))
+    low, high = re.search(r"interval (\S+) to (\S+),", own).groups()
+    assert (low, high) == ("+1.000", "+1.004")
+
+
+def test_seeds_without_a_partner_are_named():
+    a = outcome("a", [0.91, 0.93], seeds=[0, 1], order=1)
+    lost = {"diverged": [{"seed": 7, "learning_rate": 0.1, "step": 3}], "learning_rate": 0.1}
+    _, (own, _) = said(a, outcome("b", [0.90, 0.92, 0.99], seeds=[1, 0, 5]))
+    assert own.endswith("Left out, for want of a partner: seed 5.")
+    b = outcome("b", [0.90, 0.92], seeds=[1, 0])
+    c = outcome("c", [0.90, 0.92, 0.99], seeds=[1, 0, 7], order=2)
+    assert "seed 7 (diverged)." in said(c, outcome("b", [0.90, 0.92], seeds=[1, 0], **lost))[1][0]
+    assert "Left out" not in said(a, b)[1][0]
+
+
+def test_one_seed_and_strange_seeds_are_not_compared():
+    over, (own, _) = said(outcome("a", [0.91], order=1), outcome("b", [0.90]))
+    assert over == ["There is no verdict on a."]
+    assert own.startswith("Not compared with b: one seed shows no spread; ")
+    over, (own, _) = said(outcome("a", [0.91, 0.9], seeds=[5, 6], order=1), outcome("b", [0.90, 0.91]))
+    assert own.endswith("takes two seeds or more that both were trained with, not 5, 6 and 0, 1.")
+
+
+def test_several_are_listed_by_verdict_and_said_to_be_corrected():
+    rows = {"b": 0.95, "c": 0.85, "d": 0.96, "e": 0.8}
+    found = [outcome(name, [n, n + 0.001, n - 0.001], order=k) for k, (name, n) in enumerate(rows.items(), 1)]
+    found.append(outcome("a", BASE))
+    over, own = said(*found)
+    assert over == ["b and d are better than a.", "c and e are worse than a."]
+    assert all("joint interval" in one for one in own[:-1])
+    told = text(basis(comparison(found)))
+    assert "a, the study's first variant, over the same seeds. " in told
+    assert "The verdicts are corrected for all 4 comparisons (Holm" in told
+    assert "No margin was set" in told
+
+
+def test_nothing_to_compare_is_said():
+    (sentence,), _ = said(outcome("a", [0.9, 0.8]), outcome("b", [0.9, 0.8], "loss", False, order=1))
+    assert sentence.startswith("Nothing is compared with a, the reference: the finished runs name different")
+    assert said(outcome("a", BASE)) == ([], [""])
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (outcome("a", [0.9]), "a: exact match 90.0% (no interval from one seed)."),
+        (outcome("a", [0.5, 0.7], "loss", False), "a: loss 0.600 (95% interval −0.671–1.87, 2 seeds)."),
+        (outcome("a", [1.0, 1.0, 1.0]), "a: exact match 100.0% (no interval: 3 seeds show no spread)."),
+        (outcome("a", []), "a has no exact match: it was not measured."),
+        (outcome("a", [0.9, None]), "a failed: exact match is not finite for 1 of 2 seeds. It is not averaged."),
+        (
+            outcome("a", [0.9], diverged=[{"seed": 1, "learning_rate": 0.1, "step": 3}]),
+            "a: exact match 90.0% (no interval from one seed; 1 more diverged and is not in the mean).",
+        ),
+    ],
+)
+def test_readings(one, words):
+    assert text(reading(one)) == words
+
+
+def test_variants_that_were_asked_different_things_have_references_of_their_own():
+    made = [
+        outcome("lists-a", BASE),
+        outcome("lists-b", [0.95, 0.96, 0.95], order=1),
+        outcome("paths-a", BASE, order=2),
+        outcome("paths-b", [0.85, 0.84, 0.85], order=3),
+    ]
+    task = lambda one: {**one.experiment, "experiment": {"task": {"name": one.name[:5]}}}
+    found = [replace(one, experiment=task(one)) for one in made]
+    sentences, each = said(*found)
+    assert sentences == ["lists-b is better than lists-a.", "paths-b is worse than paths-a."]
+    assert [one.split(":")[0] for one in each] == [
+        "The reference.", "Better than lists-a", "The reference.", "Worse than paths-a",
+    ]  # fmt: skip
+    told = text(basis(comparison(found)))
+    assert told.startswith("Each variant is compared with the first of those that were asked the same, over the same")
+    assert "The verdicts are corrected for all 2 comparisons (Holm" in told
+
+
+def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
+    made = [outcome("hun", BASE), outcome("jpn", [0.95, 0.96, 0.95], order=1)]
+    found = [replace(one, experiment={**one.experiment, "asked": {"language": one.name}}) for one in made]
+    sentences, each = said(*found)
+    assert sentences == ["Each variant is asked something of its own; none is compared with another."]
+    assert each == ["", ""]
+
+
+def test_no_difference_of_shares_is_said_to_be_more_than_all():
+    _, (own, _) = said(outcome("a", [0.97, 0.17, 0.93], order=1), outcome("b", [1.0, 1.0, 0.99]))
+    assert "(95% interval −100.0 to +82.0, 3 pairs; " in own
+    assert "So few seeds could not be sure to find any difference; to find the difference seen takes " in own
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_end_on_one_side_of_nothing_is_never_written_as_nothing(sign):
+    # Mean .002, reach 4.30265 · s/√3, so that the near end is .0002 of a point from 0.
+    s = (0.002 - 2e-6) * 3**0.5 / 4.3026527297
+    values = [0.9 + sign * (0.002 + s * x) for x in (-1, 0, 1)]
+    _, (own, _) = said(outcome("a", values, order=1), outcome("b", BASE))
+    near, far = ("+0.0002", "+0.4") if sign > 0 else ("−0.0002", "−0.4")
+    low, high = (near, far) if sign > 0 else (far, near)
+    assert own.startswith(
+        f"{'Better' if sign > 0 else 'Worse'} than b: {far[0]}0.2 points (95% interval {low} to {high},"
+    )
+
+
+def test_where_nothing_differs_anywhere_there_is_no_interval():
+    # Of what is no share of examples it is not known how fine it is.
+    nats = [outcome(name, [2.0, 2.0], "nats", False, order=n, examples=None) for n, name in enumerate("ba")]
+    _, (_, own) = said(*nats)
+    assert own.startswith("Unclear against b: 0 (no interval: no spread, 2 pairs).")
+
+
+def test_a_margin_is_told_in_the_unit_of_each_metric():
+    made = [
+        outcome("dates-a", BASE, margin=0.01),
+        outcome("dates-b", [0.95, 0.96, 0.95], order=1),
+        outcome("text-a", [2.0, 2.01, 2.0], "bits_per_character", False, order=2),
+        outcome("text-b", [2.001, 2.011, 2.0], "bits_per_character", False, order=3),
+    ]
+    found = [replace(one, experiment={**one.experiment, "asked": one.name[:4]}) for one in made]
+    sentences, _ = said(*found)
+    assert sentences == ["dates-b is better than dates-a.", "text-b is the same as text-a within 0.01."]
+    told = text(basis(comparison(found)))
+    assert "The same: shown to differ by less than 1 point of exact match, or 0.01 of bits per character." in told
+    assert "The same: shown to differ by less than 1 point. Better" in text(basis(comparison(found[:2])))

@@ -1,0 +1,52 @@
+from dataclasses import replace
+
+import pytest
+
+from attnlab.console.format import span
+from attnlab.lab.results.estimates import estimate, rates
+from attnlab.lab.statistics import interval, summary
+from attnlab.storage.json_file import FolderError
+
+
+def test_rates_are_told_from_the_least_on_with_their_intervals():
+    entries = [{"learning_rate": 0.1, "values": [0.5, 0.7]}, {"learning_rate": 0.01, "values": [0.4, 0.5]}]
+    first, second = rates(entries, [], "x")
+    assert (first.learning_rate, second.learning_rate) == (0.01, 0.1)
+    assert (second.estimate.low, second.estimate.high) == interval([0.5, 0.7])
+
+
+def test_a_seed_that_diverged_is_counted_and_one_that_gave_no_number_is_not_averaged():
+    values = [0.5, None, 0.7]
+    (one,) = rates([{"learning_rate": 0.1, "values": values}], [0.1, 0.2], "x")
+    assert (one.diverged, one.estimate.values, one.estimate.mean) == (1, (0.5, 0.7), pytest.approx(0.6))
+    (one,) = rates([{"learning_rate": 0.1, "values": values}], [0.2], "x")
+    assert (one.diverged, one.estimate.mean, one.estimate.sound) == (0, None, False)
+    (one,) = rates([{"learning_rate": 0.1, "values": [None]}], [0.1], "x")
+    assert not one.estimate.sound
+
+
+@pytest.mark.parametrize(
+    "entries", [{}, [1], [{}], [{"learning_rate": 0.1}], [{"learning_rate": 0, "values": []}], [{"values": [1.0]}]]
+)
+def test_what_is_broken_is_named(entries):
+    with pytest.raises(FolderError, match=r"^result\.json: by_rate: must list"):
+        rates(entries, [], "result.json: by_rate")
+
+
+def over(*values):
+    return estimate(summary(values), "x")
+
+
+def test_seeds_that_came_to_one_number_give_no_interval_to_show():
+    for values in ((1.0, 1.0, 1.0), (0.1 + 0.2, 0.3), (0.0, 0.0)):
+        still = over(*values)
+        assert (still.still, still.ends, still.reach("exact_match")) == (True, None, "no spread")
+    moved = over(1.0, 0.9999, 1.0)
+    assert moved.ends == interval([1.0, 0.9999, 1.0])
+    assert moved.reach("exact_match") == span("exact_match", *interval([1.0, 0.9999, 1.0]))
+
+
+def test_why_there_is_no_interval_is_said():
+    assert over(0.5).reach("loss") == "one seed"
+    assert replace(over(0.5, 0.6), low=None).reach("loss") == "no interval"
+    assert not replace(over(1.0, 1.0), values=(1.0, 1.0, None)).still

@@ -1,0 +1,35 @@
+"""Lanes that were stopped before their headline metric had moved."""
+
+import pytest
+
+from attnlab.lab.results.stalled import stalled
+
+LINE = (
+    "seed 0 at learning rate 0.1 was stopped in step 30 by train.patience=2, and its exact match on validation had "
+    "been 0.0% from the first evaluation on: raise train.patience if the loss fell"
+)
+
+
+def rows(*values, seed=0):
+    return [
+        {"step": 10 * n, "seed": seed, "learning_rate": 0.1, "loss": 1.0, "valid.exact_match": value}
+        for n, value in enumerate(values, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "lines"),
+    [
+        ((0.0, 0.0, 0.0), 2, [LINE]),
+        ((0.1, 0.0, 0.0), 2, []),
+        ((0.0, 0.0, 0.0, 0.5), 2, [LINE]),
+        ((0.0,) * 3, 0, []),
+        ((1.0,), 2, []),
+    ],
+)
+def test_a_lane_whose_metric_never_moved_is_named(values, patience, lines):
+    stopped = [{"seed": 0, "learning_rate": 0.1, "step": 30}]
+    result = {"metric": "exact_match", "stopped": stopped}
+    others = [{"step": 5, "seed": 0, "learning_rate": 0.1, "loss": 2.0}, *rows(0.3, 0.4, 0.5, seed=1)]
+    assert stalled(result, [*rows(*values), *others], patience) == lines
+    assert stalled(result | {"stopped": []}, rows(*values), patience) == []

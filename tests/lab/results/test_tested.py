@@ -1,0 +1,32 @@
+"""A line where other models than the last ones were tested."""
+
+import pytest
+
+from attnlab.lab.results.tested import model_line
+
+MEANS = {
+    "metric": "exact_match",
+    "metrics": {"exact_match": {"mean": 0.716}},
+    "last_metrics": {"exact_match": {"mean": 0.769}},
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        ({"metric": "exact_match", "metrics": MEANS["metrics"]}, ""),
+        (MEANS | {"tested_model": "last"}, ""),
+        (MEANS | {"tested_model": "mean", "metrics": {"exact_match": {"mean": None}}}, ""),
+        (MEANS | {"tested_model": "mean", "last_metrics": []}, ""),
+        (
+            MEANS | {"tested_model": "mean", "tested_steps": [720, 760, 800]},
+            "the mean of 3 models, from step 720 to 800, was tested: exact match 71.6%; of the last model 76.9%",
+        ),
+        (
+            MEANS | {"tested_model": "best", "tested_steps": [1200, 800]},
+            "the best model on validation (of step 1,200, 800) was tested: exact match 71.6%; of the last model 76.9%",
+        ),
+    ],
+)
+def test_both_are_said(result, line):
+    assert model_line(result) == line

@@ -1,0 +1,146 @@
+"""Learning rates that share the best headline metric: the loss chooses, and a line says so."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.lab import run
+from attnlab.lab.execution.progress import Silent
+from attnlab.lab.reporting import report
+from attnlab.lab.results.ties import tie
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.models import Transformer
+from attnlab.tasks import Parallel
+from attnlab.training.config import Train
+from attnlab.training.trainer import Trainer
+from tests.lab.synthetic import write_study
+
+RATES = [1e-6, 1e-2]
+
+
+def record(values, losses=None, taken=1e-2, metric="bleu", higher=True):
+    """A result as it is written; `values` and `losses` are lists by rate."""
+    entries = [{"learning_rate": rate, "values": column} for rate, column in zip(RATES, values, strict=True)]
+    for entry, column in zip(entries, losses or [], strict=False):
+        entry["losses"] = column
+    return {"metric": metric, "higher": higher, "learning_rate": taken, "metrics": {metric: {}}, "by_rate": entries}
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        (record([[0.1, 0.2], [0.2, 0.2]]), ""),
+        (record([[0.0], [0.0]]) | {"by_rate": []}, ""),
+        (record([[0.0], [0.0]]) | {"metrics": {}}, ""),  # every lane diverged
+        (
+            record([[0.0, 0.0], [0.0, 0.0]], [[5.0, 6.0], [0.25, 0.75]]),
+            "the learning rates 1e-06 and 0.01 have the same bleu on validation (0.0); 0.01 is reported, which has the "
+            "lowest loss there (1e-06: 5.500, 0.01: 0.5000)",
+        ),
+        (
+            record([[1.0], [1.0]], [[2.0], [2.0]], 1e-6, "word_error_rate", False),
+            "the learning rates 1e-06 and 0.01 have the same word error rate on validation (100.0%) and the lowest "
+            "loss there is shared too (1e-06: 2.000, 0.01: 2.000); 1e-06, the first of these, is reported",
+        ),
+        (
+            record([[0.0], [0.0]], None, 1e-6),
+            "the learning rates 1e-06 and 0.01 have the same bleu on validation (0.0); 1e-06, the first of them, is "
+            "reported, and nothing shows that it is the best",
+        ),
+        (
+            record([[None], [None]], [[3.0], [1.0]], metric="perplexity", higher=False),
+            "the learning rates 1e-06 and 0.01 have no finite perplexity; 0.01 is reported, which has the lowest loss "
+            "there (1e-06: 3.000, 0.01: 1.000)",
+        ),
+    ],
+)
+def test_a_record_says_which_rates_were_equal_and_what_chose(result, line):
+    assert tie(result) == line
+
+
+def test_the_page_says_so_of_older_records_too(tmp_path):
+    home = write_study(tmp_path / "study", {"softmax": {"mean": 0.9}})
+    folder = RunFolder(home / "softmax")
+    found = folder.read("result")
+    equal = record([[0.0] * 3, [0.0] * 3], taken=found["learning_rate"])["by_rate"]
+    folder.write("result", found | {"by_rate": equal, "learning_rates": RATES})
+    assert "the learning rates 1e-06 and 0.01 have the same exact match on validation" in report(home).read_text()
+
+
+class Numbers:
+    """Batches of numbers; the loss is their mean times the model's own number."""
+
+    def examination(self, part, limit=None):
+        return [{"x": np.array([1.0, 2.0], np.float32)}, {"x": np.array([3.0, 6.0], np.float32)}]
+
+    def loss(self, model, batch, key):
+        return model * jnp.mean(batch["x"]), {}
+
+
+def test_the_loss_of_a_lane_is_the_mean_over_batches():
+    trainer = Trainer(lambda key: jax.random.normal(key), Numbers(), Train(seeds=2))
+    # By hand: the means of the batches are 1.5 and 4.5.
+    assert trainer.losses(jnp.array([1.0, 10.0]), "valid") == [3.0, 30.0]
+
+
+class Listening(Silent):
+    """Remembers what was noted."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+WORDS = {"rot": "red", "grün": "green", "blau": "blue", "gelb": "yellow", "weiß": "white", "schwarz": "black"}
+
+
+def words_of_colours(folder, **fields):
+    """A study at two learning rates on pairs of single words; the first rate learns nothing."""
+    for part in ("train", "valid", "test"):
+        rows = [f"{source}\t{target}\n" for source, target in WORDS.items()]
+        (folder / f"{part}.tsv").write_text("".join(rows), encoding="utf-8")
+    files = {part: str(folder / f"{part}.tsv") for part in ("train", "valid", "test")}
+    return Study(
+        Experiment(
+            task=Parallel(**files, buckets=1, **fields),
+            model=Transformer(width=32, heads=2, layers=1, dropout=0.0),
+            train=Train(
+                steps=80, batch_size=12, learning_rate=tuple(RATES), warmup=8, seeds=1, evaluate_every=80, save_every=80
+            ),
+        ),
+        name="colours",
+    )
+
+
+def test_pairs_of_single_words_choose_the_rate_that_learns(tmp_path):
+    progress = Listening()
+    run(words_of_colours(tmp_path), tmp_path, progress=progress)
+    found = RunFolder(tmp_path / "colours" / "base").read("result")
+    assert (found["metric"], found["learning_rate"]) == ("exact_match", 1e-2)
+    assert found["metrics"]["exact_match"]["values"] == [1.0]
+    assert any("headline: exact_match" in note for note in progress.notes)
+    # Nothing was equal, so that no loss was needed.
+    assert not [note for note in progress.notes if "the learning rates" in note]
+    assert "losses" not in found["by_rate"][0]
+
+
+def test_rates_with_one_score_are_told_apart_by_the_loss(tmp_path, monkeypatch):
+    # Every answer scores 0, as BLEU-4 of single words did.
+    monkeypatch.setattr(
+        "attnlab.tasks.base.headline.Headline.measure", lambda *texts: {"chrf": 0.0, "exact_match": 0.0}
+    )
+    progress = Listening()
+    page = run(words_of_colours(tmp_path, metric="chrf"), tmp_path, progress=progress).report.read_text()
+    found = RunFolder(tmp_path / "colours" / "base").read("result")
+    assert found["learning_rate"] == 1e-2
+    (slow,), (quick,) = (entry["losses"] for entry in found["by_rate"])
+    # A model that learned nothing costs about the logarithm of the number of symbols, one that did next to nothing.
+    assert slow > 2
+    assert quick < 0.5
+    (note,) = [note for note in progress.notes if "the learning rates" in note]
+    assert note == f"base: {tie(found)}"
+    assert tie(found) in page

@@ -1,0 +1,48 @@
+from dataclasses import replace
+
+from attnlab.lab.study.override_scope import named
+from attnlab.lab.study.overrides import apply
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.study.variation import over
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models.detr import Detr
+from tests.small import EXPERIMENT
+
+VARIED = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()))
+
+
+def notes(study, *given):
+    """What is said of attentions, not of variants that were chosen."""
+    return [note for note in apply(study, given).notes if " selects " not in note]
+
+
+def test_attentions_that_a_mechanism_does_not_reach_are_told():
+    own = replace(VARIED, base=change(EXPERIMENT, **{"model.cross": Softmax(), "model.encoder": Softmax()}))
+    told = "model.mechanism=linear leaves as it is: model.encoder and model.cross of linear"
+    assert notes(own, "model.mechanism=linear") == [told]
+    assert notes(own, "model.mechanism=linear", "model.encoder=linear") == [told.replace("model.encoder and ", "")]
+    assert notes(own, "model.mechanism=linear", "model.encoder=none", "model.cross=none") == []
+    assert notes(own, "train.steps=3") == []
+    assert notes(VARIED, "model.mechanism=linear") == []
+
+
+def test_each_variant_is_told_by_what_it_has_of_its_own():
+    base = change(EXPERIMENT, model=Detr(queries=4, among=Softmax()))
+    study = Study(base, over("model.cross", shared=None, linear=Linear(), softmax=Softmax()))
+    (told,) = notes(study, "model.mechanism=linear")
+    parts = ["model.among of shared, linear, softmax", "model.cross of linear, softmax"]
+    assert told == f"model.mechanism=linear leaves as it is: {'; '.join(parts)}"
+
+
+def test_what_varies_and_serves_nothing_is_told():
+    given = ["model.encoder=softmax", "model.decoder=softmax", "model.cross=linear"]
+    assert notes(VARIED, *given[:2]) == []
+    (told,) = notes(VARIED, *given)
+    assert told == f"{' '.join(given)} leaves nothing to the model.mechanism that is varied, in softmax, linear"
+    # Where it does not vary, nothing is lost.
+    assert notes(Study(EXPERIMENT), *given) == []
+
+
+def test_of_many_variants_the_first_are_named():
+    assert named(["a", "b"]) == "a, b"
+    assert named([f"{n}" for n in range(10)]) == "0, 1, 2, 3, 4, 5, 6, 7 and 2 more"

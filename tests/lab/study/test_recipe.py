@@ -1,0 +1,158 @@
+"""A task or a model on the command line that takes the place of a file's, over the shipped experiment files."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from attnlab.data.text.units import Bpe
+from attnlab.lab.study.load import load_study
+from attnlab.lab.study.overrides import apply
+from attnlab.lab.study.recipe import described, inherit
+from attnlab.lab.study.study import warmups
+from attnlab.models import MODELS, Transformer
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.tasks import TASKS, Boxes, Cells, Multi30k, Parallel
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+SET = ["task.units=characters", "task.smoothing=0", "task.joint=false", "task.buckets=2"]
+FILES = ["task.train=a", "task.valid=b", "task.test=c"]
+
+
+def resolved(file, *given):
+    return apply(load_study(EXPERIMENTS / f"{file}.py"), given)
+
+
+def test_a_recipe_is_what_was_set_and_of_your_own_files_what_concerns_training():
+    old = Multi30k(source="en", target="de", units=Bpe(size=500))
+    found = inherit(old, Parallel())
+    # Multi30k's own defaults, which are not those of pairs of your own.
+    assert found.config == Parallel(units=Bpe(size=500), joint=True, smoothing=0.1, buckets=10)
+    assert found.kept == ("units", "joint", "smoothing", "buckets")
+    assert found.lost == ("source", "target")
+    assert described(found.config, found.kept[:2]) == "units=bpe units.size=500 joint=true"
+    assert inherit(old, Parallel(), frozenset({"units", "source"})).lost == ("target",)
+    assert inherit(Cells(), Boxes()).config == Boxes(flip=True)
+    # A public task has defaults of its own.
+    assert inherit(TASKS["trec"], TASKS["sst2"]).config == TASKS["sst2"]
+
+
+def test_what_a_registered_value_sets_itself_stays():
+    file = Seq2Seq(width=32, cell="rnn", attention="luong", dropout=0.5)
+    found = inherit(file, MODELS["bahdanau"])
+    assert found.config == replace(MODELS["bahdanau"], width=32, dropout=0.5)
+    assert (found.kept, found.lost) == (("width", "dropout"), ("cell", "attention"))
+
+
+def test_fields_of_another_type_stay_and_so_do_those_that_do_not_go_together():
+    @dataclass(frozen=True)
+    class Odd:
+        width: str = "64"
+        heads: int = 4
+        layers: int = 2
+        teaching: ClassVar = ("heads",)
+
+        def __post_init__(self):
+            if self.heads == 8:
+                raise ValueError("heads=8 is too many")
+
+    found = inherit(Transformer(width=128, heads=8, layers=3), Odd())
+    assert (found.config, found.kept, found.lost) == (Odd(layers=3), ("layers",), ("width", "heads"))
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "task", "notes"),
+    [
+        (
+            "multi30k_tiny",
+            ["task=parallel", *FILES],
+            Parallel(*"abc", units=Bpe(size=10_000), joint=True, smoothing=0.1, buckets=10),
+            ["task=parallel keeps units=bpe joint=true smoothing=0.1 buckets=10 of the file's task, and does not keep "
+             "source=en target=de"],
+        ),
+        (
+            "multi30k_tiny",
+            ["task=parallel", *FILES, *SET],
+            Parallel(*"abc", buckets=2),
+            ["task=parallel does not keep source=en target=de"],
+        ),
+        ("detr", ["task=boxes", *FILES], Boxes(*"abc", flip=True), ["task=boxes keeps flip=true of the file's task"]),
+    ],
+)  # fmt: skip
+def test_your_own_data_keep_the_recipe_of_the_file(file, given, task, notes):
+    found = resolved(file, *given)
+    assert {experiment.task for experiment in found.variants().values()} == {task}
+    assert list(found.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "names"),
+    [
+        ("g2p", ["model=bahdanau"], ["bahdanau"]),
+        ("dates", ["model=bahdanau"], ["bahdanau"]),
+        ("g2p", ["model=transformer"], ["softmax"]),
+        ("scan", ["task=parallel", *FILES], ["gru", "transformer"]),
+        ("scan", FILES, ["gru", "transformer"]),
+        ("scan", [*FILES, "variant=gru"], ["gru"]),
+        ("scan", FILES[:1], [f"{m}-{s}" for m in ("gru", "transformer") for s in ("simple", "length", "jump")]),
+        ("sigmorphon", FILES, ["recurrent", "transformer"]),
+        ("sigmorphon", ["task=parallel", *FILES], ["recurrent", "transformer"]),
+        ("sigmorphon", [*FILES, "task.language=kor"], ["recurrent-kor", "transformer-kor"]),
+        ("sigmorphon", ["task.language=hin"], ["recurrent-hin", "transformer-hin"]),
+        ("sigmorphon", ["variant=recurrent-jpn"], ["recurrent-jpn"]),
+        ("spoken_digits", ["task=sounds", *FILES], ["sounds"]),
+        ("heads_and_width", ["model.heads=8"], ["heads-8"]),
+        ("detr", ["task=boxes", *FILES], ["softmax", "linear", "vectors"]),
+        ("cora", ["task=nodes", "task.graph=g.npz"], ["gat", "dot", "linear", "gcn"]),
+    ],
+)
+def test_variants_are_what_was_asked_for_and_named_so(file, given, names):
+    assert list(resolved(file, *given).variants()) == names
+
+
+def test_the_model_that_was_asked_for_is_what_is_trained():
+    (model,) = {each.model for each in resolved("dates", "model=bahdanau").variants().values()}
+    assert model == MODELS["bahdanau"]
+    (model,) = {each.model for each in resolved("g2p", "model=bahdanau").variants().values()}
+    assert model == replace(MODELS["bahdanau"], width=128, layers=3, dropout=0.2)
+    # In the model of the file's own kind its attentions are still compared.
+    assert len({each.model for each in resolved("dates", "model=transformer").variants().values()}) == 2
+
+
+def test_a_field_that_is_varied_is_set_in_every_variant():
+    given = ["task=images", "task.train=F"]
+    found = resolved("vit_vs_cnn", *given, "train.steps=1234")
+    assert {each.train.steps for each in found.variants().values()} == {1234}
+    assert list(found.variants()) == list(load_study(EXPERIMENTS / "vit_vs_cnn.py").variants())
+    assert found.base.train.steps == 1234
+    # What was published and its bands are of other steps.
+    assert resolved("vit_vs_cnn", "train.steps=1234").bands == {}
+    # Of a value that some have, these are kept.
+    chosen = resolved("vit_vs_cnn", *given, "train.steps=1500")
+    assert list(chosen.variants()) == ["vit-tenth", "cnn-tenth", "mlp-tenth"]
+    assert chosen.notes[-1] == "train.steps=1500 selects 3 of 9 variants: vit-tenth, cnn-tenth, mlp-tenth"
+
+
+def test_a_model_that_is_a_part_of_variants_names_is_not_taken_for_another():
+    words = "model=recurrent is the value of no variant; variant=recurrent-hun,recurrent-jpn selects the variants of"
+    with pytest.raises(ValueError, match=f"^{words} that name$"):
+        resolved("sigmorphon", "model=recurrent")
+
+
+def test_a_task_without_files_of_your_own_names_those_that_read_them():
+    with pytest.raises(
+        ValueError, match=r"^task.train: Spoken has no field 'train'.*; of your own files: task=sounds$"
+    ):
+        resolved("spoken_digits", "task.train=DIR")
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.py")), ids=lambda path: path.stem)
+def test_every_shipped_file_takes_a_variant_by_name_and_a_field_for_all(path):
+    study = load_study(path)
+    for name, experiment in list(study.variants().items())[-3:]:
+        assert apply(study, [f"variant={name}"]).variants() == {name: experiment}
+    # A preview is not told that its learning rate never comes to itself.
+    assert warmups(study.variants(quick=True)) == []
+    found = apply(study, ["train.seeds=7", "train.steps=4321"])
+    assert {(each.train.seeds, each.train.steps) for each in found.variants().values()} == {(7, 4321)}

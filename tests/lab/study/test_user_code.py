@@ -1,0 +1,285 @@
+"""Code of one's own: what it says tells runs apart, and how it is laid out does not."""
+
+import importlib
+import sys
+from types import ModuleType
+
+import pytest
+
+import attnlab
+from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import user_code as own
+from attnlab.lab.study.load import load_code
+from attnlab.lab.study.study import change
+from attnlab.mechanisms import Softmax
+from tests.small import EXPERIMENT
+
+SOURCE = '''
+"""One's own."""
+from dataclasses import dataclass
+from functools import partial
+import jax
+import jax.numpy as jnp
+
+RATE = 0.5
+SIZES = (1, 2)
+
+def helper(x):
+    return jnp.tanh(x) * RATE * SIZES[1]
+
+@dataclass(frozen=True)
+class Mine:
+    """A mechanism."""
+    width: int = 4
+    order = 3
+
+    @property
+    def double(self):
+        return 2 * self.width
+
+    @staticmethod
+    def still(x):
+        return x
+
+    def __call__(self, x):
+        return (lambda y: helper(y))(x) + self.double
+'''
+
+
+@pytest.fixture
+def digest(tmp_path, monkeypatch):
+    """The digest of `Mine` as a text has it, which is run from a file."""
+
+    def of(source, on_disk=True):
+        name = f"own_{len(list(tmp_path.iterdir()))}"
+        path = tmp_path / f"{name}.py"
+        path.write_text(source if on_disk else "")
+        module = ModuleType("own_code")
+        module.__file__ = str(path)
+        monkeypatch.setitem(sys.modules, "own_code", module)
+        exec(compile(source, str(path), "exec"), module.__dict__)
+        monkeypatch.setitem(attnlab.MECHANISMS, "mine", module.Mine())
+        (found,) = own.codes({"model": {"registry": "MECHANISMS", "name": "mine", "fields": {}}}).values()
+        return found
+
+    return of
+
+
+def test_comments_and_lines_are_no_code(digest):
+    told = SOURCE.replace("RATE = 0.5", "# how fast\nRATE = 0.5").replace("return jnp", "# squashed\n\n    return jnp")
+    assert digest(SOURCE) == digest(told)
+    assert digest(SOURCE) == digest(SOURCE.replace("width: int = 4", "width: int = 8")), "fields are told elsewhere"
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("jnp.tanh(x)", "jnp.sin(x)"),
+        ("RATE = 0.5", "RATE = 0.6"),
+        ("SIZES = (1, 2)", "SIZES = (1, 3)"),
+        ("2 * self.width", "3 * self.width"),
+        ("        return x\n", "        return -x\n"),
+        ("order = 3", "order = 4"),
+        ("helper(y))(x)", "helper(y) + 1)(x)"),
+    ],
+)
+def test_what_it_does_is(digest, before, after, on_disk):
+    assert SOURCE.count(before) == 1
+    assert digest(SOURCE, on_disk) != digest(SOURCE.replace(before, after), on_disk)
+
+
+def test_what_attnlab_defines_is_not_ones_own():
+    assert own.own(configuration.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
+
+
+def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch, tmp_path):
+    written = [{"registry": "SCORES", "name": name} for name in ("of-a-module", "of-a-file", "of-a-notebook")]
+    (tmp_path / "file.py").write_text("def score(q, k): return q @ k")
+    notebook = ModuleType("some-notebook")
+    exec("def score(q, k): return q @ k", notebook.__dict__)
+    monkeypatch.setitem(sys.modules, "some-notebook", notebook)
+    held = of_this_module, load_code(tmp_path / "file.py").score, notebook.score
+    for tag, score in zip(written, held, strict=True):
+        monkeypatch.setitem(attnlab.SCORES, tag["name"], score)
+    found = own.places(written)
+    assert found == {
+        "SCORES.of-a-module": f"of_this_module, of {__name__}",
+        "SCORES.of-a-file": "score, of file.py",
+        "SCORES.of-a-notebook": "score, of a notebook or session",
+    }
+    assert own.missing({"own": found}) == []
+    monkeypatch.delitem(attnlab.SCORES, "of-a-file")
+    assert own.missing({"own": found | {"NOWHERE.x": "x, of y"}}) == ["score, of file.py"]
+    assert own.missing({}) == own.missing({"own": "broken"}) == [], "of older folders, and of broken ones"
+
+
+def of_this_module(q, k):
+    return q @ k
+
+
+def test_a_function_of_ones_own_counts(monkeypatch):
+    def score(q, k):
+        return q @ k
+
+    monkeypatch.setitem(attnlab.SCORES, "mine", score)
+    written = {"registry": "SCORES", "name": "mine"}
+    assert own.own(written) == {("SCORES", "mine"): score}
+    before = own.codes(written)
+    monkeypatch.setitem(attnlab.SCORES, "mine", lambda q, k: -(q @ k))
+    assert own.edited({"code": before}, written) == ["SCORES.mine"]
+    assert own.edited({}, written) == [], "of older folders"
+
+
+READ = """
+from dataclasses import dataclass
+from functools import cache, partial, wraps
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.mechanisms import Linear
+
+LIST = [1, 2]
+TABLE = {"a": 3}
+CHOSEN = {"b", "c"}
+ARRAY = np.array([1.0, 4.0])
+CONFIG = Linear(normalise=True)
+HALF = partial(max, 5)
+RING = [6]
+RING.append(RING)
+
+
+class Holder:
+    def __init__(self):
+        self.value = 7
+
+
+HOLDER = Holder()
+
+
+def scaled(by):
+    def inner(x):
+        return x * by
+
+    return inner
+
+
+TWICE = scaled(2)
+
+
+def traced(function):
+    @wraps(function)
+    def around(*args):
+        return function(*args) + 10
+
+    return around
+
+
+@jax.jit
+def compiled(x):
+    return x + 11
+
+
+@cache
+def remembered():
+    return 12
+
+
+@traced
+def wrapped(x, y=LIST):
+    return TABLE, CHOSEN, ARRAY, CONFIG, HALF, RING, HOLDER, TWICE(x), compiled(x), remembered()
+
+
+class Mine:
+    def __call__(self, x):
+        return wrapped(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("[1, 2]", "[1, 3]"),
+        ('"a": 3', '"a": 4'),
+        ('"b", "c"', '"b", "d"'),
+        ("1.0, 4.0", "1.0, 5.0"),
+        ("normalise=True", "normalise=False"),
+        ("partial(max, 5)", "partial(max, 6)"),
+        ("RING = [6]", "RING = [7]"),
+        ("self.value = 7", "self.value = 8"),
+        ("x * by", "x - by"),
+        ("scaled(2)", "scaled(3)"),
+        ("+ 10", "+ 11"),
+        ("x + 11", "x + 12"),
+        ("return 12", "return 13"),
+        ("y=LIST", "y=TABLE"),
+    ],
+)
+def test_so_are_the_values_that_it_reads_and_what_wraps_it(digest, before, after):
+    assert READ.count(before) == 1
+    assert digest(READ) == digest(READ)
+    assert digest(READ) != digest(READ.replace(before, after))
+
+
+@pytest.fixture
+def beside(digest, tmp_path_factory, monkeypatch):
+    """The digest of code that uses a module beside it, or one that is installed, of this text."""
+
+    def of(source, helper, installed=False):
+        place = tmp_path_factory.mktemp("place") / ("site-packages" if installed else "code")
+        place.mkdir()
+        (place / "helping.py").write_text(helper)
+        monkeypatch.syspath_prepend(place)
+        monkeypatch.delitem(sys.modules, "helping", raising=False)
+        importlib.invalidate_caches()
+        own._is_own.cache_clear()
+        return digest(source)
+
+    yield of
+    own._is_own.cache_clear()
+
+
+HELPER = """
+import jax.numpy as jnp
+BY = [2.0]
+def scale(x):
+    return jnp.tanh(x) * BY[0]
+def other(x):
+    return x
+"""
+
+
+def test_what_code_does_without_when_it_is_missing_is_no_matter(beside):
+    source = """
+class Mine:
+    def __call__(self, x):
+        try:
+            from helping.missing import faster as scale
+            import no_such_module
+        except ImportError:
+            from helping import scale
+        return scale(x)
+"""
+    assert beside(source, HELPER) != beside(source, HELPER.replace("jnp.tanh", "jnp.sin"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from helping import scale\nclass Mine:\n    def __call__(self, x):\n        return scale(x)\n",
+        "import helping\nclass Mine:\n    def __call__(self, x):\n        return helping.scale(x)\n",
+        "import helping as h\nclass Mine:\n    def __call__(self, x):\n        return [h.scale(y) for y in x]\n",
+        "class Mine:\n    def __call__(self, x):\n        from helping import scale\n        return scale(x)\n",
+        "class Mine:\n    def __call__(self, x):\n        import helping\n        return helping.scale(x)\n",
+    ],
+)
+def test_and_code_of_ones_own_in_another_module(beside, source):
+    before = beside(source, HELPER)
+    assert before == beside(source, HELPER.replace("def scale", "# how far\ndef scale"))
+    assert before == beside(source, HELPER.replace("return x\n", "return -x\n")), "it is not used"
+    assert before != beside(source, HELPER.replace("jnp.tanh", "jnp.sin"))
+    assert before != beside(source, HELPER.replace("[2.0]", "[3.0]"))
+    installed = beside(source, HELPER, installed=True)
+    assert installed == beside(source, HELPER.replace("jnp.tanh", "jnp.sin"), installed=True)

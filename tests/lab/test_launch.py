@@ -1,0 +1,482 @@
+"""A study from its plan to its page, as small as it can be."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import jax
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.decoding import Beam, Sample
+from attnlab.lab import load, run
+from attnlab.lab.execution.progress import Plain, Silent
+from attnlab.lab.launch import glimpse
+from attnlab.lab.planning.ledger import describe
+from attnlab.lab.reporting import report
+from attnlab.lab.results.outcome import outcomes
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.runs.study_file import said
+from attnlab.lab.study.overrides import apply
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.study.variation import Variation, over
+from attnlab.lab.trained.sample import sample
+from attnlab.lab.trained.translate import translate
+from attnlab.mechanisms import Linear, Softmax
+from attnlab.models import Retriever
+from attnlab.storage.json_file import FolderError
+from attnlab.storage.lock import LockedError
+from attnlab.system.signals import UNBEGUN, Interrupted
+from attnlab.tasks.synthetic.associations import Associations
+from attnlab.tasks.synthetic.reverse import Reverse
+from attnlab.training.checkpoints import CheckpointError
+from attnlab.training.trainer import Trainer
+from tests.small import EXPERIMENT
+from tests.storage.test_lock import HOLD
+
+STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
+# Compiled in next to no time.
+TINY = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8), "train.steps": 8, "train.save_every": 8}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs")
+    return out, run(STUDY, out, command="attnlab run small.py")
+
+
+def test_a_study_leaves_its_folders_and_its_page(finished):
+    out, results = finished
+    assert results.code == 0
+    assert results.report == out / "small" / "report.html"
+    assert results.report.is_file()
+    for order, variant in enumerate(("softmax", "linear")):
+        names = {path.name for path in (out / "small" / variant).iterdir()}
+        assert names >= {
+            "experiment.json", "environment.json", "metrics.jsonl", "checkpoints", "result.json", "maps.json",
+            "vocabulary.json",
+        }  # fmt: skip
+        result = RunFolder(out / "small" / variant).read("result")
+        metric = result["metrics"]["exact_match"]
+        assert set(metric) == {"mean", "low", "high", "values"}
+        assert len(metric["values"]) == 2
+        assert 0 <= metric["mean"] <= 1
+        # Both moments, the parameters and their gradients, in four bytes each.
+        assert result["memory_bytes"] > 4 * 4 * 2 * result["parameters"]
+        told = RunFolder(out / "small" / variant).read("experiment")
+        assert outcomes(out / "small")[order].experiment["question"] == "Which?"
+        assert said(out / "small")[variant]["order"] == order
+        # How sources are bucketed and marked changes nothing that is asked.
+        written = told["experiment"]["task"]["fields"]
+        taught = ("buckets", "source_marks")
+        assert told["asked"]["fields"] == {name: value for name, value in written.items() if name not in taught}
+        examples = RunFolder(out / "small" / variant).read("maps")["examples"]
+        lengths = [len(one["source"]) for one in examples]
+        assert 2 <= len(examples) <= 3
+        assert lengths[0] == max(lengths) > lengths[-1] == min(lengths)
+        for one in examples:
+            shape = np.shape(one["layers"])
+            assert shape[2:] == (len(one["target"]), len(one["source"]))
+        for line in (out / "small" / variant / "metrics.jsonl").read_text().splitlines():
+            assert {"step", "seed", "loss"} <= set(json.loads(line))
+
+
+def test_what_is_done_is_not_done_again(finished):
+    out, _ = finished
+    before = (out / "small" / "softmax" / "result.json").stat().st_mtime_ns
+    run(STUDY, out)
+    assert (out / "small" / "softmax" / "result.json").stat().st_mtime_ns == before
+
+
+def test_another_configuration_is_refused_naming_what_differs_and_nothing_is_touched(finished):
+    out, _ = finished
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    other = replace(STUDY, base=change(EXPERIMENT, **{"model.width": 16}))
+    with pytest.raises(ValueError, match=r"another configuration: model.width was 8, now 16; --out DIR keeps both"):
+        run(other, out)
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+
+
+def test_who_is_stopped_before_any_variant_began_is_told_so(tmp_path, monkeypatch):
+    def stopped(*args, **how):
+        raise Interrupted(signal.SIGINT, "with nothing left to save")
+
+    monkeypatch.setattr("attnlab.lab.launch.matched", stopped)
+    with pytest.raises(Interrupted, match=f"{UNBEGUN}$"):
+        run(STUDY, tmp_path)
+
+
+def test_seconds_are_measured_anew_where_all_variants_are_fresh(tmp_path, monkeypatch):
+    seen = []
+
+    def watch(home, note, fresh):
+        seen.append(fresh)
+        raise RuntimeError
+
+    monkeypatch.setattr("attnlab.lab.launch.Stopwatch", watch)
+    for overrides in ([], ["model.mechanism=linear"]):
+        with pytest.raises(RuntimeError):
+            run(apply(replace(STUDY, budget="seconds"), overrides), tmp_path, fresh=True)
+    assert seen == [True, False]
+
+
+def test_a_glimpse_gives_way_to_the_real_run(tmp_path):
+    study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
+    run(study, tmp_path, quick=True)
+    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 4
+    run(study, tmp_path)
+    assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 12
+    with pytest.raises(ValueError, match=r"train.steps was 12, now 4"):
+        run(study, tmp_path, quick=True)
+
+
+def test_a_trained_run_loads_and_answers(finished):
+    out, _ = finished
+    model, problem = load(out / "small" / "linear")
+    answer = problem.answer(model, problem.ask("1 2 3"))
+    found = sample(out / "small" / "linear", "1 2 3")
+    assert found["answer"] == problem.tell(answer)
+    assert found["source"] == ["1", "2", "3", "∎"]
+    assert np.shape(found["map"]) == (len(found["target"]), 4)
+
+
+def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
+    experiment = replace(change(EXPERIMENT, **{"train.average": 2, "train.seeds": 1}), decoder=Beam(size=2))
+    run(Study(experiment, name="beam"), tmp_path)
+    result = RunFolder(tmp_path / "beam" / "base").read("result")
+    model, problem = load(tmp_path / "beam" / "base")
+    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.examination("test")]
+    assert {name: metric["values"] for name, metric in result["metrics"].items()} == {
+        name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
+    }
+    # The last model is examined, too.
+    model, _ = load(tmp_path / "beam" / "base", "last")
+    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.examination("test")]
+    assert (result["tested_model"], result["tested_steps"]) == ("mean", [11, 12])
+    assert {name: metric["values"] for name, metric in result["last_metrics"].items()} == {
+        name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
+    }
+
+
+def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, monkeypatch):
+    experiment = change(EXPERIMENT, **{"train.patience": 3, "train.evaluate_every": 4, "train.save_every": 4})
+    scores, evaluate = iter([[0.2, 0.3], [0.5, 0.1], [0.4, 0.0]]), Trainer.evaluate
+
+    def given(trainer, model, part, *rest):
+        if part == "test":
+            return evaluate(trainer, model, part, *rest)
+        return [{"exact_match": score} for score in next(scores)]
+
+    monkeypatch.setattr(Trainer, "evaluate", given)
+    run(Study(replace(experiment, train=replace(experiment.train, keep_last=3)), name="patient"), tmp_path)
+    folder = tmp_path / "patient" / "base"
+    result = RunFolder(folder).read("result")
+    assert (result["tested_model"], result["tested_steps"]) == ("best", [8, 4])
+    # That of the first seed is what is loaded: its checkpoint of step 8, and not the last.
+    best, eighth, last = (load(folder, step)[0] for step in (None, 8, "last"))
+    equal = lambda one, other: jax.tree.all(jax.tree.map(np.array_equal, one, other))
+    assert equal(best, eighth)
+    assert not equal(best, last)
+    assert result["last_metrics"].keys() == result["metrics"].keys()
+
+
+@pytest.mark.parametrize(
+    ("decoder", "task", "line"),
+    [
+        (Sample(), EXPERIMENT.task, "key=None: Sample.* draws symbols"),
+        (Softmax(), EXPERIMENT.task, r"decoder=Softmax\(.* must be a decoder, such as those of attnlab.DECODERS"),
+        (Beam(), Associations(keys=4), "decoder=Beam.*not answered symbol by symbol; leave it out"),
+    ],
+    ids=["draws", "none", "not-decoded"],
+)
+def test_a_decoder_that_cannot_answer_is_refused_before_anything_trains(tmp_path, decoder, task, line):
+    model = EXPERIMENT.model if task is EXPERIMENT.task else Retriever()
+    with pytest.raises(ValueError, match=line):
+        run(Study(replace(EXPERIMENT, task=task, model=model, decoder=decoder)), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_altered_checkpoint_is_refused(finished, tmp_path):
+    out, _ = finished
+    shutil.copytree(out / "small" / "softmax", tmp_path / "softmax")
+    for path in (tmp_path / "softmax" / "checkpoints").rglob("*"):
+        if path.is_file() and path.name != "manifest.json" and path.stat().st_size:
+            path.write_bytes(path.read_bytes()[:-1] + b"\0\0")
+    with pytest.raises(CheckpointError, match="was altered"):
+        load(tmp_path / "softmax")
+
+
+def test_what_a_study_would_cost_is_known_without_running_it():
+    softmax, linear = describe(STUDY)
+    assert softmax["parameters"] == linear["parameters"] > 0
+    assert softmax["flops"] > 0
+    assert softmax["variant"] == "softmax"
+
+
+def test_of_several_rates_the_best_on_validation_is_taken_and_divergence_is_told(tmp_path):
+    study = Study(change(EXPERIMENT, **{"train.learning_rate": (3e-3, 1e38), "train.clip": 0.0}), name="rates")
+    results = run(study, tmp_path)
+    result = RunFolder(tmp_path / "rates" / "base").read("result")
+    assert results.code == 5
+    assert result["learning_rate"] == 3e-3
+    assert {lane["learning_rate"] for lane in result["diverged"]} == {1e38}
+
+
+ONE = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()))
+
+
+def test_a_run_is_asked_without_its_data(finished, monkeypatch):
+    out, _ = finished
+    folder = out / "small" / "linear"
+    answer = sample(folder, "1 2 3")["answer"]
+    told = [answer.text for answer in translate(folder, ["1 2 3", "3"])]
+
+    def gone(task):
+        raise DataError("the data are gone")
+
+    monkeypatch.setattr(Reverse, "load", gone)
+    assert sample(folder, "1 2 3")["answer"] == told[0] == answer
+    assert [answer.text for answer in translate(folder, ["1 2 3", "3"])] == told
+    with pytest.raises(DataError, match=r"never seen in training: \"7\""):
+        sample(folder, "1 7")
+    # What is examined needs them.
+    with pytest.raises(DataError, match="the data are gone"):
+        load(folder)
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The finished study, for a test to spoil."""
+    shutil.copytree(finished[0], tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def altered(path, **fields):
+    folder = RunFolder(path.parent)
+    folder.write(path.stem, (folder.read(path.stem) or {}) | fields)
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_other_data_are_refused(copied, done):
+    folder = copied / "small" / "softmax"
+    now = json.loads((folder / "experiment.json").read_text())["fingerprint"]
+    altered(folder / "experiment.json", fingerprint="ab" * 32)
+    if not done:
+        (folder / "result.json").unlink()
+    words = f"was made from other data \\(fingerprint abababababab, now {now[:12]}\\): give it those again, or train"
+    with pytest.raises(DataError, match=words):
+        run(ONE, copied)
+    with pytest.raises(DataError, match=words):
+        load(folder)
+
+
+def test_a_vocabulary_that_is_not_of_the_data_is_refused(copied):
+    folder = copied / "small" / "softmax"
+    altered(folder / "vocabulary.json", lengths=[400, 400])
+    with pytest.raises(DataError, match=r"vocabulary.json: its 'lengths' is not that of the data; the model was"):
+        load(folder)
+    (folder / "result.json").unlink()
+    with pytest.raises(DataError, match="its 'lengths' is not"):
+        run(ONE, copied)
+    (folder / "vocabulary.json").write_text("{")
+    for use in (lambda: load(folder), lambda: sample(folder, "1 2"), lambda: run(ONE, copied)):
+        with pytest.raises(FolderError, match=r"vocabulary.json: not JSON: .*; remove that file alone"):
+            use()
+    (folder / "vocabulary.json").unlink()
+    with pytest.raises(FolderError, match=r"vocabulary.json is missing: put it back"):
+        sample(folder, "1 2")
+    # One that was killed before it wrote all that it is goes on, and writes it.
+    assert run(ONE, copied).code == 0
+    assert sample(folder, "1 2")["answer"]
+
+
+@pytest.mark.parametrize("name", ["experiment", "result"])
+def test_a_broken_file_is_refused_and_a_fresh_run_recovers_it(copied, name):
+    path = copied / "small" / "softmax" / f"{name}.json"
+    path.write_text("{")
+    with pytest.raises(FolderError, match=f"{name}.json: not JSON: .*; (remove that file alone|--out DIR trains)"):
+        run(ONE, copied)
+    with pytest.raises(FolderError, match=r"(remove that file alone|--out DIR trains)"):
+        load(path.parent)
+    assert run(ONE, copied, fresh=True).code == 0
+    assert RunFolder(path.parent).read(name)
+
+
+def test_numbers_that_jax_would_not_compute_in_are_refused(tmp_path):
+    study = replace(ONE, base=change(EXPERIMENT, **{"model.dtype": "float64"}))
+    for act in (lambda: run(study, tmp_path), lambda: describe(study)):
+        with pytest.raises(ValueError, match=r"^model.dtype=float64 needs 64-bit numbers: set JAX_ENABLE_X64=1$"):
+            act()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_held_folder_is_refused_before_anything_trains(tmp_path):
+    held = tmp_path / "small" / "linear"
+    held.mkdir(parents=True)
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, held], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(LockedError, match="linear is held by process"):
+            run(STUDY, tmp_path)
+        other.kill()
+        other.wait()
+    assert not (tmp_path / "small" / "softmax").exists()
+
+
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file" / "below", "/proc/nowhere"):
+        with pytest.raises(FolderError, match=f"^{out}/small/") as refused:
+            run(ONE, out)
+        assert refused.value.exit_code == 4
+
+
+def test_what_was_done_before_is_told_under_its_own_name_alone(copied, capsys):
+    shutil.rmtree(copied / "small" / "softmax")
+    run(STUDY, copied, progress=Plain(sys.stderr))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "already finished" in line]
+    assert lines == [f"linear: already finished, in {copied}/small/linear"]
+
+
+def test_while_variants_are_checked_that_is_told_and_nothing_else(tmp_path, untrained):
+    told = []
+
+    class Heard(Silent):
+        @contextmanager
+        def waiting(self, what):
+            told.append(what)
+            yield
+            told.append("checked")
+
+        def note(self, text):
+            told.append(text)
+
+    run(replace(STUDY, match="parameters"), out=tmp_path, progress=Heard())
+    assert told[:2] == ["checking every variant", "checked"]
+    assert told[2].startswith("matched to softmax, the base of the study: parameters")
+
+
+def test_how_variants_were_chosen_is_told_before_any_is_trained(tmp_path, untrained, capsys):
+    run(apply(STUDY, ["model.mechanism=linear"]), tmp_path, progress=Plain(sys.stderr))
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "model.mechanism=linear selects 1 of 2 variants: linear"
+
+
+def test_a_preview_says_that_its_numbers_mean_nothing(tmp_path, untrained, capsys):
+    run(STUDY, tmp_path, quick=True, progress=Plain(sys.stderr))
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "a preview of a few steps: its numbers mean nothing"
+    five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
+    study = Study(change(EXPERIMENT, **TINY), five, name="five", quick={"train.steps": 4})
+    run(study, tmp_path, quick=True, progress=Plain(sys.stderr))
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first == "a preview of a few steps, of 4 of the 5 variants, evenly taken: its numbers mean nothing"
+
+
+def test_a_glimpse_keeps_a_count_of_seeds_a_count():
+    study = Study(change(EXPERIMENT, **{"train.seeds": 5}), name="small")
+    assert study.glimpse["train.seeds"] == 2
+    assert replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)})).glimpse["train.seeds"] == (7, 8)
+
+
+def test_a_glimpse_takes_no_mean_of_checkpoints_that_there_will_not_be():
+    study = Study(
+        change(EXPERIMENT, **{"train.steps": 1000, "train.save_every": 500, "train.average": 2}), name="small"
+    )
+    assert study.variants(quick=True)["base"].train.average == 0
+    assert study.variants()["base"].train.average == 2
+
+
+def test_a_glimpse_of_many_variants_has_some_from_first_to_last():
+    rates = {f"rate-{n:02}": 1e-3 * n for n in range(1, 41)}
+    study = Study(EXPERIMENT, over("train.learning_rate", **rates), name="small")
+    assert list(glimpse(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
+    few = replace(study, vary=over("train.learning_rate", **dict(list(rates.items())[:4])))
+    assert list(glimpse(few).variants()) == list(few.variants())
+
+
+def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_path, monkeypatch, capsys):
+    from attnlab.lab.execution import variant as conduct
+
+    def failing(plan, *rest):
+        if plan.variant == "b":
+            raise FolderError("this one cannot")
+        return real(plan, *rest)
+
+    real = conduct.conduct
+    monkeypatch.setattr(conduct, "conduct", failing)
+    three = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
+    study = Study(change(EXPERIMENT, **TINY), three, name="turns")
+    with pytest.raises(FolderError, match="this one cannot"):
+        run(study, tmp_path, progress=Plain())
+    assert [(tmp_path / "turns" / name / "result.json").exists() for name in "abc"] == [True, False, True]
+    said = capsys.readouterr().err
+    print(said)
+    assert "variant b failed: this one cannot" in said
+    assert f"report of what is done: {tmp_path / 'turns' / 'report.html'}" in said
+    assert "2 of 3 variants finished" in (tmp_path / "turns" / "report.html").read_text()
+    monkeypatch.setattr(conduct, "conduct", real)
+    assert run(study, tmp_path).code == 0
+
+
+def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
+    from attnlab.lab.study import user_code as own
+
+    study = Study(change(EXPERIMENT, **TINY), name="edited")
+    monkeypatch.setattr("attnlab.lab.execution.variant.codes", lambda written: {"MECHANISMS.mine": "before"})
+    monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "before"})
+    run(study, tmp_path)
+    run(study, tmp_path)
+    monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "after"})
+    with pytest.raises(ValueError, match=r"code of MECHANISMS.mine made before it was changed; --out DIR keeps both"):
+        run(study, tmp_path)
+    monkeypatch.setattr("attnlab.lab.execution.variant.codes", own.codes)
+    run(study, tmp_path, fresh=True)
+
+
+def test_a_glimpse_of_some_leaves_real_runs_in_their_place(tmp_path):
+    five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
+    study = Study(change(EXPERIMENT, **TINY), five, name="glimpsed", quick={"train.steps": 4, "train.warmup": 2})
+    assert list(glimpse(study).variants()) == ["a", "b", "c", "d"]
+    run(study.keeping(Variation({"e": {"train.warmup": 5}})), tmp_path)
+    run(study, tmp_path, quick=True)
+    found = {outcome.name: outcome.result is not None for outcome in outcomes(tmp_path / "glimpsed")}
+    assert found == dict.fromkeys("abcde", True)
+
+
+def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(copied):
+    home = copied / "small"
+    answer = sample(home / "softmax", "1 2 3")["answer"]
+    shutil.rmtree(home / "linear")
+    shutil.copytree(home / "softmax", home / "linear")
+    with pytest.raises(
+        ValueError, match=r"linear holds the run of variant 'softmax'; --out DIR keeps both, --fresh deletes that run"
+    ):
+        run(STUDY, copied)
+    page = report(home).read_text()
+    assert "linear/experiment.json: is that of variant &#x27;softmax&#x27;: not shown, not compared" in page
+    assert "1 of 2 variants finished" in page
+    # Whoever asks it names the folder, whatever that is called.
+    assert sample(home / "linear", "1 2 3")["answer"] == answer
+    load(shutil.move(home / "linear", copied / "elsewhere"))
+
+
+def test_what_is_in_no_registry_is_refused_before_anything_is_loaded_measured_or_written(tmp_path, monkeypatch):
+    @dataclass(frozen=True)
+    class Mine(Linear):
+        pass
+
+    monkeypatch.setattr(Reverse, "load", lambda task: pytest.fail("loaded"))
+    for budget in ("steps", "seconds"):
+        study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax(), mine=Mine()), budget=budget)
+        with pytest.raises(
+            ValueError, match=r"^model\.mechanism: Mine is not in .* attnlab\.MECHANISMS\['mine'\] = Mine\(\)$"
+        ):
+            run(study, tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,117 @@
+"""What is found inside a run as tables: every number in its place, and none that is not there."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from attnlab.lab.trained.inspect_tables import MOST, attentions, distance, legend, percent, small, tables, training
+from tests.lab.looked import FOUND, found
+
+
+def shown(found, width=80):
+    stream = io.StringIO()
+    console = Console(file=stream, width=width)
+    for table in tables(found):
+        console.print(table)
+    return stream.getvalue()
+
+
+def test_the_figures_of_every_head():
+    grids = attentions(FOUND)
+    assert list(grids) == ["encoder", "cross"]
+    grid = grids["encoder"]
+    assert grid.title == "encoder: linear, 2 × 3"
+    heads = [
+        "layer",
+        "head",
+        "rank\nof 2",
+        "entropy\nof 1.10",
+        "share",
+        "reach\ntokens",
+        "from\nsoftmax",
+        "least\ntotal",
+    ]
+    assert grid.heads == heads
+    assert grid.rows == [
+        ["1", "1", "1.50", "0.500", "46%", "0.750", "0.250", "3.0e-6"],
+        ["1", "2", "–", "–", "–", "–", "–", "–"],
+    ]
+    assert grid.notes == [
+        "Some weights are below zero: entropy and reach are of their sizes.",
+        "In a map, up to 2 rows hold no weight: the means leave them out.",
+    ]
+
+
+def test_a_softmax_map_is_not_compared_with_itself():
+    grid = attentions(FOUND)["cross"]
+    assert (len(grid.heads), [len(row) for row in grid.rows], grid.notes) == (6, [6], [])
+
+
+def test_a_column_for_every_checkpoint():
+    figures, flows = training(FOUND)
+    assert figures.heads == ["", "", "step\n6", "step\n1,200"]
+    assert figures.rows == [
+        ["loss", "", "2.00", "1.00"],
+        ["variance of scores", "encoder 1", "1.00", "3.00"],
+        ["", "cross 1", "–", "–"],
+        ["effective rank", "encoder 1", "1.20", "1.30"],
+        ["", "cross 1", "1.20", "1.30"],
+        ["entropy, share", "encoder 1", "40%", "30%"],
+        ["", "cross 1", "40%", "30%"],
+        ["reach", "encoder 1", "0.500", "0.600"],
+        ["", "cross 1", "0.500", "0.600"],
+        ["from softmax", "encoder 1", "0.200", "0.100"],
+    ]
+    assert flows.heads == ["", "norm of\nparameters", "step\n6", "step\n1,200"]
+    assert flows.rows == [["encoder 1 attention", "4.00", "0.500", "5.0e-5"], ["output", "2.00", "0.100", "0.200"]]
+
+
+def test_many_checkpoints_are_thinned_for_a_terminal_and_it_says_so():
+    many = found(steps=range(0, 1001, 100))
+    figures, flows = training(many, MOST)
+    assert figures.heads[2:] == flows.heads[2:] == [f"step\n{n:,}" for n in (0, 200, 400, 600, 800, 1000)]
+    for grid in (figures, flows):
+        assert grid.notes[-1] == "6 of 11 checkpoints; --json and --html have all."
+    assert len(training(many)[0].heads) == 2 + 11
+    assert max(map(len, shown(many).splitlines())) <= 80
+
+
+def test_the_distance_from_another_run():
+    assert distance(FOUND | {"distance": None}) == []
+    (grid,) = distance(FOUND)
+    assert grid.title == "from the maps of small/two"
+    assert grid.heads == ["", "layer", "mean of\nheads", "head\n1", "head\n2"]
+    # An attention of fewer heads than another has fewer numbers.
+    assert grid.rows == [["encoder", "1", "0.100", "0.200", "0.300"], ["cross", "1", "0.400", "0.500", ""]]
+    assert grid.notes[-1] == "decoder: layers × heads here none, there 1 × 2"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_shows_it_whole(width):
+    text = shown(FOUND | {"notes": ["unfinished [bold]"]}, width)
+    assert text.startswith("unfinished [bold]\n")
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for title in ("encoder: linear, 2 × 3", "cross: softmax, 2 × 3", "through training", "gradient of the loss", "two"):
+        assert title in text
+    assert text.count("1,200") == 2
+
+
+def test_a_legend_explains_the_columns_that_there_are():
+    text = shown(FOUND, 120)
+    for word in ("rank: ", "entropy: ", "share: ", "reach: ", "from softmax: ", "least total: "):
+        assert text.count(word) == 1
+    softmax = {**FOUND, "attentions": {"cross": FOUND["attentions"]["cross"]}}
+    assert [line.partition(":")[0] for line in legend(softmax)] == ["rank", "entropy", "share", "reach"]
+
+
+def test_a_zero_has_no_sign():
+    assert (small(-0.0), percent(-0.0), percent(-0.001)) == ("0.00", "0%", "0%")
+    assert small(-0.25) == "-0.250"
+
+
+def test_nothing_is_made_of_what_is_undefined():
+    assert "nan" not in shown(FOUND)
+    assert np.isnan(FOUND["attentions"]["encoder"]["figures"][0][1]["rank"])

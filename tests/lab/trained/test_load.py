@@ -1,0 +1,83 @@
+"""Which checkpoint a run is read back from, and that it is said where it is not the one asked for."""
+
+import hashlib
+import json
+import re
+import shutil
+
+import pytest
+
+from attnlab.lab.planning.plan import plans
+from attnlab.lab.runs.run_folder import RunFolder
+from attnlab.lab.study.study import Study, change
+from attnlab.lab.trained.load import trained
+from attnlab.training import manifest
+from attnlab.training.checkpoints import CheckpointError
+from tests.lab import unfinished
+from tests.small import EXPERIMENT
+
+
+def test_a_checkpoint_that_is_passed_over_is_told_with_the_one_that_is_taken(tmp_path, capsys):
+    run = unfinished.run(tmp_path / "base", EXPERIMENT)
+    assert trained(run, data=False).step == 12
+    assert capsys.readouterr() == ("", "")
+    (run / "checkpoints" / "12" / "manifest.json").write_text("{}")
+    assert trained(run, data=False).step == 6
+    out, said = capsys.readouterr()
+    assert not out
+    assert said.startswith("attnlab: passed over: checkpoint ")
+    assert said.endswith("; the checkpoint of step 6 is taken\n")
+    assert "/12/manifest.json" in said
+    assert said.count("\n") == 1
+
+
+def test_an_older_run_without_source_marks_is_asked_as_it_was_trained(tmp_path):
+    """Its files do not name the field, which came later: its sources had no marks."""
+    experiment = change(EXPERIMENT, **{"task.source_marks": "none"})
+    problem = experiment.task.load()
+    run = unfinished.run(tmp_path / "base", experiment, problem=problem)
+    assert "source_marks" not in (RunFolder(run).read("vocabulary") or {})
+    written = RunFolder(run).read("experiment") or {}
+    assert written["experiment"]["task"]["fields"].pop("source_marks") == "none"
+    # What the folder says of the run is sealed with it.
+    for name, content in (("experiment", written), ("vocabulary", problem.vocabulary)):
+        (run / f"{name}.json").unlink()
+        RunFolder(run).write(name, content)
+    # Checkpoints have the identity of the configuration as it was written then: the sha256 of its text.
+    text = re.sub(r"(\d)\.0\b", r"\1", json.dumps(written["experiment"], sort_keys=True, separators=(",", ":")))
+    for step in ("6", "12"):
+        held = manifest.read(run / "checkpoints" / step)
+        identity = {"configuration": hashlib.sha256(text.encode()).hexdigest()}
+        manifest.write(run / "checkpoints" / step, held | {"identity": identity})
+    for data in (False, True):
+        found = trained(run, data=data)
+        assert (found.step, found.problem.source_marks) == (12, "none")
+        assert found.problem.ask("1 2 3")["source"].tolist() == [[4, 5, 6, 0, 0, 0, 0, 0]]
+    study = Study(EXPERIMENT, name="old")
+    with pytest.raises(ValueError, match=r"another configuration: task\.source_marks was 'none', now 'end'; "):
+        plans(study, study.variants(), tmp_path, {})
+    same = Study(experiment, name="old")
+    (plan,) = plans(same, same.variants(), tmp_path, {})
+    assert not plan.clear
+
+
+def test_of_several_learning_rates_no_checkpoint_is_the_best(tmp_path):
+    run = unfinished.run(tmp_path / "base", change(EXPERIMENT, **{"train.learning_rate": (0.001, 0.003)}))
+    with pytest.raises(CheckpointError, match=r"base was trained at 2 learning rates, .* the steps 6, 12$"):
+        trained(run, "best", data=False)
+    assert trained(run, 6, data=False).step == 6
+
+
+def test_a_finished_run_without_its_last_checkpoint_says_so(tmp_path, capsys):
+    run = unfinished.run(tmp_path / "base", EXPERIMENT)
+    facts = {"metrics": {}, "seeds": [0], "metric": "exact_match", "higher": True, "diverged": []}
+    RunFolder(run).write("result", facts | {"steps": 12, "learning_rate": EXPERIMENT.train.rates[0]})
+    shutil.rmtree(run / "checkpoints" / "12")
+    assert trained(run, data=False).step == 6
+    line = "the checkpoint of step 12, which was tested, is gone; the checkpoint of step 6 is taken"
+    assert capsys.readouterr().err == f"attnlab: {run}: {line}\n"
+    assert trained(run, 6, data=False).step == 6
+    assert not capsys.readouterr().err
+    shutil.rmtree(run / "checkpoints")
+    with pytest.raises(CheckpointError, match="base is finished, and its checkpoints are gone: its result is kept"):
+        trained(run, data=False)

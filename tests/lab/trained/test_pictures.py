@@ -1,0 +1,67 @@
+import matplotlib
+import numpy as np
+import pytest
+
+from attnlab.lab.runs.pictures import PNG, Picture, pictures
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.lab.trained.pictures import FIRST, shown
+from attnlab.plotting import grid
+from attnlab.tasks.base.task import Problem
+
+
+class Drawn:
+    """Answers each number by its double."""
+
+    def examination(self, part, limit=None):
+        assert part == "test"
+        return [{"x": np.arange(20.0)}]
+
+    def answer(self, model, batch):
+        return {"y": batch["x"] * model}
+
+    def pictures(self, batch, answer):
+        assert len(batch["x"]) == FIRST
+        return {"doubled": PNG + bytes(answer["y"].astype(np.uint8))}
+
+
+def test_what_is_answered_to_the_first_is_kept_and_read_again(tmp_path):
+    run = RunFolder(tmp_path)
+    run.write("experiment", {"study": "", "question": "", "variant": "", "quick": False, "experiment": {}})
+    assert pictures(run) == ()
+    run.write("pictures", shown(2.0, Drawn()) or {})
+    assert pictures(run) == (Picture("doubled", PNG + bytes(range(0, 32, 2))),)
+
+
+def test_the_settings_of_ones_own_draw_no_other_picture():
+    """With a setting that asks for a program which may not be there, and with other colours."""
+
+    class Squares(Drawn):
+        def pictures(self, batch, answer):
+            return {"square": grid([np.eye(3)], ["one"])}
+
+    plain = shown(2.0, Squares())
+    with matplotlib.rc_context({"text.usetex": True, "font.size": 30, "figure.facecolor": "red"}):
+        assert shown(2.0, Squares()) == plain
+
+
+def test_a_problem_that_draws_nothing_keeps_nothing():
+    silent = type("Silent", (Drawn,), {"pictures": Problem.pictures})()
+    assert shown(2.0, silent) is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ({"caption": "x", "png": "%%%"}, "picture 0 is no base64"),
+        ({"caption": "x", "png": "AAAA"}, "picture 0 must be a caption and a PNG"),
+        ({"png": "iVBORw0KGgo="}, "picture 0 must be a caption and a PNG"),
+        (7, "picture 0 must be a caption and a PNG"),
+    ],
+    ids=["letters", "other-bytes", "no-caption", "number"],
+)
+def test_what_is_no_picture_is_refused(tmp_path, entry, what):
+    run = RunFolder(tmp_path)
+    run.write("experiment", {"study": "", "question": "", "variant": "", "quick": False, "experiment": {}})
+    run.write("pictures", {"pictures": [entry]})
+    with pytest.raises(FolderError, match=rf"pictures.json: {what}"):
+        pictures(run)

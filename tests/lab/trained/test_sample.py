@@ -1,0 +1,176 @@
+"""One input through a model, its weights as they were drawn: the answers, the map, and how both are shown."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.data.names import PARTS
+from attnlab.data.text.units import Characters
+from attnlab.decoding import Beam, Greedy, Sample
+from attnlab.lab.study.study import change
+from attnlab.lab.trained.decoding import Answer, Asked, DivergedError
+from attnlab.lab.trained.load import Trained
+from attnlab.lab.trained.sample import UNFINISHED, lines, sample, scored
+from attnlab.lab.trained.snapshot import looks
+from attnlab.lab.trained.translate import translate
+from attnlab.models import Language
+from attnlab.models.seq2seq import Seq2Seq
+from attnlab.tasks import Associations
+from attnlab.tasks.text.continuation import Continuation
+from tests.lab.parrot import PROBLEM, parrot
+from tests.small import EXPERIMENT
+
+
+def run(model=EXPERIMENT.model, decoder=None):
+    drawn = model.create(jax.random.key(0), PROBLEM.shape)
+    return Trained(change(EXPERIMENT, model=model, decoder=decoder), PROBLEM, drawn)
+
+
+TRANSFORMER = run()
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Puts a run in the place of what would be loaded."""
+
+    def trained(run):
+        for room in ("sampling", "translating"):
+            monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder, step, data: run)
+
+    trained(TRANSFORMER)
+    return trained
+
+
+def test_without_a_word_the_answer_is_greedy_and_the_map_of_it(trained):
+    found = sample("run", "1 2 3")
+    assert found["decoder"] == Greedy()
+    answer = jax.jit(PROBLEM.answer)(TRANSFORMER.model, PROBLEM.ask("1 2 3"))
+    assert found["answer"] == found["answers"][0].text == PROBLEM.tell(answer)
+    layers = np.asarray(found["layers"])
+    assert layers.shape == (1, 2, len(found["target"]), 4)
+    np.testing.assert_allclose(layers.sum(-1), 1, atol=1e-3)
+    np.testing.assert_allclose(found["map"], layers[-1].mean(0))
+    assert found["source"] == ["1", "2", "3", "∎"]
+
+
+def test_several_answers_and_the_map_of_the_best(trained):
+    found = sample("run", "1 2 3", Asked(best=3))
+    assert found["decoder"] == Beam(best=3)
+    assert len({answer.text for answer in found["answers"]}) == 3
+    best = found["answers"][0]
+    assert found["answer"] == best.text
+    assert [*best.text.split(), *(["∎"] if best.finished else [])] == found["target"]
+
+
+def test_the_run_s_own_decoder_answers(trained):
+    trained(run(decoder=Beam(size=5, best=3)))
+    assert sample("run", "1 2 3")["decoder"] == Beam(size=5, best=3)
+
+
+def test_what_is_drawn_is_what_translate_draws_for_a_first_line(trained):
+    asked = Asked(temperature=5.0, seed=3)
+    found = sample("run", "1 2 3", asked)
+    assert found["decoder"] == Sample(temperature=5.0)
+    assert [found["answer"]] == [answer.text for answer in translate("run", ["1 2 3"], asked, batch=1)]
+
+
+def test_a_model_without_attention_has_no_map(trained):
+    trained(run(Seq2Seq(width=4)))
+    found = sample("run", "1 2 3")
+    assert (found["map"], found["layers"], found["source"]) == (None, None, ["1", "2", "3", "∎"])
+    whole = [found["answer"]] if not found["cut"] else [found["answer"] + " …", UNFINISHED]
+    assert lines(found) == whole
+
+
+def test_a_model_of_ones_own_need_not_know_of_attention(trained):
+    own = replace(run(), experiment=replace(EXPERIMENT, model=SimpleNamespace()))
+    trained(own)
+    assert sample("run", "1 2 3")["map"] is None
+    assert looks(own.experiment.model, own.model, PROBLEM) is None
+
+
+def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
+    problem = Associations(keys=4, examined=3).load()
+    monkeypatch.setattr(problem, "answer", lambda model, batch: {"said": batch["answers"]})
+    trained(Trained(EXPERIMENT, problem, None))
+    found = sample("run", "0:1 2:3 0?")
+    assert lines(found) == ["1"]
+    with pytest.raises(ValueError, match=r"^--best 2: what this task asks is not answered symbol by symbol"):
+        sample("run", "0:1 2:3 0?", Asked(best=2))
+
+
+def test_a_text_is_gone_on_with_block_after_block(trained):
+    problem = Continuation(dict.fromkeys(PARTS, "abcdefg" * 9), Characters(), 8)
+    writer = Language(width=8, heads=1, layers=1, feedforward=8).create(jax.random.key(3), problem.shape)
+    trained(Trained(EXPERIMENT, problem, writer))
+    found = sample("run", "abcdefg", Asked(length=13, beam=1))
+    assert found["notes"][1:] == ["of the 7 symbols given the last 4 are read, half of the model's block of 8"]
+    assert len(found["answer"]) == 13
+    # Each block is what the end of the text before it is gone on with.
+    text = "abcdefg"
+    while len(text) < 20:
+        text += sample("run", text[-4:], Asked(beam=1))["answer"]
+    assert text[7:20] == found["answer"]
+    assert sample("run", "abc")["notes"][1:] == []
+    for asked in (Asked(), Asked(top_k=3, seed=1)):
+        # The first block is what is told where no length is asked for.
+        short, long = (sample("run", "abc", one)["answer"] for one in (asked, replace(asked, length=20)))
+        assert long.startswith(short)
+        assert len(long) == 20
+
+
+def test_numbers_that_are_not_finite_are_no_answer(trained):
+    trained(parrot(scores=np.nan))
+    with pytest.raises(DivergedError, match="are not finite on this input") as refused:
+        sample("run", "1 2")
+    assert refused.value.exit_code == 5
+
+
+@pytest.mark.parametrize("text", ["", "   "])
+def test_nothing_is_no_input(trained, text):
+    with pytest.raises(DataError, match="is empty"):
+        sample("run", text)
+
+
+FOUND = {
+    "answer": "b a",
+    "answers": [
+        Answer("b a", -0.25, True, np.zeros(3)),
+        Answer("b", -1.5, True, np.zeros(3)),
+        Answer("b b b", -12.0, False, np.zeros(3)),
+    ],
+    "decoder": Beam(penalty=0.5, best=3),
+    "cut": False,
+    "source": ["a", "b"],
+    "target": ["b", "a", "∎"],
+    "map": [[0, 1], [1, 0], [0.5, 0.5]],
+}
+
+
+def test_the_best_comes_first_then_all_then_the_map():
+    assert lines(FOUND) == [
+        "b a",
+        "",
+        "log-probability in nats, divided by ((5 + tokens) / 6)^0.5",
+        "1     -0.250  b a",
+        "2     -1.500  b",
+        "3    -12.000  b b b …",
+        "…: cut off at the longest answer allowed",
+        "",
+        "  ab",
+        "b  █",
+        "a █",
+        "∎ ▒▒",
+    ]
+    one = FOUND | {"answers": FOUND["answers"][:1]}
+    assert lines(one)[:3] == ["b a", "", "  ab"]
+    assert lines(one | {"cut": True})[:3] == ["b a …", UNFINISHED, ""]
+    assert lines(one, 3)[2:] == ["  a", "b", "a █", "∎ ▒", "", "  b", "b █", "a", "∎ ▒"]
+
+
+def test_what_a_score_is():
+    assert scored(Greedy()) == scored(Sample()) == scored(Beam(penalty=0.0)) == "log-probability in nats"

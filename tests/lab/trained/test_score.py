@@ -1,0 +1,363 @@
+"""A trained run examined on other files: on its own test it comes to its own result, for every kind of task."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnlab.cli.main import main
+from attnlab.data.io.files import DataError
+from attnlab.lab import run
+from attnlab.lab.runs.answer_table import read
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
+from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.trained.score import score, table
+from attnlab.models import Classifier, Detr, Gat, Language, Transformer
+from attnlab.models.mlp import MLP
+from attnlab.tasks import Boxes, CMUdict, Images, Nodes, Recall, Sentences, Sounds, Text
+from attnlab.tasks.text.translation import Parallel
+from attnlab.training.config import Train
+from tests.data.audio.test_recordings import put, tone
+from tests.data.images.test_images import idx, written
+
+PARTS = ("train", "valid", "test")
+SMALL = {"width": 8, "heads": 2, "layers": 1}
+SIZES = {"train": 40, "valid": 10, "test": 12}
+
+
+def named(folder, ending=""):
+    return {part: str(folder / f"{part}{ending}") for part in PARTS}
+
+
+def lines(folder, ending, line):
+    """A file for each part, of lines that a function draws."""
+    draw = random.Random(0)
+    for part, path in named(folder, ending).items():
+        Path(path).write_text("".join(line(draw) + "\n" for _ in range(SIZES[part])))
+    return named(folder, ending)
+
+
+def word(draw):
+    return "".join(draw.choice("abc") for _ in range(draw.randint(2, 5)))
+
+
+def pairs(folder):
+    def line(draw):
+        one = word(draw)
+        return f"{one}\t{one[::-1]}"
+
+    files = lines(folder, ".tsv", line)
+    # The last source has a second target.
+    with Path(files["test"]).open("a") as file:
+        file.write(f"{Path(files['test']).read_text().split()[-2]}\tb\n")
+    return Parallel(**files, metric="exact_match"), Transformer(**SMALL), files["test"]
+
+
+def pronunciations(folder):
+    def line(draw):
+        one = word(draw)
+        return f"{one} {' '.join(one.upper())}"
+
+    files = lines(folder, ".dict", line)
+    return CMUdict(**files), Transformer(**SMALL), files["test"]
+
+
+def sentences(folder):
+    def line(draw):
+        kind = draw.choice(["up", "down"])
+        return f"{kind} {' '.join(draw.choice(['rises', 'x'] if kind == 'up' else ['falls', 'x']) for _ in range(4))}"
+
+    files = lines(folder, ".txt", line)
+    return Sentences(**files), Classifier(**SMALL), files["test"]
+
+
+def text(folder):
+    files = lines(folder, ".txt", lambda draw: " ".join(word(draw) for _ in range(4)))
+    return Text(**files, length=16), Language(**SMALL), files["test"]
+
+
+def images(folder):
+    for seed, part in enumerate(PARTS):
+        written(folder, part, count=SIZES[part], seed=seed)
+    return Images(train=str(folder)), MLP(width=8), str(folder)
+
+
+def sounds(folder):
+    for n, part in enumerate(PARTS):
+        for take in range(3):
+            put(folder / part / "low" / f"{take}.wav", tone(300 + 20 * take, 8000, 0.1 + 0.01 * n), rate=8000)
+            put(folder / part / f"high_{take}.wav", tone(2000 + 50 * take, 8000, 0.1 + 0.01 * n), rate=8000)
+    return Sounds(**named(folder), bands=8), Classifier(**SMALL), str(folder / "test")
+
+
+def scenes(folder):
+    from PIL import Image
+
+    draw = np.random.default_rng(0)
+    for part in PARTS:
+        (folder / part).mkdir(parents=True)
+        rows = ["image\tlabel\txmin\tymin\txmax\tymax"]
+        for n in range(4):
+            Image.fromarray(draw.integers(256, size=(16, 16, 3), dtype=np.uint8)).save(folder / part / f"{n}.png")
+            rows.append(f"{n}\t{'cup' if n % 2 else 'pen'}\t2\t3\t{8 + n}\t{9 + n}")
+        (folder / part / "boxes.tsv").write_text("\n".join(rows) + "\n")
+    return Boxes(**named(folder), rows=16, columns=16), Detr(**SMALL), str(folder / "test")
+
+
+def graph(path, nodes=60, features=12, labels=None, seed=0, **others):
+    """A graph file: every node joined to the next, its features those of its class."""
+    draw = np.random.default_rng(seed)
+    kinds = draw.integers(3, size=nodes) if labels is None else labels
+    columns = (np.maximum(kinds, 0) * (features // 3) + draw.integers(features // 3, size=nodes)).astype(np.int32)
+    arrays = {
+        "adj_data": np.ones(nodes - 1), "adj_indices": np.arange(1, nodes), "adj_shape": np.array([nodes, nodes]),
+        "adj_indptr": np.minimum(np.arange(nodes + 1), nodes - 1),
+        "attr_data": np.ones(nodes), "attr_indices": columns, "attr_shape": np.array([nodes, features]),
+        "attr_indptr": np.arange(nodes + 1), "labels": kinds,
+    }  # fmt: skip
+    np.savez(path, **arrays | others)
+    return str(path)
+
+
+def nodes(folder):
+    file = graph(folder / "graph.npz")
+    return Nodes(graph=file, each=4, valid_examples=10, test_examples=12), Gat(width=8, heads=2), file
+
+
+KINDS = {
+    "pairs": pairs,
+    "pronunciations": pronunciations,
+    "sentences": sentences,
+    "text": text,
+    "images": images,
+    "sounds": sounds,
+    "boxes": scenes,
+    "nodes": nodes,
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The run of a kind, trained once for all tests, and its test file."""
+    made = {}
+
+    def of(kind):
+        if kind not in made:
+            folder = tmp_path_factory.mktemp(kind)
+            task, model, file = KINDS[kind](folder)
+            train = Train(steps=8, batch_size=4, warmup=2, seeds=2, evaluate_every=8, save_every=8)
+            rates = {"learning_rate": (1e-4, 3e-3)} if kind in ("pairs", "sentences") else {}
+            study = Study(Experiment(task, model, Train(**vars(train) | rates)), name=kind)
+            run(study, folder / "runs")
+            made[kind] = folder / "runs" / kind / "base", file
+        return made[kind]
+
+    return of
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_its_own_test_a_run_comes_to_its_own_result_and_its_own_answers(kind, trained, tmp_path):
+    folder, file = trained(kind)
+    (found,) = score(folder, [file])
+    result = RunFolder(folder).read("result") or {}
+    assert found.metrics == result["metrics"]
+    assert list(found.seeds) == result["seeds"]
+    assert (tmp_path / "t.tsv").write_text(table([found]))
+    assert read(tmp_path / "t.tsv") == read(folder / "answers.tsv")
+    assert found.examples > 0
+
+
+@pytest.mark.parametrize("kind", ["pairs", "sentences", "text"])
+def test_the_command_prints_what_the_table_does_and_keeps_the_answers(kind, trained, tmp_path, capsys):
+    folder, file = trained(kind)
+    out, record = tmp_path / "out.tsv", tmp_path / "out.json"
+    assert main(["score", str(folder), file, "--out", str(out), "--json", str(record)]) == 0
+    said = capsys.readouterr().out
+    result = RunFolder(folder).read("result") or {}
+    assert json.loads(record.read_text())[0]["metrics"] == result["metrics"]
+    assert f"answers: {out}" in said
+    assert result["metric"].replace("_", " ") in said
+    assert read(out) == read(folder / "answers.tsv")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [("pairs", "abc\nba\n"), ("pronunciations", "abc\nba\n"), ("sentences", "rises x falls\nx x\n")],
+)
+def test_inputs_alone_are_answered_and_nothing_is_measured(kind, content, trained, tmp_path):
+    folder, _ = trained(kind)
+    (tmp_path / "inputs").write_text(content)
+    (found,) = score(folder, [str(tmp_path / "inputs")])
+    assert found.metrics == {}
+    assert [row.input for row in found.rows[0]] == content.splitlines()
+    assert all(row.expected is None and row.answer is not None for row in found.rows[0])
+    if kind == "sentences":
+        assert any("without classes" in note for note in found.notes)
+
+
+def test_pictures_are_answered_by_name_in_folders_of_classes_in_a_table_and_alone(trained, tmp_path):
+    from PIL import Image
+
+    folder, _ = trained("images")
+    draw = np.random.default_rng(0)
+    for name in ("1/a.png", "2/b.png", "c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.fromarray(draw.integers(256, size=(4, 5), dtype=np.uint8)).save(tmp_path / name)
+    (found,) = score(folder, [str(tmp_path)])
+    assert {row.input: row.expected for row in found.rows[0]} == {"1/a.png": "1", "2/b.png": "2", "c.png": None}
+    assert list(found.metrics) == ["accuracy"]
+    (tmp_path / "table.tsv").write_text("2/b.png\t2\n1/a.png\t0\n")
+    listed, alone = score(folder, [str(tmp_path / "table.tsv"), str(tmp_path / "c.png")])
+    assert [(row.input, row.expected) for row in listed.rows[0]] == [("2/b.png", "2"), ("1/a.png", "0")]
+    assert [row.expected for row in alone.rows[0]] == [None]
+    assert alone.metrics == {}
+    before = {row.input: row for row in found.rows[0]}
+    assert [row.answer for row in listed.rows[0]] == [before[name].answer for name in ("2/b.png", "1/a.png")]
+    heading, *rows = table([listed, alone]).splitlines()
+    assert heading.startswith("file\tinput\texpected\tanswer.0\tprobability.0")
+    assert [row.split("\t")[0] for row in rows] == [str(tmp_path / "table.tsv")] * 2 + [str(tmp_path / "c.png")]
+
+
+def test_images_without_labels_next_to_them_are_answered(trained, tmp_path):
+    folder, _ = trained("images")
+    pixels = np.zeros((3, 4, 5), np.uint8)
+    idx(tmp_path / "new-images", pixels)
+    (found,) = score(folder, [str(tmp_path / "new-images")])
+    assert found.metrics == {}
+    assert [row.input for row in found.rows[0]] == ["test:1", "test:2", "test:3"]
+
+
+def test_another_graph_of_other_nodes_is_answered_with_the_labels_that_it_has(trained, tmp_path):
+    folder, _ = trained("nodes")
+    labels = np.array([0, 1, 2, -1] * 5)
+    known = graph(tmp_path / "known.npz", 20, labels=labels, seed=1)
+    (found,) = score(folder, [known])
+    assert found.examples == 20
+    assert [row.expected for row in found.rows[0]] == [str(n) if n >= 0 else None for n in labels]
+    right = [row.answer == row.expected for row in found.rows[0] if row.expected]
+    assert found.metrics["accuracy"]["values"][0] == sum(right) / 15
+    bare = dict(np.load(known))
+    del bare["labels"]
+    np.savez(tmp_path / "bare.npz", **bare)
+    (alone,) = score(folder, [str(tmp_path / "bare.npz")])
+    assert alone.metrics == {}
+    # What it is labelled as changes no answer.
+    assert [row.answer for row in alone.rows[0]] == [row.answer for row in found.rows[0]]
+
+
+def test_recordings_and_images_without_labels_are_answered(trained, tmp_path):
+    folder, _ = trained("sounds")
+    for take in range(2):
+        put(tmp_path / "new" / f"rec_{take}.wav", tone(300, 8000, 0.1), rate=8000)
+    (found,) = score(folder, [str(tmp_path / "new")])
+    assert found.metrics == {}
+    assert [(row.input, row.expected) for row in found.rows[0]] == [("rec_0.wav", None), ("rec_1.wav", None)]
+    folder, file = trained("boxes")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").write_bytes((Path(file) / "0.png").read_bytes())
+    (found,) = score(folder, [str(tmp_path / "images")])
+    assert found.metrics == {}
+    assert [(row.input, row.expected) for row in found.rows[0]] == [("a", None)]
+
+
+BAD = {
+    "empty": ("pairs", "x.tsv", "", r"x\.tsv holds no texts"),
+    "another kind": ("pairs", "x.tsv", b"PK\x03\x04\xff\xfe", r"x\.tsv is not UTF-8: byte 4"),
+    "too long": ("pairs", "x.tsv", "ab\tba\n" + "a" * 99 + "\tb\n", r"x\.tsv, line 2: its source has 99 symbols"),
+    "a half": ("pairs", "x.tsv", "ab\tba\nab\t\n", r"x\.tsv, line 2: target is empty"),
+    "no phones": ("pronunciations", "x", "ab A B\nabc\n", r"x, line 2: 'abc' has no phones"),
+    "a class never seen": ("sentences", "x", "up rises\nleft x\n", r"x, line 2: its class, 'left', is none of the 2"),
+    "a class before a tab": ("sentences", "x", "left\tx\n", r"x, line 1: its class, 'left', is none of the 2"),
+    "a long sentence": ("sentences", "x", "up x\nup" + " x" * 99 + "\n", r"x, line 2: it has 99 symbols"),
+    "no sentences": ("sentences", "x", "\n", r"x holds no sentences"),
+    "no text": ("text", "x", " \n", r"x holds no text"),
+    "a strange text": ("text", "x", "жжж", r"x: 3 of 3 symbols were never seen in training"),
+    "no graph": ("nodes", "x.npz", "ab", r"x\.npz"),
+    "no picture": ("images", "x.png", "ab", r"x\.png"),
+    "a table's class": ("images", "x.tsv", "x.tsv\t9\n", r"x\.tsv, line 1: its class, '9', is none of the 3"),
+    "a table's path": ("images", "x.tsv", "\ny.png\t1\n", r"x\.tsv, line 2: there is no picture 'y\.png'"),
+    "no folder": ("sounds", "x", "ab", r"x is no folder"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_scored_is_named_with_its_line_and_leaves_three(name, trained, tmp_path, capsys):
+    kind, file, content, said = BAD[name]
+    folder, good = trained(kind)
+    (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=said):
+        score(folder, [str(tmp_path / file)])
+    # Nothing is answered where one of several files is bad.
+    out = tmp_path / "out.tsv"
+    assert main(["score", str(folder), good, str(tmp_path / file), "--out", str(out)]) == 3
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_what_has_another_size_is_named(trained, tmp_path):
+    written(tmp_path, "test", count=3)
+    idx(tmp_path / "test-images-idx3-ubyte", np.zeros((3, 6, 5), np.uint8))
+    with pytest.raises(DataError, match=r"holds images of 6 × 5 × 1, and the model was made for 4 × 5 × 1"):
+        score(trained("images")[0], [str(tmp_path)])
+    with pytest.raises(DataError, match=r"g\.npz: its nodes have 15 features, and the model was made for 12"):
+        score(trained("nodes")[0], [graph(tmp_path / "g.npz", features=15)])
+    named = graph(tmp_path / "h.npz", class_names=np.array(["0", "1", "other"]))
+    with pytest.raises(
+        DataError, match=r"h\.npz: the class 'other' of node '.*' is none of those trained with: 0, 1, 2"
+    ):
+        score(trained("nodes")[0], [named])
+    put(tmp_path / "s" / "low" / "a.wav", tone(300, 8000, 3.0), rate=8000)
+    with pytest.raises(DataError, match=r"s: low/a\.wav lasts 2\.9\d seconds: 0\.\d+ at most can be read"):
+        score(trained("sounds")[0], [str(tmp_path / "s")])
+
+
+def test_symbols_never_seen_are_left_out_and_their_lines_said(trained, tmp_path):
+    (tmp_path / "x.tsv").write_text("ab\tba\nażb\tba\nac\tbż\n")
+    (found,) = score(trained("pairs")[0], [str(tmp_path / "x.tsv")])
+    assert [note.partition(": ")[2] for note in found.notes] == [
+        "1 of 3 examples have symbols never seen in training, and are read without: line 2",
+        "1 of 3 examples ask for symbols never seen in training: line 3",
+    ]
+    # The line without the symbol is the first line again, and an answer of one never seen is never right.
+    assert found.rows[0][1].answer == found.rows[0][0].answer
+    assert found.rows[0][2].expected == "bż"
+
+
+def test_a_task_that_draws_its_examples_reads_no_file(tmp_path):
+    task = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=6)
+    with pytest.raises(NotImplementedError, match="task=Recall makes its own examples and reads no other files"):
+        task.with_test(None, "x")
+
+
+def test_no_file_is_replaced_and_answers_may_go_to_standard_output(trained, tmp_path, capsys):
+    folder, file = trained("text")
+    assert main(["score", str(folder), file]) == 0
+    default = folder / "answers-test.tsv"
+    assert read(default) == read(folder / "answers.tsv")
+    before = default.read_bytes()
+    capsys.readouterr()
+    assert main(["score", str(folder), file]) == 2
+    assert "answers-test.tsv exists and is not replaced: --out FILE names another place" in capsys.readouterr().err
+    assert main(["score", str(folder), file, "--out", str(default)]) == 2
+    assert main(["score", str(folder), file, "--out", str(tmp_path)]) == 2
+    assert main(["score", str(folder), file, "--json", str(tmp_path / "x.txt"), "--out", "-"]) == 2
+    capsys.readouterr()
+    assert main(["score", str(folder), file, "--out", "-"]) == 0
+    out, said = capsys.readouterr()
+    assert out.encode() == before == default.read_bytes()
+    assert "nats per character" in said
+
+
+def test_a_run_that_cannot_be_written_says_where_answers_may_go(trained, monkeypatch, capsys):
+    folder, file = trained("text")
+    (folder / "answers-test.tsv").unlink(missing_ok=True)
+
+    def refuse(option, path):
+        raise FolderError(f"{path}: Permission denied")
+
+    monkeypatch.setattr("attnlab.cli.score.check_place", refuse)
+    assert main(["score", str(folder), file]) == 4
+    assert "Permission denied: --out FILE names another place" in capsys.readouterr().err
+    assert main(["score", str(folder), file, "--out", "-"]) == 0

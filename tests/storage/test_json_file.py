@@ -1,0 +1,33 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from attnlab.storage.json_file import FolderError, check_place, check_target
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "words"),
+    [
+        ("--html", "a.png", "must end in .html"),
+        ("--html", "html", "must end in .html"),
+        ("--html", "folder.html", "is a folder; name a file"),
+        ("--json", "a.html", "must end in .json"),
+        ("--json", "nowhere/a.json", ": there is no folder "),
+    ],
+)
+def test_where_no_file_can_be_is_told_beforehand(tmp_path, option, name, words):
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(ValueError, match=re.escape(f"{option} {tmp_path / name}") + " ?" + re.escape(words)):
+        check_target(option, tmp_path / name)
+    check_target("--html", tmp_path / "a.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
+
+
+@pytest.mark.parametrize("check", [check_target, check_place])
+def test_where_the_system_refuses_a_file_is_told_beforehand_and_what_is_there_stays(tmp_path, check):
+    with pytest.raises(FolderError, match=r"/proc/a\.json: "):
+        check("--json", Path("/proc/a.json"))
+    (tmp_path / "a.json").write_text("{}")
+    check("--json", tmp_path / "a.json")
+    assert (tmp_path / "a.json").read_text() == "{}"

@@ -1,0 +1,220 @@
+"""Settings of jax: those that change numbers are recorded and compared, those that cannot work are refused at once."""
+
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import pytest
+from rich.console import Console
+
+from attnlab.lab import load, run
+from attnlab.lab.results.table import results_table
+from attnlab.lab.runs.run_folder import RunFolder, environment
+from attnlab.lab.study.variation import over
+from attnlab.system.settings import NUMBERS, check, mixed, numbers
+from attnlab.training.checkpoints import CheckpointError, Checkpoints, DamagedError
+from tests.lab.execution.test_variant import STUDY, Stopping
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def called(*arguments, cwd, **variables):
+    """The command line in a process of its own, under variables of the environment: exit code and stderr."""
+    there = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "attnlab", *arguments],
+        cwd=cwd, env=there | {"PYTHONPATH": str(ROOT)} | variables, capture_output=True, text=True,
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """A run that was stopped at step 8, as a function that makes a copy."""
+    out = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(RuntimeError, match="stopped here"):
+        run(STUDY, out, progress=Stopping(8))
+    return out
+
+
+def bytes_of(out):
+    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name != "lock"}
+
+
+OTHERS = [
+    ("jax_default_prng_impl", "rbg", "JAX_DEFAULT_PRNG_IMPL=threefry2x32, now rbg"),
+    ("jax_threefry_partitionable", False, "JAX_THREEFRY_PARTITIONABLE=1, now 0"),
+    ("jax_random_seed_offset", 5, "JAX_RANDOM_SEED_OFFSET=0, now 5"),
+    ("jax_high_dynamic_range_gumbel", True, "JAX_HIGH_DYNAMIC_RANGE_GUMBEL=0, now 1"),
+    ("jax_explicit_x64_dtypes", "allow", "JAX_EXPLICIT_X64_DTYPES=warn, now allow"),
+    ("jax_enable_x64", True, "JAX_ENABLE_X64=0, now 1"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), OTHERS)
+def test_a_run_continues_only_under_the_settings_it_began_with(stopped, name, value, words):
+    before, was = bytes_of(stopped), getattr(jax.config, name)
+    jax.config.update(name, value)
+    try:
+        with pytest.raises(ValueError, match=f"moved/base was made under {words}: set ") as refused:
+            run(STUDY, stopped)
+    finally:
+        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
+    assert "fresh" not in str(refused.value)
+    assert bytes_of(stopped) == before
+
+
+def test_the_settings_that_change_draws_and_precision_are_recorded():
+    assert set(NUMBERS) <= set(environment())
+    assert environment()["jax_enable_x64"] is False
+    assert environment()["jax_explicit_x64_dtypes"] == "warn"
+
+
+def test_flags_of_xla_are_recorded_without_those_that_name_places(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_b=2  --xla_dump_to=/home/somebody/x --xla_a=true")
+    assert numbers()["xla_flags"] == "--xla_a=true --xla_b=2"
+
+
+def test_a_page_and_a_table_of_runs_under_different_settings_say_so(tmp_path):
+    both = replace(STUDY, vary=over("train.seeds", few=1, many=2))
+    page = run(both, tmp_path).report
+    assert "different settings" not in page.read_text()
+    # As if "many" had been trained in another process.
+    folder = RunFolder(tmp_path / "moved" / "many")
+    folder.write("environment", (folder.read("environment") or {}) | {"jax_enable_x64": True})
+    from attnlab.lab.reporting import report
+
+    told = report(tmp_path / "moved").read_text()
+    assert "made under different settings" in told
+    assert "jax_enable_x64 is 0 in few, 1 in many" in told
+    console = Console(record=True, width=200)
+    console.print(results_table(tmp_path / "moved"))
+    assert "made under different settings: jax_enable_x64 is 0 in few, 1 in many" in console.export_text()
+
+
+def test_what_older_records_do_not_tell_is_not_compared():
+    assert mixed({"a": {}, "b": {"jax_enable_x64": True}}) == []
+    last = {"xla_flags": "", "later": [{"step": 3, "xla_flags": "--xla_a"}]}
+    assert mixed({"a": last, "b": {"xla_flags": ""}, "c": {"xla_flags": ""}, "d": {"xla_flags": ""}}) == [
+        "xla_flags is --xla_a in a, empty in b and 2 others"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "training"),
+    [
+        ("jax_disable_jit", True, True), ("jax_debug_key_reuse", True, True),
+        ("jax_numpy_dtype_promotion", "strict", True), ("jax_debug_infs", True, False),
+        ("jax_no_tracing", True, False), ("jax_no_execution", True, False),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_work_are_refused_before_anything(tmp_path, name, value, training):
+    # Tests hold two of these settings by a context, which goes before the configuration.
+    held = {"jax_debug_key_reuse": jax.debug_key_reuse, "jax_numpy_dtype_promotion": jax.numpy_dtype_promotion}
+    was, context = getattr(jax.config, name), held[name](value) if name in held else nullcontext()
+    jax.config.update(name, value)
+    try:
+        with (
+            context,
+            pytest.raises(ValueError, match=rf"^{name.upper()}=\w+: attnlab cannot (train|compute) under it; unset "),
+        ):
+            run(STUDY, tmp_path)
+        if training:
+            check()
+    finally:
+        jax.config.update(name, was.name.lower() if hasattr(was, "name") else was)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"JAX_PLATFORMS": "cuda"}, "JAX_PLATFORMS=cuda: jax finds no such device here"),
+        ({"JAX_PLATFORMS": "nonsense"}, "JAX_PLATFORMS=nonsense: jax finds no such device here"),
+        ({"JAX_ENABLE_X64": "banana"}, "jax refuses a variable of the environment: invalid truth value 'banana'"),
+        ({"XLA_FLAGS": "--xla_nonsense=1"}, "XLA_FLAGS=--xla_nonsense=1: XLA refuses it (Unknown flag in XLA_FLAGS"),
+    ],
+)
+def test_variables_that_cannot_work_are_one_line(tmp_path, variables, words):
+    if variables.get("JAX_PLATFORMS") == "cuda" and any(one.platform == "gpu" for one in jax.devices()):
+        pytest.skip("there is such a device")
+    code, told = called("parity", "linear", cwd=tmp_path, **variables)
+    line = told.strip().split("\n")[-1]
+    assert code == 2
+    assert line.startswith(f"attnlab: error: {words}")
+    assert "Traceback" not in told
+
+
+def damage(folder):
+    file = next(path for path in (folder / "8" / "state").rglob("*") if path.is_file() and path.stat().st_size > 4)
+    file.write_bytes(file.read_bytes()[:-2])
+
+
+def lost(folder):
+    (folder / "8" / "manifest.json").unlink()
+
+
+# What is met when a run continues -> whether its checkpoint is damaged, and the words.
+CAUSES = [
+    ("altered", damage, None, True, "was altered"),
+    ("manifest gone", lost, None, True, "cannot be read: No such file"),
+    ("memory", None, MemoryError(), False, "is intact and cannot be loaded here: MemoryError"),
+    ("device", None, AssertionError(), False, "is intact and cannot be loaded here: AssertionError"),
+    ("input and output", None, OSError(5, "Input/output error"), False, "Input/output error"),
+    ("permission", None, PermissionError(13, "Permission denied"), False, "Permission denied"),
+]
+
+
+@pytest.mark.parametrize(("cause", "harm", "error", "damaged", "words"), CAUSES, ids=[case[0] for case in CAUSES])
+def test_only_damage_is_told_with_the_advice_to_train_anew(tmp_path, monkeypatch, cause, harm, error, damaged, words):
+    with pytest.raises(RuntimeError, match="stopped here"):
+        run(STUDY, tmp_path, progress=Stopping(8))
+    folder = tmp_path / "moved" / "base" / "checkpoints"
+    before = bytes_of(folder)
+    if harm is not None:
+        harm(folder)
+    elif isinstance(error, OSError):
+        monkeypatch.setattr("attnlab.training.manifest.hashlib.file_digest", lambda *given: broken(error))
+    else:
+        import orbax.checkpoint as ocp
+
+        monkeypatch.setattr(ocp.PyTreeCheckpointer, "restore", lambda *given, **named: broken(error))
+    with pytest.raises(CheckpointError) as refused:
+        run(STUDY, tmp_path)
+    told = str(refused.value)
+    assert words in told
+    assert isinstance(refused.value, DamagedError) == damaged
+    assert ("fresh" in told) == damaged
+    if not damaged:
+        assert told.endswith("; the run is left as it is")
+        assert bytes_of(folder) == before
+        with pytest.raises(CheckpointError) as refused:
+            load(folder.parent)
+        assert "fresh" not in str(refused.value)
+
+
+def test_an_intact_checkpoint_is_not_passed_over_for_an_older_one(tmp_path, monkeypatch):
+    # To continue from the older one would drop the newer.
+    state = {"w": jax.numpy.ones(3)}
+    saved = Checkpoints(tmp_path)
+    for step in (1, 2):
+        saved.save(step, state, {})
+    with monkeypatch.context() as patch:
+        patch.setattr("attnlab.training.manifest.hashlib.file_digest", lambda *given: broken(OSError(5, "I/O error")))
+        with pytest.raises(CheckpointError, match=r"2/.* cannot be read: I/O error; the run is left as it is"):
+            saved.restore(state)
+    assert saved.restore(state)[0] == 2
+
+
+def broken(error):
+    raise error
+
+
+def test_a_damaged_record_of_the_environment_keeps_nobody_from_the_model(tmp_path):
+    folder = RunFolder(run(STUDY, tmp_path).folder / "base")
+    folder.file("environment").write_text("{}")
+    load(folder.path)

@@ -1,0 +1,197 @@
+"""What a first and a second signal do; a process of its own where it would end ours."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from attnlab.system.signals import FINISHING, NUMBERS, TYPED, WAITING, Interrupted, collected, located, raised
+
+# Digests are computed without Python's own lock, and without looking at signals: as a compilation is.
+BUSY = """
+import hashlib, signal, sys
+from attnlab.system.signals import collected, raised
+tell = lambda line: print(line, flush=True)
+if "ignored" in sys.argv:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with raised("before the first step", tell) if "raised" in sys.argv else collected(tell):
+    print("busy", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
+"""
+
+
+@contextmanager
+def busy(*how):
+    """A process that stands within a library, where it hears of signals."""
+    command = [sys.executable, "-c", BUSY, *how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "busy\n"
+            time.sleep(0.2)  # in which it enters the library
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(autouse=True)
+def heard(monkeypatch):
+    """Where the tests run in the background, SIGINT may be ignored; here it is not."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    for number in before:
+        if before[number] == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_signals_are_collected_and_handlers_put_back():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with collected() as caught:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert caught == [signal.SIGTERM]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+@pytest.mark.parametrize("how", ["collected", "raised"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_first_one_is_answered_and_a_second_one_ends_the_process_even_within_a_library(number, code, how):
+    with busy(how) as process:
+        process.send_signal(number)
+        assert process.stdout.readline() == {"collected": FINISHING, "raised": WAITING}[how] + "\n"
+        process.send_signal(number)
+        assert process.wait(60) == code
+        name = signal.Signals(number).name
+        assert process.stderr.read() == f"attnlab: left at once by {name}; what came after the last save is lost\n"
+
+
+def test_a_closed_terminal_hangs_up_twice_and_schedulers_warn_often():
+    """Only what a person types, or sends to end the process, counts as a second one."""
+    with busy("collected") as process:
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGXCPU, signal.SIGXCPU, signal.SIGUSR1, signal.SIGTERM):
+            process.send_signal(number)
+        assert process.stdout.readline() == FINISHING + "\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+
+
+def test_what_is_ignored_at_the_start_stays_ignored_as_under_nohup():
+    with busy("collected", "ignored") as process:
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 143
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with collected() as caught, raised("never"):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert caught == []
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number.name)
+def test_each_signal_that_asks_to_stop_is_collected_and_raised_with_a_shells_exit_code(number):
+    with collected() as caught:
+        os.kill(os.getpid(), number)
+        if number not in TYPED:
+            os.kill(os.getpid(), number)
+    assert set(caught) == {number}
+
+    def work():
+        with raised("with all saved"):
+            os.kill(os.getpid(), number)
+            time.sleep(20)
+
+    with pytest.raises(Interrupted) as stopped:
+        work()
+    assert stopped.value.exit_code == 128 + number
+
+
+def test_what_names_the_place_is_nearer_than_what_handles_the_signal():
+    def work():
+        with raised("elsewhere"), located(lambda: "before the first step"):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(20)
+
+    with pytest.raises(Interrupted, match=r"^stopped by SIGTERM before the first step$"):
+        work()
+
+
+def test_within_a_section_that_raises_one_that_collects_is_told_at_once_and_the_outer_one_hears_again():
+    said = []
+
+    def work():
+        with raised("after it", said.append):
+            with collected(said.append) as caught:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.3)
+            said.append(list(caught))
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(20)
+
+    with pytest.raises(Interrupted):
+        work()
+    assert said == [FINISHING, [signal.SIGTERM]]
+
+
+def test_elsewhere_than_in_training_it_is_raised_and_swallowed_by_nobody():
+    def work():
+        with raised("with all saved"), suppress(Exception):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match=r"^stopped by SIGINT with all saved$") as stopped:
+        work()
+    assert stopped.value.exit_code == 130
+
+
+@pytest.mark.parametrize("seconds", [0, 20])
+def test_one_that_comes_within_a_finaliser_is_raised_when_that_is_over(seconds):
+    class Dying:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def work():
+        with raised("with all saved"):
+            Dying()
+            went_on.append(True)
+            time.sleep(seconds)
+
+    went_on, began = [], time.monotonic()
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        work()
+    assert went_on
+    assert time.monotonic() - began < 10
+    time.sleep(0.1)  # nothing comes behind it
+
+
+def test_in_another_thread_signals_are_not_ours():
+    found = []
+
+    def work():
+        with collected() as caught, raised("never"):
+            found.append(caught)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [[]]
+
+
+def test_nothing_is_left_open():
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
+    for _ in range(20):
+        with collected():
+            pass
+    assert before is None or len(os.listdir("/proc/self/fd")) == before
+    assert threading.active_count() < 20

@@ -1,0 +1,168 @@
+"""The headline of a user's own pairs, chosen from what their references look like."""
+
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.data.text.example import Example
+from attnlab.data.text.units import Bpe, Bytes, Characters, Words
+from attnlab.tasks import Parallel
+from attnlab.tasks.base.headline import headline
+
+WORDS = [("rot", "red"), ("grün", "green"), ("blau", "blue"), ("gelb", "yellow")]
+PHONES = [("szavak", "s ɒ v ɒ k"), ("szó", "s oː"), ("vas", "v ɒ ʃ"), ("kos", "k o ʃ")] * 16
+SENTENCES = [("ein hund läuft", "a dog runs past me ."), ("zwei hunde", "two dogs and a small cat here .")]
+CHINESE = [("the weather is fine", "今天天气很好我们去公园玩吧"), ("i read books", "我每天晚上都在家里看书")]
+JAPANESE = [("the weather is fine", "今日はとても天気がいいですね"), ("i read books", "毎晩家で本を読んでいます")]
+THAI = [("hello", "สวัสดีครับผมชื่อสมชาย"), ("thanks", "ขอบคุณมากสำหรับความช่วยเหลือ")]
+CUT = [("the weather is fine", "今天 天气 很 好 我们 去 公园 玩"), ("i read books", "我 每天 晚上 都 在 家里 看书")]
+COLOURS = [("rot", "red"), ("rot", "crimson"), ("grün", "green")]
+IDIOMS = [("one word", "一石二鳥"), ("two words", "七転八起")]
+RUNS = [[(k + n) % 4 + 1 for n in range(6)] for k in range(16)]
+DIGITS = [(" ".join(map(str, run)), " ".join(map(str, run[::-1]))) for run in RUNS]
+
+
+def given(pairs):
+    """Parts that all hold these pairs, those of one source as one example."""
+    targets = {}
+    for source, target in dict.fromkeys(pairs):
+        targets.setdefault(source, []).append(target)
+    examples = [Example(source, tuple(answers)) for source, answers in targets.items()]
+    many = [Example(source, (target,)) for source, target in pairs]
+    return {"train": many, "valid": examples, "test": examples}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "metric", "why"),
+    [
+        (WORDS, "exact_match", "references are short (median 1 word)"),
+        (COLOURS, "word_error_rate", "references are short (median 1 word) and 2 of 4 examples have several"),
+        (IDIOMS, "exact_match", "references are short (median 1 word)"),
+        (PHONES, "word_error_rate", "sources are single words and references are made of a few symbols"),
+        (DIGITS, "exact_match", "references are made of a few symbols"),
+        (SENTENCES, "bleu", "references are sentences (median 7 words)"),
+        (CHINESE, "bleu_zh", "references have no spaces between words"),
+        (JAPANESE, "bleu_characters", "references have no spaces between words"),
+        (THAI, "bleu_characters", "references have no spaces between words"),
+        (CUT, "bleu", "references are sentences (median 7.5 words)"),
+    ],
+)
+def test_the_headline_is_chosen_from_the_references(pairs, metric, why):
+    parts = given(pairs)
+    found = headline(parts)
+    assert (found.metric, found.why) == (metric, why)
+    # Whatever is chosen tells perfect answers from wrong ones.
+    references = [list(example.targets) for example in parts["test"]]
+    best = found.measure([accepted[-1] for accepted in references], references)[metric]
+    worst = found.measure(["#" for _ in references], references)[metric]
+    assert best == pytest.approx(1 if found.higher else 0)
+    assert worst == pytest.approx(0 if found.higher else 1, abs=1e-3)
+
+
+def test_several_references_of_sentences_stay_with_bleu():
+    assert headline(given([*SENTENCES, ("ein hund läuft", "a dog is running past me ."), *SENTENCES])).metric == "bleu"
+
+
+def test_any_reference_is_right_and_the_rate_is_of_examples():
+    parts = given([("rot", "red"), ("rot", "crimson"), ("grün", "green"), ("blau", "blue"), ("weiß", "white")])
+    references = [list(example.targets) for example in parts["test"]]
+    found = headline(parts).measure(["crimson", "grey", "blue", "rot"], references)
+    # By hand: two of four answers are no reference.
+    assert (found["word_error_rate"], found["exact_match"]) == (0.5, 0.5)
+
+
+def test_bleu_by_characters_by_hand():
+    # Seven characters, of which one differs: 6/7 · 5/6·… matches of runs of one to four, and no brevity penalty.
+    found = headline(given(JAPANESE)).measure(["あいうえおかき"], [["あいうえおかく"]])["bleu_characters"]
+    assert found == pytest.approx((6 / 7 * 5 / 6 * 4 / 5 * 3 / 4) ** 0.25)
+
+
+@pytest.mark.parametrize("units", [Characters(), Bytes(), Words(), Bpe(size=40)], ids=lambda units: units.kind)
+def test_the_choice_is_of_the_data_and_not_of_what_a_variant_changes(write, units):
+    problem = Parallel(**write(WORDS), units=units, smoothing=0.1, buckets=1).load()
+    assert (problem.metric, problem.higher) == ("exact_match", True)
+    assert problem.notes[0] == (
+        "headline: exact_match, because references are short (median 1 word); task.metric=NAME takes another"
+    )
+    assert problem.counted("test") == 4
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A function: the fields that name files of these pairs."""
+
+    def write(pairs, **parts):
+        fields = {}
+        for part in ("train", "valid", "test"):
+            path = tmp_path / f"{part}.tsv"
+            rows = parts.get(part, pairs)
+            path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
+            fields[part] = str(path)
+        return fields
+
+    return write
+
+
+def test_a_metric_that_is_asked_for_is_taken_and_nothing_is_said(write):
+    problem = Parallel(**write(WORDS), metric="word_edit_rate").load()
+    assert (problem.metric, problem.higher) == ("word_edit_rate", False)
+    assert not [note for note in problem.notes if "headline" in note]
+
+
+@pytest.mark.parametrize("metric", ["bleu", "bleu_tokenised_lower", "bleu_zh"])
+def test_bleu_that_would_be_0_for_perfect_answers_is_refused(write, metric):
+    words = rf"^task\.metric='{metric}' counts runs of 4 tokens.*valid.*would score 0; task\.metric=exact_match fits$"
+    with pytest.raises(DataError, match=words):
+        Parallel(**write(WORDS), metric=metric).load()
+    assert Parallel(**write(WORDS), metric="bleu_characters").load().metric == "bleu_characters"
+
+
+def test_bleu_of_words_is_refused_where_there_are_no_spaces(write):
+    with pytest.raises(DataError, match=r"task\.metric=bleu_zh fits"):
+        Parallel(**write(CHINESE), metric="bleu").load()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "fields", "hint"),
+    [
+        (PHONES, {}, "task.target_units=words"),
+        (PHONES, {"target_units": Words()}, ""),
+        (CHINESE, {"units": Words()}, "task.target_units=characters"),
+        (WORDS, {"units": Words()}, "task.target_units=characters"),
+        (WORDS, {}, ""),
+        (SENTENCES, {"units": Words()}, ""),
+    ],
+)
+def test_units_that_fit_the_targets_better_are_suggested(write, pairs, fields, hint):
+    notes = [note for note in Parallel(**write(pairs), **fields).load().notes if "target_units" in note]
+    assert len(notes) == bool(hint)
+    assert all(hint in note for note in notes)
+
+
+def test_a_source_with_several_targets_is_one_example_of_the_test_and_separate_pairs_in_training(write):
+    rows = [("rot", "red"), ("grün", "green"), ("rot", "crimson"), ("rot", "red"), ("grün", "green")]
+    problem = Parallel(**write(rows, train=[*rows, ("weiß", "white")]), buckets=1).load()
+    (batch,) = problem.examination("test")
+    # Lines that are alike as a whole stay; the three of "rot" are one.
+    assert len(batch["source"]) == 3
+    assert len(problem.buckets.rows[0]) == 6
+    assert problem.metric == "word_error_rate"
+    line = "1 source has several targets: each one example with several references (3 lines)"
+    assert [note for note in problem.notes if line in note and "test.tsv" in note]
+    assert not [note for note in problem.notes if line in note and "train.tsv" in note]
+    for answer, rate in (("red", 0), ("crimson", 0), ("green", 1)):
+        tokens = np.array(batch["target"])
+        tokens[0] = 0
+        ids = problem.target.encode(answer)
+        tokens[0, : len(ids)] = ids
+        assert problem.score("test", [{"tokens": tokens}])["word_error_rate"] == pytest.approx(rate / 3)
+
+
+def test_what_stands_in_train_too_is_told_of_joined_examples(write):
+    rows = [("rot", "red"), ("rot", "crimson"), ("grün", "green")]
+    other = [("schwarz", "black"), ("schwarz", "ebony"), ("weiß", "white")]
+    test = [("rot", "ruby"), ("rot", "scarlet"), ("lila", "purple")]
+    problem = Parallel(**write(rows, valid=other, test=test)).load()
+    assert "test: 1 of 2 examples stand in train, too" in problem.notes
+    # What answers the source in train is no reference of the test.
+    assert problem._parts["test"][0].targets == ("ruby", "scarlet")

@@ -1,0 +1,20 @@
+import subprocess
+import sys
+
+import pytest
+
+from attnlab.tasks.base.task import Problem, Task
+
+
+@pytest.mark.parametrize("kind", [Task, Problem])
+def test_what_is_abstract_makes_nothing(kind):
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
+
+
+def test_importing_tasks_and_data_imports_neither_jax_nor_babel():
+    heavy = ("jax", "flax", "optax", "babel")
+    rooms = "attnlab.tasks, attnlab.data.io.sources, attnlab.data.synthetic.dates, attnlab.data.batches"
+    code = f"import sys, {rooms}; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

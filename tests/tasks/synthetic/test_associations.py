@@ -1,0 +1,164 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.tasks.synthetic.associations import Associations, Facts
+
+ONCE = Associations(keys=7, examined=25)
+TWICE = Associations(keys=7, length=14, examined=25, examined_length=9)
+
+
+@pytest.fixture(scope="module", params=[ONCE, TWICE], ids=["once", "twice"])
+def problem(request):
+    return request.param.load()
+
+
+def told(keys, values):
+    """What a sequence tells, pair after pair: later values overwrite."""
+    return dict(zip(np.asarray(keys).tolist(), np.asarray(values).tolist(), strict=True))
+
+
+def oracle(keys, values, queries, key=None):
+    """A model that reads: the one-hot of the last value of each query."""
+    last = keys.shape[0] - 1 - jnp.argmax((keys[None, :] == queries[:, None])[:, ::-1], axis=1)
+    return jnp.eye(7)[values[last]]
+
+
+def nobody(keys, values, queries, key=None):
+    return jnp.zeros((queries.shape[0], 7))
+
+
+def test_shapes_and_ids(problem):
+    batch = problem.batch(0, 0, 5)
+    T = problem.task.length or 7
+    assert problem.shape == Facts(7, 7, T)
+    assert {name: x.shape for name, x in batch.items()} == {
+        "keys": (5, T), "values": (5, T), "queries": (5, 1), "answers": (5, 1), "asked": (5, 1),
+    }  # fmt: skip
+    for name in ("keys", "values", "queries", "answers"):
+        assert batch[name].dtype == np.int32
+        assert batch[name].min() >= 0
+        assert batch[name].max() < 7
+
+
+def test_without_length_every_key_and_every_value_comes_once():
+    batch = ONCE.load().batch(3, 4, 50)
+    for name in ("keys", "values"):
+        np.testing.assert_array_equal(np.sort(batch[name], axis=1), np.tile(np.arange(7), (50, 1)))
+    assert len({tuple(row) for row in batch["keys"]}) > 40
+    assert (batch["keys"] != batch["values"]).any()
+
+
+def test_the_answer_is_the_last_value_of_the_key(problem):
+    batch = problem.batch(1, 2, 200)
+    for keys, values, (query,), (answer,) in zip(
+        *(batch[n] for n in ("keys", "values", "queries", "answers")), strict=True
+    ):
+        assert told(keys, values)[query] == answer
+    for batch in problem.examination("test"):
+        for keys, values, queries, answers, asked in zip(*batch.values(), strict=True):
+            known = told(keys, values)
+            for query, answer, counts in zip(queries, answers, asked, strict=True):
+                assert not counts or known[query] == answer
+                assert counts <= (query in known)
+
+
+def test_with_length_values_are_overwritten_and_keys_asked_as_often_as_they_come():
+    batch = TWICE.load().batch(0, 0, 4000)
+    first = np.array([values[np.flatnonzero(keys == q)[0]] for keys, values, (q,) in
+                      zip(batch["keys"], batch["values"], batch["queries"], strict=True)])  # fmt: skip
+    assert 0.2 < np.mean(first != batch["answers"][:, 0]) < 0.8
+    counts = np.mean([np.sum(keys == q) for keys, (q,) in zip(batch["keys"], batch["queries"], strict=True)])
+    # By place, not by key: 1 + 13/7 times where keys are even, not 14/7.
+    assert abs(counts - (1 + 13 / 7)) < 0.1
+
+
+def test_the_examination_asks_every_key_that_was_told_once(problem):
+    batches = problem.examination("valid")
+    assert [batch["keys"].shape[0] for batch in batches] == [20, 20]
+    assert batches[0]["keys"].shape[1] == (problem.task.examined_length or 7)
+    asked = np.concatenate([batch["asked"] for batch in batches])
+    keys = np.concatenate([batch["keys"] for batch in batches])
+    np.testing.assert_array_equal(asked[:25].sum(axis=1), [len(set(row)) for row in keys[:25].tolist()])
+    assert not asked[25:].any()
+
+
+def test_an_oracle_has_no_loss_and_who_knows_nothing_has_half(problem):
+    for model, loss, accuracy in ((oracle, 0.0, 1.0), (nobody, 0.5, None)):
+        answers = [problem.answer(model, batch) for batch in problem.examination("test")]
+        score = problem.score("test", answers)
+        assert score["loss"] == pytest.approx(loss, abs=1e-7)
+        value, _ = problem.loss(model, problem.batch(0, 0, 6), None)
+        assert float(value) == pytest.approx(loss, abs=1e-6)
+        assert accuracy is None or score["accuracy"] == accuracy
+
+
+def test_the_loss_is_half_the_squared_distance():
+    v = jnp.array([[0.5, 0.25, -1.0, 0.0, 0.0, 0.0, 0.0]])
+    problem = ONCE.load()
+    batch = problem.ask("0:2 3:1 0?")
+    value, _ = problem.loss(lambda *given, key: v, batch, None)
+    expected = 0.5 * np.sum((np.asarray(v)[0] - np.eye(7)[2]) ** 2)
+    assert float(value) == pytest.approx(expected, rel=1e-6)
+
+
+def test_data_are_functions_of_seed_and_step(problem):
+    again = problem.task.load()
+    assert again.fingerprint == problem.fingerprint
+    for a, b in zip(problem.batch(5, 9, 4).values(), again.batch(5, 9, 4).values(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for other in ((5, 8), (4, 9)):
+        assert (problem.batch(5, 9, 4)["keys"] != problem.batch(*other, 4)["keys"]).any()
+    valid, test = (problem.examination(part)[0]["keys"] for part in ("valid", "test"))
+    assert (valid != test).any()
+    np.testing.assert_array_equal(problem.examination("test", 3)[0]["keys"], test[:3])
+    np.testing.assert_array_equal(
+        problem.examination("test", 3)[0]["values"], problem.examination("test")[0]["values"][:3]
+    )
+
+
+def test_other_tasks_are_other_data():
+    tasks = (ONCE, TWICE, Associations(keys=7, examined=25, seed=1), Associations(keys=8, examined=25))
+    assert len({task.load().fingerprint for task in tasks}) == len(tasks)
+
+
+def test_asking_and_telling():
+    problem = TWICE.load()
+    batch = problem.ask("0:2 3:1 0:5 0?")
+    assert batch["answers"].tolist() == [[5]]
+    assert problem.tokens(batch) == {"source": ["0:2", "3:1", "0:5"], "target": ["0?"]}
+    assert problem.tell(problem.answer(oracle, batch)) == "5"
+
+
+@pytest.mark.parametrize("text", ["", "0:1", "0:1 1?", "0:9 0?", "0-1 0?", "0:1 0? 0?", "7:1 7?", f"{10**20}:1 1?"])
+def test_what_cannot_be_asked(text):
+    with pytest.raises(DataError, match=r"the input|below 7"):
+        ONCE.load().ask(text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"keys": 0}, "task.keys=0 must be a whole number"),
+        ({"keys": 2.5}, "task.keys=2.5 must be a whole number"),
+        ({"length": -1}, "task.length=-1 must be a whole number"),
+        ({"examined": 0}, "task.examined=0 must be a whole number"),
+        ({"examined_length": 4}, "task.examined_length=4 needs task.length"),
+        ({"seed": -1}, "task.seed=-1 must be a whole number"),
+    ],
+)
+def test_what_cannot_be_names_the_field(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Associations(**fields)
+
+
+def test_the_vocabulary_is_kept():
+    symbols = ["0", "1", "2"]
+    assert Associations(keys=3).load().vocabulary == {"keys": symbols, "values": symbols}
+
+
+def test_parts_and_limits_are_checked(problem):
+    for part, limit in (("train", None), ("test", 0)):
+        with pytest.raises(ValueError, match="part="):
+            problem.examination(part, limit)

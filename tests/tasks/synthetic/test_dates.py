@@ -1,0 +1,82 @@
+import time
+
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.tasks.synthetic.dates import LANGUAGES, Dates
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return Dates(train_examples=8_000, valid_examples=200, test_examples=400).load()
+
+
+def test_pairs_of_forty_languages(problem):
+    assert problem.target.vocabulary.symbols == tuple("-0123456789")
+    assert problem.shape.target_vocabulary == 14
+    assert problem.shape.target_length == 12  # ten characters, END, and one to make a multiple of four
+    assert 450 < problem.shape.source_vocabulary < 550
+    assert 36 <= problem.shape.source_length <= 44
+    assert problem.buckets.padding < 0.2
+
+
+def test_scores_for_every_language(problem):
+    answers = [{"tokens": batch["target"]} for batch in problem.examination("test")]
+    scores = problem.score("test", answers)
+    assert set(scores) == {"exact_match"} | {f"exact_match.{language}" for language in LANGUAGES}
+    assert set(scores.values()) == {1.0}
+    assert (problem.metric, problem.higher) == ("exact_match", True)
+
+
+def test_a_limit_is_balanced_over_languages(problem):
+    answers = [{"tokens": batch["target"]} for batch in problem.examination("valid", 40)]
+    assert len(problem.score("valid", answers, 40)) == 1 + 40
+
+
+def test_asking_as_people_type(problem):
+    ids = problem.ask("5. März 2024")["source"]
+    assert (problem.ask(" 5.\u00a0März  2024 ")["source"] == ids).all()
+    with pytest.raises(DataError, match=r"U\+2602"):
+        problem.ask("5. ☂ 2024")
+
+
+def test_telling_is_iso(problem):
+    digits = problem.target.encode("2024-03-05")
+    assert problem.tell({"tokens": np.array([[*digits, 2, 0]])}) == "2024-03-05"
+
+
+def test_the_data_are_a_function_of_the_fields():
+    small = Dates(languages=("de", "fr"), train_examples=200, valid_examples=20, test_examples=20)
+    assert small.load().fingerprint == small.load().fingerprint
+    assert small.load().fingerprint != Dates(**{**vars(small), "seed": 1}).load().fingerprint
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("train_examples", 0),
+        ("valid_examples", -1),
+        ("test_examples", 0),
+        ("seed", -1),
+        ("seed", 2**32),
+        ("buckets", 0),
+        ("languages", ()),
+        ("languages", ("de", "de")),
+    ],
+)
+def test_what_cannot_be_names_the_field(field, value):
+    with pytest.raises(ValueError, match=rf"task\.{field}="):
+        Dates(**{field: value})
+
+
+def test_an_unknown_language_is_told_the_nearest():
+    with pytest.raises(ValueError, match=r"task\.languages='en_UK' is not known; nearest: 'en_GB'"):
+        Dates(languages=("de", "en_UK"))
+
+
+def test_thirty_thousand_dates_are_written_in_two_seconds():
+    began = time.process_time()
+    Dates(train_examples=30_000, valid_examples=2_000, test_examples=2_000).load()
+    # Twice that, for a machine that is busy or slow.
+    assert time.process_time() - began < 4

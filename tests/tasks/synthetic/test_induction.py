@@ -1,0 +1,83 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.synthetic.induction import Induction
+
+TASK = Induction(length=12, tested=(12, 5, 30), valid_examples=20, test_examples=150)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return TASK.load()
+
+
+def oracle(tokens, keep, key=None):
+    """A model that reads: after the last token, what followed it the first time."""
+    first = jnp.argmax(tokens == tokens[-1])
+    return jnp.eye(16)[jnp.full(tokens.shape, tokens[first + 1])]
+
+
+def test_a_trigger_stands_once_and_at_the_end_and_its_successor_is_the_answer(problem):
+    assert problem.shape == Tokens(16, 30)
+    batch = problem.batch(0, 0, 200)
+    tokens, answers, asked = (batch[name] for name in ("tokens", "answers", "asked"))
+    assert tokens.shape == (200, 12)
+    assert tokens.dtype == answers.dtype == np.int32
+    assert (tokens[:, -1] == 0).all()
+    assert ((tokens == 0).sum(axis=1) == 2).all()
+    places = np.argmax(tokens == 0, axis=1)
+    assert set(places.tolist()) == set(range(10))
+    np.testing.assert_array_equal(answers[:, -1], tokens[np.arange(200), places + 1])
+    assert (asked.sum(axis=1) == 1).all()
+    assert asked[:, -1].all()
+
+
+def test_batches_are_a_function_of_seed_and_step(problem):
+    again = TASK.load()
+    np.testing.assert_array_equal(problem.batch(1, 2, 4)["tokens"], again.batch(1, 2, 4)["tokens"])
+    for other in (problem.batch(1, 3, 4), problem.batch(2, 2, 4)):
+        assert not np.array_equal(problem.batch(1, 2, 4)["tokens"], other["tokens"])
+    assert again.fingerprint == problem.fingerprint != Induction(length=12, tested=(12,), seed=1).load().fingerprint
+
+
+def test_the_test_is_at_every_length_and_validation_at_that_of_training(problem):
+    assert [batch["tokens"].shape for batch in problem.examination("test")] == [
+        (128, 12), (128, 12), (128, 5), (128, 5), (128, 30), (128, 30),
+    ]  # fmt: skip
+    assert [batch["tokens"].shape for batch in problem.examination("valid")] == [(20, 12)]
+    assert [len(batch["tokens"]) for batch in problem.examination("test", 7)] == [7, 7, 7]
+    for part in ("valid", "test"):
+        answers = [problem.answer(oracle, batch) for batch in problem.examination(part)]
+        assert set(problem.score(part, answers).values()) == {1.0}
+    # Of each length its own answers are scored.
+    mine = [problem.answer(oracle, batch) for batch in problem.examination("test")]
+    mine[2:4] = [{"tokens": np.full((128, 5), 99)}] * 2
+    assert problem.score("test", mine) == {
+        "accuracy": pytest.approx(2 / 3), "accuracy.12": 1.0, "accuracy.5": 0.0, "accuracy.30": 1.0,
+    }  # fmt: skip
+
+
+def test_a_person_asks_by_symbols(problem):
+    batch = problem.ask("t3 ! t7 t2 !")
+    assert problem.tell(problem.answer(oracle, batch)) == "t7"
+    with pytest.raises(DataError, match="never seen"):
+        problem.ask("t16 !")
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"vocabulary": 1}, r"task\.vocabulary=1"),
+        ({"length": 2}, r"task\.length=2"),
+        ({"tested": ()}, r"task\.tested=\(\) must list"),
+        ({"tested": (2,)}, r"task\.tested=\(2,\) must list"),
+        ({"tested": (9, 9)}, "twice"),
+        ({"seed": -1}, r"task\.seed=-1"),
+    ],
+)
+def test_what_cannot_be_is_refused(fields, refusal):
+    with pytest.raises(ValueError, match=refusal):
+        Induction(**fields)

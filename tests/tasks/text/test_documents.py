@@ -1,0 +1,219 @@
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.tasks.base.task import Classes, Tokens
+from attnlab.tasks.text.documents import DocumentPairs, Documents, Matches
+
+SMALL = {"shortest": 20, "longest": 60, "valid_examples": 20, "test_examples": 300}
+
+
+@pytest.fixture(scope="module")
+def single():
+    return Documents(kinds=3, **SMALL).load()
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return DocumentPairs(**SMALL).load()
+
+
+def texts(batch):
+    """The documents of a batch as bytes, [N] or [N 2]."""
+    source, keep = batch["source"].reshape(-1, 60), batch["keep"].reshape(-1, 60)
+    found = [bytes((ids[kept] - 1).astype(np.uint8)) for ids, kept in zip(source, keep, strict=True)]
+    return found if batch["source"].ndim == 2 else list(zip(found[::2], found[1::2], strict=True))
+
+
+def test_a_document_is_of_sentences_of_its_class(single):
+    assert single.shape == Classes(Tokens(257, 60), 3)
+    assert single.classes == ("kind 1", "kind 2", "kind 3")
+    batch = single.batch(0, 0, 40)
+    assert {name: (x.shape, x.dtype) for name, x in batch.items()} == {
+        "source": ((40, 60), np.int32), "keep": ((40, 60), np.bool_), "label": ((40,), np.int32),
+    }  # fmt: skip
+    assert set(batch["label"].tolist()) == {0, 1, 2}
+    for text, label in zip(texts(batch), batch["label"], strict=True):
+        assert 20 <= len(text) <= 60
+        first = text.split(b" .")[0] + b" ."
+        pool = single._pools["train"][f"kind {label + 1}"]
+        assert any(sentence.startswith(first[:20]) for sentence in pool)
+
+
+def test_pairs_are_of_one_class_or_of_two_and_half_are_each(pairs):
+    assert pairs.shape == Matches(Tokens(257, 60), 2)
+    batch = pairs.batch(0, 0, 400)
+    assert batch["source"].shape == batch["keep"].shape == (400, 2, 60)
+    assert abs(batch["label"].mean() - 0.5) < 0.1
+    pools = pairs._pools["train"]
+    of = lambda text: [name for name, pool in pools.items() if any(one.startswith(text[:16]) for one in pool)]
+    for (one, other), same in list(zip(texts(batch), batch["label"], strict=True))[:60]:
+        # A beginning of sixteen bytes may stand in both classes.
+        assert same or not set(of(one)) & set(of(other)) or len(of(one)) + len(of(other)) > 2
+        assert not same or set(of(one)) & set(of(other))
+        assert one[:16] != other[:16]
+
+
+@pytest.mark.parametrize("name", ["single", "pairs"])
+def test_batches_are_a_function_of_seed_and_step_and_parts_differ(name, request):
+    problem = request.getfixturevalue(name)
+    again = problem.task.load()
+    assert again.fingerprint == problem.fingerprint
+    np.testing.assert_array_equal(problem.batch(1, 2, 4)["source"], again.batch(1, 2, 4)["source"])
+    for other in ((1, 3), (2, 2)):
+        assert (problem.batch(1, 2, 4)["source"] != problem.batch(*other, 4)["source"]).any()
+    valid, test = (problem.examination(part, 20)[0]["source"] for part in ("valid", "test"))
+    assert (valid != test).any()
+    batches = problem.examination("test")
+    assert problem.score("test", [{"label": batch["label"]} for batch in batches]) == {"accuracy": 1.0}
+
+
+def test_a_person_asks_by_text(single, pairs):
+    batch = single.ask("vu é")
+    assert batch["source"].shape == (1, 60)
+    assert single.tokens(batch)["source"] == ["v", "u", "20", "c3", "a9"]
+    pair = pairs.ask("vu zo ||| mu")
+    assert pair["source"].shape == (1, 2, 60)
+    assert pairs.tokens(pair) == {"source": ["v", "u", "20", "z", "o"], "target": ["m", "u"]}
+    same = lambda source, keep, key=None: jnp.array([0.0, 5.0])
+    assert pairs.tell(pairs.answer(same, pair)).startswith("same (99.")
+    for problem, text, words in (
+        (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, and the model reads up to 60"),
+        (pairs, "one", "holds 1 documents"), (pairs, "a ||| b ||| c", "holds 3"), (pairs, "a |||", "is empty"),
+        (single, "a\udcff b", r"U\+DCFF at position 2 is half a character"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=words):
+            problem.ask(text)
+
+
+def test_ones_own_lines_and_too_few_of_them(tmp_path):
+    for part in ("train", "valid", "test"):
+        rows = [f"{label} {part} sentence {n} of {label}" for n in range(9) for label in ("good", "bad")]
+        (tmp_path / part).write_text("\n".join(rows))
+    files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
+    problem = Documents(text="own", **files, **SMALL).load()
+    assert problem.classes == ("bad", "good")
+    for text, label in zip(texts(problem.batch(0, 0, 20)), problem.batch(0, 0, 20)["label"], strict=True):
+        assert (b"of bad" if label else b"of good") not in text
+        assert text.startswith(b"train sentence")
+    with pytest.raises(DataError, match=r"task\.text=own: the train part has .* bytes of sentences of the class 'bad'"):
+        Documents(text="own", **files, shortest=20, longest=400).load()
+    with pytest.raises(ValueError, match=r"task\.train='' must name a file"):
+        Documents(text="own").load()
+
+
+def test_no_sentence_is_in_two_parts(tmp_path):
+    for part in ("train", "valid", "test"):
+        rows = [f"{label} {part} sentence {n} of {label}" for n in range(9) for label in ("good", "bad")]
+        (tmp_path / part).write_text(
+            "\n".join([*rows, "bad in all parts", f"good {'in two' if part != 'test' else 'so'}"])
+        )
+    files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
+    pools = Documents(text="own", **files, **SMALL).load()._pools
+    held = {part: {one for each in pool.values() for one in each} for part, pool in pools.items()}
+    assert [len(held[part]) for part in ("train", "valid", "test")] == [18, 19, 20]
+    assert not held["train"] & held["valid"] | held["train"] & held["test"] | held["valid"] & held["test"]
+    with pytest.raises(DataError, match=r"train is both task\.train and task\.valid"):
+        Documents(text="own", **files | {"valid": files["train"]}, **SMALL).load()
+
+
+def own(folder, **lines):
+    """A task of one's own files of `lines`, by part."""
+    for part, each in lines.items():
+        (folder / part).write_text("\n".join(each))
+    return Documents(text="own", **{part: str(folder / part) for part in lines}, **SMALL)
+
+
+def rows(part, count=40, classes=("good", "bad")):
+    return [f"{label} {part} sentence {n} of {label}" for n in range(count) for label in classes]
+
+
+def test_a_line_that_is_another_now_is_told_by_the_fingerprint(tmp_path):
+    lines = {part: rows(part) for part in ("train", "valid", "test")}
+    task = own(tmp_path, **lines)
+    before = task.load()
+    assert before.fingerprint == task.load().fingerprint
+    for part, each in lines.items():
+        # Of hundreds of sentences one, whichever documents are drawn at first.
+        for n in range(0, len(each), 19):
+            changed = [*each[:n], each[n] + "!", *each[n + 1 :]]
+            assert own(tmp_path, **lines | {part: changed}).load().fingerprint != before.fingerprint
+
+
+def test_lines_that_were_left_out_are_told_and_a_class_that_a_part_lacks_is_named(tmp_path):
+    lines = {part: rows(part) for part in ("train", "valid", "test")}
+    notes = own(tmp_path, **lines | {"valid": ["", *lines["valid"]]}).load().notes
+    assert notes[0].endswith("valid: 1 line (1) empty and left out")
+    lacking = rows("valid", classes=("good",))
+    with pytest.raises(DataError, match=r"task\.text=own: the valid part has no sentence of the class 'bad'"):
+        own(tmp_path, **lines | {"valid": lacking}).load()
+    shared = [row.replace("valid", "test") if row.startswith("bad") else row for row in lines["valid"]]
+    with pytest.raises(DataError, match=r"has no sentence of the class 'bad', or none that no later part has"):
+        own(tmp_path, **lines | {"valid": shared}).load()
+
+
+def test_published_sentences_are_read(published):
+    published("text_classification")
+    problem = Documents(text="sst2", shortest=300, longest=400, valid_examples=5, test_examples=20).load()
+    assert problem.classes == ("negative", "positive")
+    assert problem.batch(0, 0, 2)["keep"].sum() >= 600
+
+
+def test_questions_are_of_the_classes_that_make_documents(published):
+    published("text_classification")
+    problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=5, test_examples=20).load()
+    assert sorted(problem._pools["test"]) == ["DESC", "ENTY", "HUM", "LOC", "NUM"]
+    # 86 to train and to validate with, and nine of the test.
+    assert "95 sentences of the class ABBR are left out: they make no documents" in problem.notes
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"text": "imdb"}, r"task\.text='imdb'"),
+        ({"train": "file"}, r"task\.train='file' is read where task\.text=own, not drawn"),
+        ({"shortest": 0}, r"task\.shortest=0"),
+        ({"shortest": 1001}, r"task\.shortest=1001 must be at most task\.longest=1000"),
+        ({"kinds": 1}, r"task\.kinds=1"),
+        ({"tilt": 0}, r"task\.tilt=0 must be above 0 and at most 8"),
+        ({"tilt": float("nan")}, r"task\.tilt=nan must be above 0"),
+        ({"test_examples": 0}, r"task\.test_examples=0"),
+        ({"seed": -1}, r"task\.seed=-1"),
+    ],
+)
+def test_what_cannot_be_is_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Documents(**fields)
+
+
+def test_sentences_of_a_later_part_are_left_out_and_told(tmp_path):
+    sentence = "{} the sentence of number {} is long enough for some documents to be made of it and no other".format
+    lines = lambda *numbers: "".join(sentence("ab"[n % 2], n) + "\n" for n in numbers)
+    for part, numbers in {"train": range(30), "valid": range(28, 38), "test": range(34, 44)}.items():
+        (tmp_path / part).write_text(lines(*numbers))
+    problem = Documents(
+        text="own", **{part: str(tmp_path / part) for part in ("train", "valid", "test")}, **SMALL
+    ).load()
+    assert [note for note in problem.notes if "sentences" in note] == [
+        "train: 2 of 30 sentences stand there before, or in a later part, and are left out",
+        "valid: 4 of 10 sentences stand there before, or in a later part, and are left out",
+    ]
+
+
+def test_two_documents_share_no_sentence_though_a_file_has_it_many_times(tmp_path):
+    sentence = "{}{:02d}{} ".format
+    for part in ("train", "valid", "test"):
+        lines = [f"{kind} {sentence(kind, n, part[:2])}" for kind in "ab" for n in range(20)]
+        (tmp_path / part).write_text("\n".join(lines * 5 + ["b a07" + part[:2]]))
+    files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
+    problem = DocumentPairs(text="own", **files, **SMALL | {"shortest": 30, "longest": 40}).load()
+    assert "test: 161 of 201 sentences stand there before, or in a later part, and are left out" in problem.notes
+    width, shared = 40, 0
+    for batch in problem.examination("test"):
+        source = batch["source"].reshape(-1, 2, width)
+        for one, other in source:
+            # All but the last of a document are whole.
+            words = [set(bytes((ids[ids > 0] - 1).astype(np.uint8)).split(b" ")[:-1]) for ids in (one, other)]
+            shared += bool(words[0] & words[1])
+    assert shared == 0

@@ -1,0 +1,298 @@
+"""Sentences into classes, after hidden words were filled in."""
+
+import json
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.data.text.example import Example
+from attnlab.data.text.units import Bpe, Bytes, Characters, Words
+from attnlab.data.text.vocabulary import PAD
+from attnlab.models.bert import Bert
+from attnlab.models.classifier import Classifier
+from attnlab.tasks.base.task import Classes, Tokens
+from attnlab.tasks.text.finetuning import Finetuning
+from attnlab.tasks.text.sentences import PUBLISHED, Questions, Sentences, Sst2, Trec
+from attnlab.training.config import Train
+from attnlab.training.trainer import Trainer
+from tests.models.training import filled
+
+TRAIN = [Example(f"the {word} was {word} and {end}", (label,)) for label, word in (("bad", "dull"), ("good", "fine"))
+         for end in ("long", "short", "a rare-" + word)]  # fmt: skip
+PARTS = {"train": TRAIN, "valid": [Example("the fine unseen end", ("good",))], "test": TRAIN[:3]}
+
+
+class Knowing:
+    """A model that is as sure of class 1, and of word 5 at any place, as `sure` says."""
+
+    def __init__(self, vocabulary, sure=0.0):
+        self.vocabulary, self.sure = vocabulary, sure
+
+    def __call__(self, source, keep, key=None):
+        return self.sure * jnp.eye(2)[1]
+
+    def fill(self, source, keep, places, key=None):
+        return jnp.broadcast_to(self.sure * jnp.eye(self.vocabulary)[5], (len(places), self.vocabulary))
+
+
+def made(**fields):
+    return Finetuning(PARTS, Words(), **{"masked": 10, **fields})
+
+
+def test_words_that_are_rare_or_never_seen_are_unknown():
+    problem = made()
+    # and, dull, fine, long, short, the, was, a: those that occur twice; then the unknown and the mask.
+    assert problem.codec.vocabulary.symbols == ("a", "and", "dull", "fine", "long", "short", "the", "was")
+    assert problem.shape == Classes(Tokens(13, 8), 2)
+    assert problem.classes == ("bad", "good")
+    (batch,) = problem.examination("valid")
+    assert problem.tokens(batch)["source"] == ["the", "fine", "[unknown]", "[unknown]"]
+    assert problem.tokens({"source": batch["hidden"]})["source"] != problem.tokens(batch)["source"]
+    assert problem.ask(" the  fine unseen end")["source"].tolist() == [[9, 6, 11, 11, 0, 0, 0, 0]]
+    with pytest.raises(DataError, match="is empty, or nothing in it was seen"):
+        problem.ask("unseen end")
+    assert problem.ask("fine " * 8)["keep"].all()
+    with pytest.raises(DataError, match=r"^the input has 9 symbols: those of training have 8 at most$"):
+        problem.ask("fine " * 9)
+    with pytest.raises(DataError, match=r"none of the 10 words of training occurs 99 times: task\.least=1"):
+        made(least=99)
+
+
+@pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=60)], ids=str)
+def test_other_units_know_all_that_occurs(units):
+    problem = Finetuning(PARTS, units, masked=10)
+    for batch in problem.examination("test"):
+        assert (batch["source"] < problem.unknown).all()
+    # A "Z" never was seen; bytes and merged pairs know no unknown.
+    ask = problem.ask("the Z")["source"][0]
+    assert (problem.unknown in ask) == isinstance(units, Characters)
+
+
+def test_batches_are_of_the_phase_that_the_step_is_in():
+    problem = made()
+    for step in (0, 9):
+        batch = problem.batch(3, step, 4)
+        assert set(batch) == {"hidden", "keep", "places", "answers"}
+        assert (np.take_along_axis(batch["hidden"], batch["places"], 1) != 0).all()
+        again = problem.batch(3, step, 4)
+        assert all((batch[name] == again[name]).all() for name in batch)
+    for step in (10, 11, 500):
+        batch = problem.batch(3, step, 4)
+        assert set(batch) == {"source", "keep", "label"}
+        np.testing.assert_array_equal(batch["keep"], batch["source"] != PAD)
+    assert set(made(masked=0).batch(3, 0, 4)) == {"source", "keep", "label"}
+    np.testing.assert_array_equal(made(masked=0).batch(3, 0, 4)["source"], problem.batch(3, 10, 4)["source"])
+
+
+def test_the_same_sentences_hide_other_words_each_time_and_for_each_seed():
+    problem = Finetuning(PARTS, Words(), masked=100, buckets=1, share=0.4)
+    whole = lambda seed, step: problem.batch(seed, step, 6)
+    asked = lambda batch: sorted(tuple(row) for row in batch["answers"])
+    assert len({str(asked(whole(0, step))) for step in range(12)}) > 9
+    assert len({str(asked(whole(seed, 0))) for seed in range(12)}) > 9
+    # In an examination they stay.
+    first, again = problem.examination("test"), problem.examination("test")
+    assert all((first[0][name] == again[0][name]).all() for name in first[0])
+
+
+def test_unlabelled_sentences_are_filled_in_and_never_sorted():
+    problem = made(unlabelled=["entirely other", "entirely other words", "other words"])
+    assert {"entirely", "other", "words"} < set(problem.codec.vocabulary.symbols)
+    ids = {symbol: n for n, symbol in enumerate(problem.codec.vocabulary.symbols, start=3)}
+    filled = {int(n) for step in range(10) for n in problem.batch(0, step, 6)["answers"].ravel()}
+    assert {ids["entirely"], ids["other"], ids["words"]} <= filled
+    sorted_ = {int(n) for step in range(10, 20) for n in problem.batch(0, step, 6)["source"].ravel()}
+    assert not {ids["entirely"], ids["other"], ids["words"]} & sorted_
+    assert problem.fingerprint != made().fingerprint
+
+
+def test_losses_and_scores():
+    problem = made()
+    loss = jax.jit(lambda sure, batch: problem.loss(Knowing(13, sure), batch, None))
+    answer = jax.jit(lambda sure, batch: problem.answer(Knowing(13, sure), batch))
+    for step, choices in ((0, 13), (10, 2)):
+        assert math.isclose(loss(0.0, problem.batch(0, step, 4))[0], math.log(choices), rel_tol=1e-6)
+    # All three of the test are bad, the first class.
+    (whole,) = problem.examination("test")
+    even, sure = ([answer(how, whole)] for how in (0.0, 50.0))
+    assert problem.score("test", even) == pytest.approx({"accuracy": 1.0, "masked_nats": math.log(13)}, rel=1e-6)
+    assert problem.score("test", sure)["accuracy"] == 0
+    assert problem.tell({name: x[:1] for name, x in sure[0].items()}) == "good (100.0%)"
+    # Five is "dull": an answer of it costs nothing, any other 50 nats.
+    batch = {"hidden": np.full((1, 4), 3), "keep": np.ones((1, 4), bool), "places": np.array([[0, 1, 0]]),
+             "answers": np.array([[5, 6, PAD]])}  # fmt: skip
+    nats, told = loss(50.0, batch)
+    assert (float(nats), float(told["word_accuracy"])) == (25, 0.5)
+    assert "masked_nats" not in made(masked=0).score("test", sure)
+
+
+def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_all():
+    ordered = [TRAIN[0]] * 90 + [TRAIN[-1]] * 90
+    problem = Finetuning({"train": TRAIN, "valid": ordered, "test": ordered}, Words(), masked=10)
+    (few,), (whole,) = problem.examination("valid", 20), problem.examination("valid")
+    assert set(few["label"].tolist()) == {0, 1}
+    assert whole["label"].tolist() == [0] * 90 + [1] * 90
+    key = lambda batch, n: tuple(np.concatenate([batch[name][n].ravel() for name in ("hidden", "places", "label")]))
+    assert {key(few, n) for n in range(20)} <= {key(whole, n) for n in range(180)}
+    assert problem.score("valid", [few | {"nats": np.zeros(20)}], 20)["accuracy"] == 1.0
+
+
+def test_dispatches_end_where_the_phase_does():
+    trainer = Trainer(lambda key: None, made(masked=6), Train(steps=16, batch_size=4, seeds=2))
+    found = [trainer.batches(step, 16) for step in (0, 6, 14)]
+    assert [(count, "label" in steps.batches) for steps, count in found] == [(6, False), (8, True), (2, True)]
+
+
+def test_each_phase_trains_its_own_head_and_both_the_rest():
+    problem = made()
+    model = filled(Bert(width=8, heads=2, layers=1), problem.shape)
+    gradient = jax.jit(jax.grad(lambda model, batch: problem.loss(model, batch, jax.random.key(0))[0]))
+    for step in (0, 10):
+        found = gradient(model, problem.batch(0, step, 4))
+        heads = {"words": found.inner.w[...], "classes": found.head.w[...]}
+        assert {name: bool(np.abs(each).max() > 0) for name, each in heads.items()} == {
+            "words": step == 0, "classes": step == 10,
+        }  # fmt: skip
+        assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves((found.front, found.encoder.encoded)))
+
+
+def test_a_model_that_fills_in_nothing_is_refused():
+    problem = made()
+    model = jax.eval_shape(lambda: Classifier(width=8, heads=2, layers=1).create(jax.random.key(0), problem.shape))
+    with pytest.raises(ValueError, match=r"task\.masked=10 needs a model that fills words in: model=bert does"):
+        problem.loss(model, problem.batch(0, 0, 1), None)
+
+
+def test_it_is_asked_without_its_data():
+    problem = made()
+    found = Trec().interpreter(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
+    assert found.shape == problem.shape
+    assert found.vocabulary == problem.vocabulary
+    word = problem.codec.symbols[0]
+    for text in (word, f"{word} never-seen {word}"):
+        one, other = problem.ask(text), found.ask(text)
+        for name in ("source", "keep"):
+            np.testing.assert_array_equal(one[name], other[name])
+        assert found.tokens(other) == problem.tokens(one)
+    said = {"label": np.array([1]), "probability": np.array([0.75])}
+    assert found.tell(said) == problem.tell(said)
+    with pytest.raises(DataError, match="nothing in it was seen"):
+        found.ask("never-seen")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"length": None}, "length=None must be"),
+        ({"text": "words"}, "text holds no units"),
+        ({"classes": {}}, "classes holds no list"),
+    ],
+)
+def test_what_is_no_vocabulary_names_its_file(change, words):
+    with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
+        Trec().interpreter(made().vocabulary | change, "vocabulary.json")
+
+
+def test_parts_that_do_not_fit_are_refused():
+    with pytest.raises(DataError, match="the part 'test' holds no sentences"):
+        Finetuning(PARTS | {"test": []}, Words())
+    with pytest.raises(DataError, match='never seen in training: "odd"'):
+        Finetuning(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
+
+
+def test_ones_own_files(tmp_path):
+    for part, examples in PARTS.items():
+        rows = [f"{example.targets[0]} {example.source}\n" for example in examples]
+        (tmp_path / part).write_text("".join(rows) + "\n")
+    files = {part: str(tmp_path / part) for part in PARTS}
+    problem = Sentences(**files, units=Words()).load()
+    assert problem.fingerprint == made(masked=0).fingerprint
+    assert [note.rpartition("/")[2] for note in problem.notes] == [
+        "train: 1 line (7) empty and left out", "valid: 1 line (2) empty and left out",
+        "test: 1 line (4) empty and left out", "valid: no line is of the class 'bad'",
+        "test: no line is of the class 'good'", "test: 3 of 3 examples stand in train, too",
+    ]  # fmt: skip
+    (tmp_path / "more").write_text("a line\n\nof text")
+    problem = Sentences(**files, masked=5, unlabelled=str(tmp_path / "more")).load()
+    assert any(note.endswith("more: 1 line (2) empty and left out") for note in problem.notes)
+    with pytest.raises(ValueError, match=r"task\.test='' must name a file"):
+        Sentences(**files | {"test": ""}).load()
+    with pytest.raises(DataError, match=r"train, line 1: its length 6 is more than 4"):
+        Sentences(**files, longest=4).load()
+    (tmp_path / "test").write_text("new the fine\n")
+    with pytest.raises(DataError, match=r"test, line 1: its class, 'new', is none of the 2 classes"):
+        Sentences(**files).load()
+
+
+def test_what_is_examined_and_read_unlabelled_is_told(tmp_path):
+    test = str(PARTS["test"][0].source)
+    assert made(unlabelled=["something else"]).notes == made().notes
+    found = made(unlabelled=["something else", test]).notes
+    assert found == (*made().notes, "test: 1 of 3 examples stand in the unlabelled text, too")
+
+
+def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(tmp_path, monkeypatch):
+    for part, examples in PARTS.items():
+        (tmp_path / part).write_text("".join(f"{each.targets[0]} {each.source}\n" for each in examples))
+    (tmp_path / "more").write_text("the end\n" + "the long line of words " * 9)
+    files = {part: str(tmp_path / part) for part in PARTS}
+    task = lambda **fields: Sentences(**files, masked=5, units=Words(), **fields)
+    for part, name in files.items():
+        with pytest.raises(DataError, match=rf"is both task\.{part} and task\.unlabelled"):
+            task(unlabelled=name).load()
+    width = task().load().shape.source.length
+    for unlabelled in (str(tmp_path / "more"), "trec"):
+        content = [Example((tmp_path / "more").read_text().split("\n")[n], ("x",)) for n in (0, 1)]
+        monkeypatch.setitem(PUBLISHED, "trec", lambda content=content: {"train": content})
+        assert task(unlabelled=unlabelled).load().shape.source.length > 4 * width
+        for longer, said in (("truncate", "cut"), ("skip", "left out")):
+            problem = task(unlabelled=unlabelled, longest=8, longer=longer).load()
+            assert problem.shape.source.length == width
+            assert [n for n in problem.notes if unlabelled in n] == [
+                f"{unlabelled}: 1 line (2) longer than 8 and {said}"
+            ]
+        with pytest.raises(DataError, match=rf"{unlabelled}, line 2: its length 45 is more than 8"):
+            task(unlabelled=unlabelled, longest=8).load()
+
+
+def test_the_generated_questions():
+    problem = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=4).load()
+    assert len(problem.classes) == 6
+    assert len(problem.examination("test")[0]["label"]) == 7
+    assert problem.ask("Who sold the bell?")["keep"].sum() == 5
+
+
+def test_the_published_tasks(published):
+    published("text_classification")
+    problem = Trec(masked=4, unlabelled="sst2").load()
+    assert problem.classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+    assert len(problem.examination("test")[0]["label"]) == 256
+    assert problem.tokens(problem.ask("What's a film?"))["source"] == ["what", "'s", "a", "film", "?"]
+    assert Sst2().load().classes == ("negative", "positive")
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"masked": -1}, r"task\.masked=-1 must be"),
+        ({"share": 0}, r"task\.share=0 must be above 0"),
+        ({"least": 0}, r"task\.least=0 must be"),
+        ({"units": 5}, r"task\.units=5 must be units"),
+        ({"buckets": 0}, r"task\.buckets=0 must be"),
+        ({"unlabelled": "sst2"}, r"task\.unlabelled='sst2' is read in masked steps alone"),
+    ],
+)
+@pytest.mark.parametrize("task", [Trec, Sst2, Questions, Sentences])
+def test_fields_are_checked(task, fields, line):
+    with pytest.raises(ValueError, match=line):
+        task(**fields)
+
+
+def test_fields_of_ones_own_are_checked():
+    for fields in ({"encoding": "utf8"}, {"longer": "cut"}, {"longest": -1}):
+        with pytest.raises(ValueError, match=rf"task\.{next(iter(fields))}="):
+            Sentences(**fields)

@@ -1,0 +1,344 @@
+"""Going on with a text: blocks, likelihoods, and what comes after a beginning."""
+
+import json
+import math
+import unicodedata
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.data.text.units import Bpe, Bytes, Characters, Words
+from attnlab.data.text.vocabulary import PAD
+from attnlab.decoding import Beam, Greedy, Sample
+from attnlab.mechanisms import Linear
+from attnlab.models import Language
+from attnlab.tasks.base.task import Tokens
+from attnlab.tasks.text.continuation import Continuation
+from attnlab.tasks.text.text import Shakespeare, Text
+
+PARTS = {"train": "to be or not to be\r\nthat is it " * 4, "valid": "to be, or not to bee", "test": "that is not it"}
+
+
+@pytest.fixture
+def problem():
+    return Continuation(PARTS, Characters(), 8)
+
+
+class Cycle:
+    """A model that knows what follows: after id n comes n + 1, in a circle; the surer the larger `sure`."""
+
+    def __init__(self, size, sure=40.0):
+        self.size, self.sure = size, sure
+
+    def __call__(self, tokens, keep, key=None):
+        return self.sure * jax.nn.one_hot(self.after(tokens), self.size)
+
+    def after(self, token):
+        return jnp.where(token + 1 < self.size, token + 1, 3)
+
+    def start(self, length):
+        return jnp.zeros((), jnp.int32)
+
+    def step(self, state, token):
+        return self(token, None), state + 1
+
+
+def test_the_shape_and_the_blocks(problem):
+    assert problem.shape == Tokens(problem.codec.vocabulary.size, 8)
+    batch = problem.batch(0, 0, 5)
+    assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
+        "tokens": ((5, 8), "int32"), "answers": ((5, 8), "int32"), "asked": ((5, 8), "bool"),
+    }  # fmt: skip
+    np.testing.assert_array_equal(batch["tokens"][:, 1:], batch["answers"][:, :-1])
+    text = problem.codec.plain(PARTS["train"].replace("\r\n", "\n"))
+    for row, last in zip(batch["tokens"], batch["answers"][:, -1], strict=True):
+        assert problem.codec.decode([*row, last]) in text
+
+
+def test_an_examination_asks_for_every_symbol_of_its_part_but_the_first(problem):
+    # The comma was never seen in training, and is left out.
+    (batch,) = problem.examination("valid")
+    assert problem.codec.decode(batch["tokens"][batch["asked"]]) == "to be or not to be"
+    assert problem.codec.decode(batch["answers"][batch["asked"]]) == "o be or not to bee"
+    assert (batch["tokens"][-1, 3:] == PAD).all()
+    (few,) = problem.examination("valid", 2)
+    assert few["asked"].shape == (2, 8)
+    rows = [next(n for n in range(3) if (batch["tokens"][n] == row).all()) for row in few["tokens"]]
+    np.testing.assert_array_equal(few["answers"], batch["answers"][rows])
+    np.testing.assert_array_equal(few["asked"], batch["asked"][rows])
+    with pytest.raises(ValueError, match="limit=0"):
+        problem.examination("valid", 0)
+
+
+def test_scores_are_the_likelihood_of_the_text(problem):
+    even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
+    for limit in (None, 2):
+        answers = [problem.answer(even, batch) for batch in problem.examination("valid", limit)]
+        found = problem.score("valid", answers, limit)
+        assert math.isclose(found["nats_per_character"], math.log(problem.shape.vocabulary), rel_tol=1e-6)
+        assert math.isclose(found["perplexity"], problem.shape.vocabulary, rel_tol=1e-5)
+    loss, _ = problem.loss(even, problem.batch(0, 0, 4), None)
+    assert math.isclose(loss, math.log(problem.shape.vocabulary), rel_tol=1e-6)
+
+
+def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_nothing():
+    parts = {"train": "abcdefg" * 9, "valid": "abcdefg" * 2, "test": "efgabcdefga"}
+    problem = Continuation(parts, Characters(), 8)
+    model = Cycle(problem.shape.vocabulary)
+    for part in ("valid", "test"):
+        answers = [problem.answer(model, batch) for batch in problem.examination(part)]
+        assert problem.score(part, answers) == pytest.approx(
+            {"nats_per_character": 0.0, "perplexity": 1.0, "accuracy": 1.0}, abs=1e-6
+        )
+
+
+def test_longer_blocks_than_were_trained_on_are_scored_by_place():
+    problem = Continuation(PARTS, Characters(), 4, 12)
+    assert problem.shape.length == 12
+    assert problem.batch(0, 0, 3)["tokens"].shape == (3, 4)
+    # Twenty symbols: a block of twelve and one of eight, which ends early. What costs n at place n:
+    cost = np.arange(1.0, 13)
+    answers = [
+        {"nats": np.where(batch["asked"], cost, 0), "right": np.where(batch["asked"], 1, 0)}
+        for batch in problem.examination("valid")
+    ]
+    asked = int(sum(batch["asked"].sum() for batch in problem.examination("valid")))
+    rest = asked - 12
+    found = problem.score("valid", answers)
+    assert [name for name in found if "." in name] == [f"nats_per_character.{n}" for n in ("1-4", "5-8", "9-12")]
+    assert found["nats_per_character.1-4"] == 2.5
+    assert found["nats_per_character.5-8"] == pytest.approx(
+        (5 + 6 + 7 + 8 + sum(range(5, min(rest, 8) + 1))) / (4 + min(rest, 8) - 4)
+    )
+    assert found["nats_per_character.9-12"] == 10.5
+    assert found["nats_per_character"] == pytest.approx((cost.sum() + cost[:rest].sum()) / asked)
+
+
+@pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=40)], ids=str)
+def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
+    parts = {
+        part: "the naïve cat sat, the fat cat sat on the hat " * n for part, n in zip(PARTS, (9, 5, 4), strict=True)
+    }
+    problem = Continuation(parts, units, 4, 16)
+    answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in problem.examination("test")]
+    found = problem.score("test", answers)
+    asked = np.concatenate([batch["asked"] for batch in problem.examination("test")])
+    edges = {"1-4": (0, 4), "5-8": (4, 8), "9-16": (8, 16)}
+    letters = [asked[:, a:b].sum() / found[f"nats_per_character.{name}"] for name, (a, b) in edges.items()]
+    assert sum(letters) == pytest.approx(asked.sum() / found["nats_per_character"])
+    with pytest.raises(ValueError, match=r"task.longest=8 must be at least task.length=64, or 0"):
+        Shakespeare(longest=8)
+    with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task.longest=20 takes more"):
+        Continuation(PARTS, Characters(), 4, 20)
+
+
+@pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=40)], ids=str)
+def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
+    parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)
+    problem = Continuation(parts, units, 8)
+    even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
+    answers = [problem.answer(even, batch) for batch in problem.examination("test")]
+    asked = sum(int(batch["asked"].sum()) for batch in problem.examination("test"))
+    found = problem.score("test", answers)["nats_per_character"]
+    # The first symbol is given, so that up to one word of the text is not foretold.
+    characters = asked * math.log(problem.shape.vocabulary) / found
+    assert len(parts["test"].rstrip()) - 4.1 <= characters <= len(parts["test"])
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(form):
+    text = unicodedata.normalize(form, "한국어 naïve " * 40)
+    parts = dict.fromkeys(PARTS, text)
+    for units in (Characters(), Bytes(), Bpe(size=60)):
+        problem = Continuation(parts, units, 8)
+        batches = problem.examination("test")
+        answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches]
+        asked = sum(int(batch["asked"].sum()) for batch in batches)
+        characters = asked / problem.score("test", answers)["nats_per_character"]
+        # The first symbol is given; with pairs merged, that may be a word.
+        assert 400 - 10 <= characters < 400
+        np.testing.assert_array_equal(problem.ask(text)["source"], problem.ask("한국어 naïve " * 40)["source"])
+
+
+@pytest.mark.parametrize(
+    ("units", "lost", "which"),
+    [
+        (Characters(), "9 of 60", '"щ" (U+0449) 9 ×'),
+        (Words(), "3 of 16", '"щщщ" (U+0449 U+0449 U+0449) 3 ×'),
+        (Bpe(size=40), "9 of 60", '"щ" (U+0449) 9 ×'),
+        (Bytes(), "", ""),
+    ],
+)
+def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_denominator(units, lost, which):
+    text = "the cat sat on the mat. "
+    parts = {"train": text * 9, "valid": text * 3, "test": "the cat sat on щщщ " * 3 + "the"}
+    problem = Continuation(parts, units, 8)
+    told = f"test: {lost} symbols were never seen in training and are left out: {which}"
+    assert problem.notes == ((told,) if lost else ())
+    even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
+    found = problem.score("test", [problem.answer(even, batch) for batch in problem.examination("test")])
+    asked = np.concatenate([batch["answers"][batch["asked"]] for batch in problem.examination("test")])
+    nats = len(asked) * math.log(problem.shape.vocabulary)
+    if isinstance(units, Words):
+        assert found["nats_per_word"] == pytest.approx(math.log(problem.shape.vocabulary), rel=1e-5)
+    else:
+        characters = len(problem.codec.decode(asked, within=True))
+        assert found["nats_per_character"] == pytest.approx(nats / characters, rel=1e-5)
+    if lost:
+        with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols were never seen .*щ.* ×, …"):
+            Continuation(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
+
+
+def test_what_words_cost_is_not_held_against_what_characters_do():
+    """Words leave out those they do not know, and foretell no white space."""
+    parts = {part: "the cat sat on the mat. " * 9 for part in PARTS}
+    assert Continuation(parts, Words(), 4, 8).metric == "nats_per_word"
+    assert Continuation(parts, Bpe(size=40), 4).metric == "nats_per_character"
+    assert "units" in Shakespeare().teaching
+    assert "units" not in Shakespeare(units=Words()).teaching
+
+
+@pytest.mark.parametrize("task", [Shakespeare, Text])
+def test_what_text_in_lower_case_costs_is_not_held_against_what_it_costs_as_it_is(task):
+    assert all(task(units=units).teaching for units in (Characters(), Bytes(), Bpe()))
+    assert not any(task(units=units).teaching for units in (Characters(lower=True), Bpe(lower=True), Words()))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_a_character_that_blocks_cut_is_one(length):
+    text = "щ€𝄞a" * 20
+    problem = Continuation(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
+    batches = problem.examination("test")
+    asked = np.concatenate([batch["asked"] for batch in batches])
+    found = problem.score("test", [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches])
+    assert asked.sum() / found["nats_per_character"] == pytest.approx(len(text))
+    # Half of the places have about half of the characters, however they are cut.
+    half = asked[:, :length].sum() / found[f"nats_per_character.1-{length}"]
+    rest = asked[:, length:].sum() / found[f"nats_per_character.{length + 1}-{2 * length}"]
+    assert half + rest == pytest.approx(len(text))
+    assert abs(half / len(text) - 0.5) < 0.11
+    # So have blocks one by one all of them together.
+    assert sum(
+        problem._amount(row[kept])
+        for batch in batches
+        for row, kept in zip(batch["answers"], batch["asked"], strict=True)
+    ) == len(text)
+
+
+def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_its_space():
+    parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
+    problem = Continuation(parts, Bpe(size=60), 4)
+    codec = problem.codec
+    ids = problem.ask("the king")["source"][0].tolist()
+    assert "".join(codec.vocabulary.decode(ids)) == "the king"
+    for follows in (" of", "dom"):
+        told = codec.encode(follows, within=True)
+        assert problem.tell({"tokens": np.array([told])}) == follows
+
+
+def test_a_beginning_is_gone_on_with():
+    parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
+    problem = Continuation(parts, Characters(), 12)
+    model = Cycle(problem.shape.vocabulary)
+    answer = lambda text, decoder: problem.answers(model, problem.ask(text), decoder, jax.random.key(0))
+    for decoder in (Greedy(), Beam(2, best=1), Sample()):
+        tokens = answer("bcd", decoder)["tokens"]
+        assert tokens.shape == (1, 1, 10)
+        assert problem.tell({"tokens": tokens[:, 0]}) == "efgabcdefg"
+    # Of a long beginning the end is read.
+    assert problem.tell({"tokens": answer("abcdefgabcdefgab", Greedy())["tokens"][:, 0]}) == "cdefgab"
+    assert isinstance(problem.decoder, Sample)
+
+
+def test_marks_are_never_drawn():
+    problem = Continuation(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
+    # Of five symbols that are as likely three are marks.
+    drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.ask("ab"), Sample(best=4), jax.random.key(0))
+    assert (drawn["tokens"] >= 3).all()
+    assert len(problem.tell({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
+
+
+def test_a_network_goes_on_as_it_scores():
+    problem = Continuation(PARTS, Characters(), 8)
+    model = Language(width=8, heads=2, layers=1, mechanism=Linear()).create(jax.random.key(1), problem.shape)
+    prompt = problem.ask("to be")["source"]
+    said = problem.answers(model, {"source": prompt[:, -4:]}, Greedy())["tokens"][0, 0].tolist()
+    whole = [*prompt[0, -4:].tolist(), *said]
+    scores = model(jnp.array(whole[:-1]), jnp.ones(len(whole) - 1, bool))
+    # Marks are never written.
+    assert whole[4:] == (3 + jnp.argmax(scores[3:, 3:], axis=1)).tolist()
+
+
+def test_what_cannot_be_asked_is_refused(problem):
+    with pytest.raises(DataError, match="is empty: give the beginning"):
+        problem.ask("")
+    with pytest.raises(DataError, match=r"never seen in training: \"X\""):
+        problem.ask("X")
+    assert problem.ask("be\r\n")["source"].shape == (1, 3)
+
+
+def test_it_is_asked_without_its_data(problem):
+    kept = json.loads(json.dumps(problem.vocabulary))
+    found = Text(train="gone", valid="gone", test="gone").interpreter(kept, "vocabulary.json")
+    assert found.shape == problem.shape
+    assert found.vocabulary == problem.vocabulary
+    np.testing.assert_array_equal(found.ask("to be\r\n")["source"], problem.ask("to be\n")["source"])
+    assert found.tell({"tokens": problem.ask("to be")["source"]}) == "to be"
+    assert found.decoder == problem.decoder
+    other = Continuation(PARTS | {"train": "other symbols altogether"}, Characters(), 8)
+    assert other.vocabulary != problem.vocabulary
+    assert other.fingerprint != problem.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"length": 0}, "length=0"), ({"length": "8"}, "length='8'"), ({"text": []}, "text holds no units")],
+)
+def test_what_is_no_vocabulary_names_its_file(problem, change, words):
+    with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
+        Text().interpreter(problem.vocabulary | change, "vocabulary.json")
+
+
+def test_ones_own_text(tmp_path):
+    for part, text in PARTS.items():
+        (tmp_path / f"{part}.txt").write_text("\ufeff" + text, newline="")
+    files = {part: str(tmp_path / f"{part}.txt") for part in PARTS}
+    problem = Text(**files, length=8).load()
+    assert problem.fingerprint == Continuation(PARTS, Characters(), 8).fingerprint
+    with pytest.raises(ValueError, match=r"task\.test='' must name a file"):
+        Text(**files | {"test": ""}).load()
+    with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task\.length=20 takes more"):
+        Text(**files, length=20).load()
+    (tmp_path / "test.txt").write_bytes(b"ab\xff")
+    with pytest.raises(DataError, match=r"test\.txt.*byte 2"):
+        Text(**files, length=8).load()
+    (tmp_path / "test.txt").write_text("\n")
+    with pytest.raises(DataError, match=r"test\.txt holds no text"):
+        Text(**files, length=8).load()
+
+
+@pytest.mark.parametrize("task", [Shakespeare, Text])
+def test_fields_are_checked(task):
+    with pytest.raises(ValueError, match=r"task\.length=0 must be"):
+        task(length=0)
+    with pytest.raises(ValueError, match=r"task\.units=5 must be units"):
+        task(units=5)
+
+
+def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
+    line = "a line that is long enough for it to be no chance, number {}\n"
+    text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
+    problem = Continuation({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
+    what = "lines of 40 characters or more stand in"
+    told = (f"valid: 2 of 2 {what} train, too", f"test: 3 of 3 {what} train, too", f"test: 1 of 3 {what} valid, too")
+    assert problem.notes == told
+
+
+def test_a_part_that_is_training_itself_is_told():
+    parts = dict.fromkeys(("train", "valid"), "to be or not\nto be") | {"test": "or not to be\nor"}
+    assert Continuation(parts, Bytes(), 8).notes == ("valid: the very text of train",)
+    parts = dict.fromkeys(("valid", "test"), "to be or not\nto be") | {"train": "or not to be\nor"}
+    assert Continuation(parts, Bytes(), 8).notes == ("test: the very text of valid",)

@@ -1,0 +1,149 @@
+import numpy as np
+import pytest
+
+from attnlab.tasks.vision.average_precision import MOST, THRESHOLDS, Marks, average_precision, matched
+
+HALF = np.array([0.5])
+NOWHERE = np.zeros((0, 4))
+
+
+def box(x, width=10.0):
+    """A box of height 10 that begins at x: of two of width 10, s apart, the IoU is (10 − s) / (10 + s)."""
+    return [x, 0.0, x + width, 10.0]
+
+
+def found(*boxes, scores, labels=None):
+    return Marks(
+        np.array(boxes).reshape(-1, 4),
+        np.array([0] * len(boxes) if labels is None else labels, int),
+        np.array(scores, float),
+    )
+
+
+def truth(*boxes, labels=None):
+    return Marks(np.array(boxes).reshape(-1, 4), np.array([0] * len(boxes) if labels is None else labels, int))
+
+
+def ap(seen, there, thresholds=HALF, classes=1):
+    return average_precision(
+        [seen] if isinstance(seen, Marks) else seen, there if isinstance(there, list) else [there], classes, thresholds
+    )
+
+
+def test_what_is_found_exactly_scores_one_at_every_threshold():
+    there = truth(box(0), box(100))
+    np.testing.assert_array_equal(ap(found(*there.corners, scores=[0.9, 0.8]), there, THRESHOLDS), 1)
+
+
+def test_wrong_between_right_by_hand():
+    """Right, wrong, right of two: precision 1 up to recall 1/2, then 2/3. 51 recalls of 1, and 50 of 2/3."""
+    seen = found(box(0), box(500), box(100), scores=[0.9, 0.8, 0.7])
+    np.testing.assert_allclose(ap(seen, truth(box(0), box(100))), (51 + 50 * 2 / 3) / 101)
+
+
+def test_wrong_before_right_by_hand():
+    """Wrong, right, right of three: the best precision at or beyond recalls 1/3 and 2/3 is 2/3, beyond it none."""
+    seen = found(box(500), box(0), box(100), scores=[0.9, 0.8, 0.7])
+    np.testing.assert_allclose(ap(seen, truth(box(0), box(100), box(200))), 67 * (2 / 3) / 101)
+
+
+def test_a_truth_is_taken_once():
+    """The second box lies on it as well, and is wrong; at recall 1 precision was 1 already."""
+    seen = found(box(0), box(1), box(100), scores=[0.9, 0.8, 0.7])
+    np.testing.assert_allclose(ap(seen, truth(box(0), box(100))), (51 + 50 * 2 / 3) / 101)
+    np.testing.assert_allclose(ap(found(box(0), box(1), scores=[0.9, 0.8]), truth(box(0))), 1)
+
+
+def test_the_best_score_chooses_first_and_takes_what_it_lies_on_most():
+    # 1 apart 9/11, 3 apart 7/13: the first takes the second truth, which leaves the second box the first, 1/3.
+    overlaps = np.array([[7 / 13, 9 / 11], [1 / 3, 0.9]])
+    np.testing.assert_array_equal(matched(overlaps, HALF), [[True, False]])
+    np.testing.assert_array_equal(matched(overlaps[::-1], HALF), [[True, True]])
+    # A higher threshold leaves the better truth to whom it suits.
+    np.testing.assert_array_equal(matched(overlaps, np.array([0.3, 0.85])), [[True, True], [False, True]])
+
+
+def test_of_equal_overlaps_the_last_is_taken():
+    np.testing.assert_array_equal(matched(np.array([[0.6, 0.6], [0.0, 0.7]]), HALF), [[True, False]])
+
+
+def test_thresholds_are_reached_or_not():
+    """2 apart the IoU is 8/12: of .5, .55, .6, .65 it is right, from .7 on wrong."""
+    value = ap(found(box(2), scores=[0.5]), truth(box(0)), THRESHOLDS)
+    np.testing.assert_array_equal(value[:, 0], [1] * 4 + [0] * 6)
+    # Half of it exactly is enough.
+    assert ap(found(box(0, width=5), scores=[0.5]), truth(box(0))) == 1
+
+
+def test_thresholds_are_reached_by_boxes_in_shares_of_an_image():
+    """Boxes of whole pixels, 10 − s wide and 10 of them high inside one of 10: IoU 1 − s / 10, in float32 too."""
+    for s in range(1, 6):
+        for left in range(600):
+            there, seen = box(left), box(left, width=10 - s)
+            sides = np.array([640, 480, 640, 480])
+            shares = [found(seen / sides, scores=[0.5]), truth(there / sides)]
+            seen, there = (each._replace(corners=each.corners.astype(np.float32)) for each in shares)
+            value = ap(seen, there, THRESHOLDS)
+            np.testing.assert_array_equal(value[:, 0], np.arange(10) <= 10 - 2 * s)
+
+
+def test_scores_are_ordered_over_all_images():
+    """Wrong in the second image with the best score of all: wrong, right of one."""
+    seen = [found(box(0), scores=[0.5]), found(box(0), scores=[0.9])]
+    np.testing.assert_allclose(average_precision(seen, [truth(box(0)), truth()], 1, HALF), 0.5)
+
+
+def test_classes_are_apart_and_one_without_truth_has_no_number():
+    seen = found(box(0), box(0), box(0), scores=[0.9, 0.8, 0.7], labels=[0, 1, 2])
+    value = ap(seen, truth(box(0), box(100), labels=[1, 1]), classes=3)
+    np.testing.assert_allclose(value, [[np.nan, 51 / 101, np.nan]])
+
+
+def test_nothing_found_is_nothing():
+    assert ap(found(scores=[]), truth(box(0))) == 0
+    assert ap(found(box(0), scores=[0.5]), truth(box(50))) == 0
+
+
+def test_boxes_beyond_the_hundred_best_do_not_count():
+    wrong = [box(1000)] * MOST
+    scores = [*np.linspace(0.9, 0.8, MOST), 0.1]
+    assert ap(found(*wrong, box(0), scores=scores), truth(box(0))) == 0
+    assert ap(found(*wrong[1:], box(0), scores=scores[1:]), truth(box(0))) == pytest.approx(1 / MOST)
+
+
+def test_numbers_that_are_none_are_wrong():
+    seen = found([np.nan] * 4, box(0), scores=[np.nan, 0.5])
+    assert ap(seen, truth(box(0))) == 1
+    assert ap(found([np.nan] * 4, scores=[0.9]), truth(box(0))) == 0
+
+
+def test_it_falls_when_a_right_box_is_taken_away_and_does_not_when_a_wrong_one_is():
+    random = np.random.default_rng(0)
+    there = truth(*(box(20 * n) for n in range(6)))
+    # 3 apart the IoU is 7/13: all of the first six are right.
+    seen = found(
+        *(box(20 * n + random.uniform(-3, 3)) for n in range(6)), *[box(500)] * 4, scores=random.uniform(size=10)
+    )
+    whole = ap(seen, there)
+    for n in range(10):
+        rest = ap(Marks(*(np.delete(values, n, axis=0) for values in seen)), there)
+        assert rest < whole if n < 6 else rest >= whole
+
+
+def test_it_is_what_the_published_evaluator_makes_of_the_same_boxes():
+    """AP, and AP at .5 and .75, by pycocotools 2.0.11, of 108 boxes for 72 in 6 images, a third of them doubles."""
+    random, seen, there = np.random.Generator(np.random.PCG64(0)), [], []
+    for _ in range(6):
+        first = random.integers(0, 500, (12, 2))
+        boxes = np.concatenate([first, first + random.integers(20, 150, (12, 2))], axis=1)
+        labels = random.integers(3, size=12)
+        near = np.concatenate([boxes, boxes[:6]]) + random.integers(-8, 9, (18, 4))
+        said = np.concatenate([labels, random.integers(3, size=6)])
+        there.append(truth(*boxes.astype(float), labels=labels))
+        seen.append(found(*near.astype(float), labels=said, scores=random.integers(1000, size=18) / 1000))
+    table = average_precision(seen, there, 3)
+    np.testing.assert_allclose(table.mean(), 0.4142178252692563, rtol=1e-12)
+    np.testing.assert_allclose(table[[0, 5]].mean(axis=1), [0.7185998821456608, 0.36873513964299653], rtol=1e-12)
+    np.testing.assert_allclose(
+        table.mean(axis=0), [0.42262111551016857, 0.4124044499347444, 0.4076279103628556], rtol=1e-12
+    )

@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from attnlab.data.synthetic.figures import CLASSES, figures
+from attnlab.tasks.vision.features import Features
+
+TRAIN = figures(np.random.default_rng(0), 400, 12, 0.05)
+
+
+@pytest.fixture(scope="module")
+def features():
+    return Features(TRAIN, len(CLASSES), 60)
+
+
+def test_it_learns_to_sort_and_its_features_have_unit_variance(features):
+    found, chances = features(TRAIN.images / np.float32(255))
+    assert found.shape == (400, 64)
+    assert found.dtype == chances.dtype == np.float64
+    assert found.min() >= 0
+    assert found.var(axis=0).mean() == pytest.approx(1, rel=1e-4)
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
+    # By chance 10 in 100 are right.
+    assert np.mean(chances.argmax(axis=1) == TRAIN.labels) > 0.5
+
+
+def test_it_is_the_same_every_time(features):
+    some = TRAIN.images[:3] / np.float32(255)
+    for a, b in zip(Features(TRAIN, len(CLASSES), 60)(some), features(some), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_an_image_has_its_features_whatever_stands_beside_it(features):
+    some = TRAIN.images[:7] / np.float32(255)
+    np.testing.assert_allclose(features(some)[0][4:5], features(some[4:5])[0], rtol=1e-5)

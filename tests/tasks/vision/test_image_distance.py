@@ -1,0 +1,68 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from attnlab.tasks.vision.image_distance import ROWS, evenness, frechet, kernel
+
+rng = np.random.default_rng(0)
+
+
+def test_frechet_of_normal_numbers_is_known():
+    """In one dimension (μ_a − μ_b)² + (σ_a − σ_b)²."""
+    a = rng.standard_normal((500, 1))
+    a = (a - a.mean()) / a.std(ddof=1)
+    assert frechet(3 + 2 * a, 5 * a) == pytest.approx(9 + 9)
+    assert frechet(a, a) == pytest.approx(0, abs=1e-12)
+
+
+def test_frechet_is_its_formula_with_a_root_of_the_product():
+    a, b = (rng.standard_normal((40, 5)) @ rng.standard_normal((5, 5)) + n for n in range(2))
+    product = np.cov(a, rowvar=False) @ np.cov(b, rowvar=False)
+    root = np.real(scipy.linalg.sqrtm(product))
+    expected = np.sum((a.mean(0) - b.mean(0)) ** 2) + np.trace(np.cov(a.T) + np.cov(b.T) - 2 * root)
+    assert frechet(a, b) == pytest.approx(expected, rel=1e-6)
+    assert frechet(b, a) == pytest.approx(expected, rel=1e-6)
+    # Features that are always alike leave no covariance to take a root of.
+    assert frechet(np.zeros((3, 5)), np.ones((4, 5))) == pytest.approx(5)
+
+
+def test_kernel_is_the_mean_over_pairs_of_different_examples():
+    a, b = rng.standard_normal((4, 3)), rng.standard_normal((5, 3)) + 1
+    k = lambda x, y: (x @ y / 3 + 1) ** 3
+    of = lambda x, y, apart: np.mean([k(p, q) for n, p in enumerate(x) for m, q in enumerate(y) if n != m or not apart])
+    expected = of(a, a, True) + of(b, b, True) - 2 * of(a, b, False)
+    assert kernel(a, b) == pytest.approx(expected)
+
+
+def test_kernel_of_many_examples_is_the_same_and_takes_no_square_of_them():
+    a, b = rng.standard_normal((5 * ROWS + 7, 3)), rng.standard_normal((4 * ROWS, 3)) + 1
+    k = lambda x, y: (x @ y.T / 3 + 1) ** 3
+    apart = lambda x: (k(x, x).sum() - k(x, x).trace()) / (len(x) * (len(x) - 1))
+    assert kernel(a, b) == pytest.approx(apart(a) + apart(b) - 2 * k(a, b).mean(), rel=1e-9)
+    tracemalloc.start()
+    kernel(a, a)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 4 * ROWS * len(a) * a.itemsize
+
+
+def test_kernel_has_no_bias():
+    """Of two samples of one distribution it is 0 in the mean, however few they are; with each example beside itself it
+    would be 2 (16 − 2.5) / 5."""
+    found = [kernel(*rng.standard_normal((2, 5, 2))) for _ in range(400)]
+    assert abs(np.mean(found)) < 4 * np.std(found) / 20 < 2 * (16 - 2.5) / 5 / 4
+
+
+def test_evenness():
+    assert evenness(np.full((3, 4), 0.25)) == pytest.approx(1)
+    assert evenness(np.tile([1.0, 0, 0, 0], (3, 1))) == 0
+    assert evenness(np.tile([0.5, 0.5, 0, 0], (3, 1))) == pytest.approx(0.5)
+
+
+def test_what_is_no_number_has_no_distance():
+    a, spoilt = rng.standard_normal((3, 2)), np.array([[1.0, np.nan], [0, 0], [0, 0]])
+    assert all(np.isnan([frechet(a, spoilt), kernel(a, spoilt), evenness(spoilt)]))
+    with pytest.raises(ValueError, match="1 and 3 examples"):
+        frechet(a[:1], a)

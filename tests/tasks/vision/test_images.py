@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+
+from attnlab.data.io.files import DataError
+from attnlab.tasks.base.task import Classes, Image
+from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
+from tests.data.images.test_images import drawn, idx, written
+
+
+def test_figures_need_no_files():
+    task = Figures(train_examples=40, valid_examples=10, test_examples=20, size=12)
+    problem = task.load()
+    assert problem.shape == Classes(Image(12, 12, 1), 10)
+    assert problem.notes == ()
+    assert problem.fingerprint == task.load().fingerprint != Figures(40, 10, 20, 12, seed=1).load().fingerprint
+    sources = [problem.examination(part)[0]["source"] for part in ("valid", "test")]
+    assert [len(source) for source in sources] == [10, 20]
+    # Each part is drawn anew.
+    assert not any((image == sources[1]).all(axis=(1, 2, 3)).any() for image in sources[0])
+
+
+def test_a_folder_of_ones_own(tmp_path):
+    written(tmp_path, "train", count=30)
+    written(tmp_path, "t10k", count=6, seed=1)
+    problem = Images(train=str(tmp_path)).load()
+    assert problem.shape == Classes(Image(4, 5, 1), 3)
+    assert problem.classes == ("0", "1", "2")
+    assert sum(len(batch["label"]) for batch in problem.examination("valid")) == 3
+    (test,) = problem.examination("test")
+    np.testing.assert_array_equal(test["label"], drawn(6)[1])
+
+
+def test_a_folder_with_images_to_validate_with_is_validated_with_them(tmp_path):
+    for seed, (part, count) in enumerate({"train": 30, "val": 7, "test": 6}.items()):
+        written(tmp_path, part, count=count, seed=seed)
+    problem = Images(train=str(tmp_path)).load()
+    assert {part: len(labels) for part, (_, labels) in problem.parts.items()} == {"train": 30, "valid": 7, "test": 6}
+
+
+def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp_path):
+    pixels, _ = drawn(2000)
+    for part in ("train", "valid", "test"):
+        idx(tmp_path / f"{part}-images-idx3-ubyte", pixels)
+        idx(tmp_path / f"{part}-labels-idx1-ubyte", np.repeat(np.arange(10, dtype=np.uint8), 200))
+    problem = Images(train=str(tmp_path)).load()
+    for part in ("valid", "test"):
+        few = [problem.examination(part, 100) for _ in range(2)]
+        assert set(few[0][0]["label"].tolist()) == set(range(10))
+        np.testing.assert_array_equal(few[0][0]["source"], few[1][0]["source"])
+        assert problem.score(part, few[0], 100) == {"accuracy": 1.0}
+        # All come in the order of the file.
+        whole = np.concatenate([batch["label"] for batch in problem.examination(part)])
+        np.testing.assert_array_equal(whole[:2000], problem.parts[part].labels)
+
+
+def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
+    names = {part: written(tmp_path, part, count=9, seed=part == "valid") for part in ("train", "valid", "test")}
+    assert Images(**names).load().notes[-1] == "test: 9 of 9 examples stand in train, too"
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte is both task\.train and task\.test: each part"):
+        Images(train=str(tmp_path), test=names["train"]).load()
+
+
+def test_files_of_ones_own(tmp_path):
+    names = {part: written(tmp_path, part, count=9, seed=n) for n, part in enumerate(("train", "valid", "test"))}
+    problem = Images(**names).load()
+    assert [len(problem.examination(part)[0]["label"]) for part in ("valid", "test")] == [9, 9]
+    with pytest.raises(ValueError, match=r"task.test='' must name a file or folder"):
+        Images(train=names["train"]).load()
+    with pytest.raises(ValueError, match=r"task.train='' must name a file or folder"):
+        Images().load()
+
+
+def test_parts_that_do_not_agree_are_refused_and_named(tmp_path):
+    train = written(tmp_path, "train", count=30)
+    test = written(tmp_path, "test", shape=(5, 5))
+    with pytest.raises(DataError, match=r"test-images-idx3-ubyte \(test\) holds images of 5 × 5 × 1, and .*\(train\)"):
+        Images(train, "", test).load()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"share": 0.0}, "task.share=0.0 must be above 0, and at most 1"),
+        ({"share": 1.5}, "task.share=1.5 must be above 0, and at most 1"),
+        ({"held": 1.0}, "task.held=1.0 must be above 0 and below 1"),
+        ({"shift": -1}, "task.shift=-1 must be a whole number in 0"),
+    ],
+)
+@pytest.mark.parametrize("kind", [FashionMNIST, Images])
+def test_what_cannot_be_is_refused(kind, changes, said):
+    with pytest.raises(ValueError, match=said):
+        kind(**changes)
+
+
+def test_a_share_to_hold_out_beside_a_file_to_validate_with_is_refused():
+    with pytest.raises(ValueError, match=r"^task\.held=0\.5 decides nothing beside task\.valid='there'$"):
+        Images(valid="there", held=0.5)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"task\.train='.*FLODER' cannot be read: there is no such file or folder"):
+        Images(str(tmp_path / "FLODER")).load()
+
+
+def test_what_no_figure_can_be_is_refused():
+    for changes in ({"size": 8}, {"noise": 2.0}, {"train_examples": 0}, {"seed": -1}):
+        ((name, value),) = changes.items()
+        with pytest.raises(ValueError, match=f"task.{name}={value}"):
+            Figures(**changes)
+
+
+def test_fashion_mnist(published):
+    published("fashion_mnist")
+    problem = FashionMNIST(share=0.01).load()
+    assert problem.shape == Classes(Image(28, 28, 1), 10)
+    counts = {
+        part: sum((batch["label"] >= 0).sum() for batch in problem.examination(part)) for part in ("valid", "test")
+    }
+    assert counts == {"valid": 3000, "test": 10_000}
+    # An epoch of 57 images of each class.
+    labels = np.concatenate([problem.batch(0, step, 57)["label"] for step in range(10)])
+    assert np.bincount(labels).tolist() == [57] * 10
+    assert problem.notes == ()

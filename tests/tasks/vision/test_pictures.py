@@ -1,0 +1,124 @@
+from io import BytesIO
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from PIL import Image
+
+from attnlab.data.images.images import Labelled
+from attnlab.data.io.files import DataError
+from attnlab.tasks.vision.pictures import Change, Pictures
+
+SIZE = (3, 4, 1)
+CLASSES = ("dark", "dim", "bright")
+
+
+def part(count, seed=0):
+    """Images whose brightness tells the class."""
+    labels = np.arange(count, dtype=np.int32) % 3
+    noise = np.random.default_rng(seed).integers(40, size=(count, *SIZE))
+    return Labelled((noise + 80 * labels[:, None, None, None]).astype(np.uint8), labels)
+
+
+def made(share=1.0, change=Change(), train=30):
+    return Pictures({"train": part(train), "valid": part(6, 1), "test": part(20, 2)}, CLASSES, share, change)
+
+
+def bright(source, keep, key=None):
+    """A model that sorts by what it is given: normalised, the three classes lie about at −1.2, 0 and 1.2."""
+    return -((source.mean() - jnp.array([-1.2, 0.0, 1.2])) ** 2)
+
+
+def test_what_is_trained_on_and_what_is_examined_are_the_same_numbers():
+    problem = made()
+    batch = problem.batch(0, 0, 30)
+    assert {name: (x.shape, str(x.dtype)) for name, x in batch.items()} == {
+        "source": ((30, *SIZE), "uint8"), "label": ((30,), "int32"),
+    }  # fmt: skip
+    level = batch["source"].mean(), batch["source"].std()
+    given = (batch["source"].astype(np.float32) - level[0]) / level[1]
+    mean = lambda source, keep, key=None: source.mean(keepdims=True).reshape(1)
+    np.testing.assert_allclose(problem.scores(mean, batch)[:, 0], given.mean(axis=(1, 2, 3)), rtol=1e-4, atol=1e-5)
+    (test,) = problem.examination("test")
+    expected = (part(20, 2).images.astype(np.float32) - level[0]) / level[1]
+    np.testing.assert_allclose(test["source"], expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(problem.scores(mean, test)[:, 0], expected.mean(axis=(1, 2, 3)), rtol=1e-4, atol=1e-5)
+
+
+def test_who_sorts_right_is_right_on_both():
+    problem = made()
+    loss, found = problem.loss(bright, problem.batch(0, 0, 16), None)
+    assert float(found["accuracy"]) == 1
+    assert np.isfinite(loss)
+    for part_ in ("valid", "test"):
+        answers = [problem.answer(bright, batch) for batch in problem.examination(part_)]
+        assert problem.score(part_, answers) == {"accuracy": 1.0}
+    with pytest.raises(ValueError, match="part='train'"):
+        problem.examination("train")
+
+
+def test_an_epoch_has_each_image_once_and_a_share_is_each_seeds_own():
+    held = part(30).images.reshape(30, -1)
+    for share, count in ((1.0, 30), (0.2, 6)):
+        problem = made(share)
+        found = [
+            np.concatenate([problem.batch(seed, step, 3)["source"] for step in range(count // 3)]) for seed in (0, 1)
+        ]
+        rows = [[int((held == image.ravel()).all(axis=1).argmax()) for image in epoch] for epoch in found]
+        assert [len(set(each)) for each in rows] == [count, count]
+        assert [np.bincount(np.array(each) % 3).tolist() for each in rows] == [[count // 3] * 3] * 2
+        assert (set(rows[0]) == set(rows[1])) == (share == 1)
+
+
+def test_images_are_moved_by_seed_and_step():
+    plain, moved = made(), made(change=Change(1, True))
+    a, b = moved.batch(0, 1, 8), moved.batch(0, 1, 8)
+    np.testing.assert_array_equal(a["source"], b["source"])
+    np.testing.assert_array_equal(a["label"], plain.batch(0, 1, 8)["label"])
+    assert (a["source"] != plain.batch(0, 1, 8)["source"]).any()
+    np.testing.assert_array_equal(moved.examination("test")[0]["source"], plain.examination("test")[0]["source"])
+
+
+def test_examples_are_asked_for_by_number_or_file(tmp_path):
+    problem = made()
+    (test,) = problem.examination("test")
+    np.testing.assert_array_equal(problem.ask("test:12")["source"], test["source"][11:12])
+    Image.fromarray(part(20, 2).images[11, ..., 0]).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(problem.ask(str(tmp_path / "a.png"))["source"], test["source"][11:12])
+    assert problem.tell(problem.answer(bright, problem.ask("valid:3"))).startswith("bright (")
+    for number in (0, 21):
+        with pytest.raises(DataError, match=f"test:{number}: the test part has the images 1 … 20"):
+            problem.ask(f"test:{number}")
+    with pytest.raises(DataError, match="hello cannot be read: No such file"):
+        problem.ask("hello")
+    assert problem.tokens(problem.ask("test:1"))["source"] == [str(n) for n in range(1, 13)]
+
+
+def test_pictures_show_what_was_answered():
+    problem = made()
+    batch = {name: x[:16] for name, x in problem.examination("test")[0].items()}
+    answer = problem.answer(lambda source, keep, key=None: jnp.array([0.0, 0.0, 1.0]), batch)
+    ((caption, png),) = problem.pictures(batch, answer).items()
+    assert caption.startswith("images of the test: 5 of 16 right")
+    drawn = np.asarray(Image.open(BytesIO(png)).convert("L"))
+    assert drawn.shape[1] == 8 * 144
+    assert np.ptp(drawn) > 200
+
+
+def test_absent_classes_are_noted():
+    parts = {"train": part(30), "valid": part(2, 1), "test": part(20, 2)}
+    assert Pictures(parts, CLASSES).notes == ("valid: no image of 1 of 3 classes: bright",)
+    twice = {name: Labelled(*map(np.flip, (held.images, held.labels), (0, 0))) for name, held in parts.items()}
+    assert Pictures(parts | {"test": twice["train"]}, CLASSES).notes[1:] == (
+        "test: 30 of 30 examples stand in train, too",
+    )
+
+
+def test_classes_too_small_for_a_share_are_noted():
+    assert made(share=0.04).notes == ("train: 3 classes have too few images for a share of 0.04: one of each is taken",)
+    assert made(share=0.1).notes == ()
+
+
+def test_the_names_of_the_classes_are_kept():
+    made = Pictures({name: part(9) for name in ("train", "valid", "test")}, ("a", "b", "c"))
+    assert made.vocabulary == {"classes": ["a", "b", "c"]}
