@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -81,3 +84,23 @@ def png(figure: Any, dpi: int = PIXELS) -> bytes:
     # The version of matplotlib in it would make two machines' pictures differ.
     figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
     return file.getvalue()
+
+
+@contextmanager
+def plain(salt: str = "attnlab"):
+    """Matplotlib as it comes, whatever the settings of the person who draws; names are no mathematics.
+
+    `salt` keeps the identities in one SVG from those in another on the same page.
+    """
+    # Where its caches lie, and that they are being built, is nothing to a person who wants a page.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib
+
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 10}
+    settings |= {"path.simplify_threshold": 0.3, "text.parse_math": False}
+    with matplotlib.rc_context(), catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)
+        # Of letters that its one font lacks, matplotlib draws a box, and a warning each.
+        simplefilter("ignore", UserWarning)
+        yield

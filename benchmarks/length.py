@@ -26,7 +26,7 @@ from attnlab.bench.calls import BOTH, MASKS
 from attnlab.bench.measuring import Cells
 from attnlab.bench.relative import relative_table, side_by_side
 from attnlab.bench.script import facts, keep, options, say
-from attnlab.cli.commands import print_table
+from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS
 
 # Times faster than full attention at 4,096 tokens.

@@ -24,7 +24,7 @@ from attnlab.bench.calls import BOTH
 from attnlab.bench.measuring import Cells
 from attnlab.bench.relative import relative_table, side_by_side
 from attnlab.bench.script import claim, claim_growth, options, run, say
-from attnlab.cli.commands import print_table
+from attnlab.console.tables import print_table
 from attnlab.mechanisms import MECHANISMS, Linear
 from attnlab.ops.feature import FEATURES
 

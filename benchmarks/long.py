@@ -44,7 +44,7 @@ from attnlab.analysis.measure import Program, spread, timed, times_faster
 from attnlab.bench.relative import Relative, relative_table
 from attnlab.bench.script import claim, claim_growth, facts, keep, options, say
 from attnlab.bench.steps import steps
-from attnlab.cli.commands import print_table
+from attnlab.console.tables import print_table
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.study.study import Experiment, Study, change

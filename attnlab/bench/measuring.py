@@ -14,8 +14,8 @@ from attnlab.analysis.measure import Program, Spread, spread, timed, times_faste
 from attnlab.analysis.roofline import Machine, intensity
 from attnlab.bench import peers
 from attnlab.bench.calls import PASSES, inputs, prepare, target
-from attnlab.lab.runs.run_folder import environment
 from attnlab.mechanisms.base import Mechanism
+from attnlab.system.environment import environment
 
 OURS = ""  # a mechanism's own place among its peers
 

@@ -12,8 +12,8 @@ import jax
 
 from attnlab.analysis.forms import Found, agreement
 from attnlab.analysis.rounding import DTYPES, errors
-from attnlab.lab.runs.run_folder import environment
 from attnlab.mechanisms.base import Mechanism
+from attnlab.system.environment import environment
 
 # The largest |a − b| between forms, and of max |y − ŷ| / max |ŷ| in each precision.
 LIMITS = {"forms": 1e-10, "float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}

@@ -8,8 +8,7 @@ from typing import Any
 
 from attnlab.analysis.roofline import Machine
 from attnlab.bench.measuring import Measured
-from attnlab.lab.reporting.curve_svg import plain
-from attnlab.plotting import canvas, png
+from attnlab.plotting import canvas, plain, png
 from attnlab.storage.json_file import named
 
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.2)))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from attnlab.analysis.measure import Program, Spread, timed, times_faster
 from attnlab.bench.calls import prepare
 from attnlab.bench.measuring import Cells
-from attnlab.bench.table import empty, fill, ratio
+from attnlab.bench.table import ratio
 from attnlab.console.format import NONE
+from attnlab.console.tables import empty, fill
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,9 +15,9 @@ from attnlab.analysis.measure import Spread, machine
 from attnlab.bench.measuring import Cells, Measured, bench, processor, record
 from attnlab.bench.plot import draw
 from attnlab.bench.table import grows, tables
-from attnlab.cli.commands import print_table
-from attnlab.lab.runs.run_folder import environment
+from attnlab.console.tables import print_table
 from attnlab.storage.json_file import dumps, write_whole
+from attnlab.system.environment import environment
 
 
 def options(

@@ -10,8 +10,8 @@ from attnlab.analysis.measure import Spread
 from attnlab.analysis.roofline import Machine
 from attnlab.bench.calls import BOTH, FORWARD
 from attnlab.bench.measuring import Measured, growths
-from attnlab.console.escape import plain
 from attnlab.console.format import NONE, duration, large
+from attnlab.console.tables import empty, fill
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -136,24 +136,3 @@ def roof(each: Measured | None, machine: Machine) -> str:
     if each is None or each.rate is None or each.intensity is None:
         return NONE
     return f"{100 * each.rate / machine.attainable(each.intensity):.0f}% {machine.side(each.intensity)}"
-
-
-def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
-    """A table without rows; the first `words` columns are words, the others numbers."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    settings: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
-    table = Table(title=Text(plain(title)), padding=(0, 1, 0, 0), **settings)
-    for n, head in enumerate(heads):
-        table.add_column(Text(head), justify="left" if n < words else "right", no_wrap=True)
-    return table
-
-
-def fill(table: Table, cells: Sequence[str]) -> None:
-    """A row of words and numbers."""
-    from rich.text import Text
-
-    # Text, not str: rich would take square brackets for its own markup.
-    table.add_row(*(Text(plain(cell)) for cell in cells))

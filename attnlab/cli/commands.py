@@ -9,6 +9,7 @@ from typing import Any
 
 from attnlab import registry
 from attnlab.console.escape import plain
+from attnlab.console.tables import print_table
 from attnlab.storage.json_file import FolderError, named
 
 KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "units", "decoders", "experiments")
@@ -16,7 +17,7 @@ KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "un
 
 def list_names(options: argparse.Namespace) -> int:
     """Names with a line about each."""
-    from attnlab.lab.planning.summary import columns
+    from attnlab.console.tables import columns
     from attnlab.lab.study.load import experiments
 
     own_code(options)
@@ -206,9 +207,9 @@ def _asked(options: argparse.Namespace):
 
 def data(options: argparse.Namespace) -> int:
     """Where each file of each data set lies, fetched and verified."""
+    from attnlab.console.tables import columns
     from attnlab.data.io.files import DataError
     from attnlab.data.io.sources import data as places
-    from attnlab.lab.planning.summary import columns
 
     rows = list(places(options.names))
     print("\n".join(columns([["set", "file", "", "where"], *[_data_row(*row) for row in rows]])))
@@ -259,11 +260,3 @@ def _studies(folder: Path) -> list[Path]:
     if not found:
         raise FolderError(f"{folder} holds no runs: no folder in it has experiment.json")
     return found
-
-
-def print_table(table: Any, stream: Any = None) -> None:
-    """A rich table on standard output, or another stream; at its full width where no terminal limits it."""
-    from rich.console import Console
-
-    stream = stream or sys.stdout
-    Console(file=stream, width=None if stream.isatty() else 240).print(table)

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import registry
-from attnlab.cli.commands import own_code, print_table
+from attnlab.cli.commands import own_code
+from attnlab.console.tables import print_table
 from attnlab.storage.json_file import check_place, dumps, write_whole
 from attnlab.system import settings
 

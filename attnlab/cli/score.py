@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.cli.commands import check_run, own_code, print_table
+from attnlab.cli.commands import check_run, own_code
 from attnlab.console.escape import plain
+from attnlab.console.tables import print_table
 from attnlab.storage.json_file import FolderError, check_place, check_target, dumps, write_whole
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def record(one: "Scored") -> dict[str, Any]:
 
 def printed(one: "Scored") -> Any:
     """The metrics of a file as a table for a terminal: the mean over seeds, and its interval."""
-    from attnlab.bench.table import empty, fill
     from attnlab.console.format import measure, title
+    from attnlab.console.tables import empty, fill
     from attnlab.lab.results.estimates import estimate
 
     seeds = f"{len(one.seeds)} seed{'s' * (len(one.seeds) > 1)}"

@@ -6,7 +6,6 @@ import errno
 import sys
 
 from attnlab.console.escape import plain
-from attnlab.system.signals import NUMBERS
 
 MOST = 4000  # letters of a refusal
 
@@ -25,8 +24,8 @@ def explain(error: BaseException) -> tuple[str, int]:
         code, line = 2, f"jax refuses a variable of the environment: {line}"
     if code is None:
         return f"attnlab: error: unexpected {type(error).__name__}: {line[:300]}; --debug shows where", 1
-    # Who stops us means it; a process that was killed is an error.
-    return f"attnlab: {line}" if code - 128 in NUMBERS else f"attnlab: error: {line}", code
+    # A signal that asks a run to stop is no error.
+    return f"attnlab: {line}" if getattr(error, "is_stop", False) else f"attnlab: error: {line}", code
 
 
 def _words(error: BaseException) -> str:

@@ -21,8 +21,9 @@ from attnlab.lab.reporting import notebook as inline
 from attnlab.lab.reporting import report
 from attnlab.lab.reporting.notebook import Inline
 from attnlab.lab.runs import study_file as studyfile
-from attnlab.lab.runs.run_folder import FolderError, RunFolder, folder_name
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study.names import folder_name
 from attnlab.lab.study.study import Study, check_study, warmups
 from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked

@@ -38,8 +38,10 @@ _watchers: set[int] = set()  # the descriptors that Python tells of signals for 
 class Interrupted(BaseException):
     """A signal ended the work; `where` says what of it is kept. `exit_code` is 128 + the signal's number.
 
-    It is no error, and whoever catches those does not swallow it.
+    It is no error (`is_stop`), and whoever catches those does not swallow it.
     """
+
+    is_stop = True
 
     def __init__(self, number: int, where: str):
         super().__init__(f"stopped by {signal.Signals(number).name} {where}")

@@ -8,7 +8,7 @@ from attnlab.analysis.growth import Growth, growth
 from attnlab.analysis.measure import Program, Spread
 from attnlab.bench.script import claim, claim_growth, options, place
 
-SCRIPTS = sorted((Path(__file__).parents[3] / "benchmarks").glob("*.py"))
+SCRIPTS = sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py"))
 
 
 def test_a_claim_is_judged_by_the_value_nearest_to_breaking_it():

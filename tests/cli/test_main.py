@@ -16,7 +16,7 @@ from attnlab.cli.options import VERBS
 from attnlab.system.signals import Interrupted
 from tests.lab.looked import FOUND
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = '''"""Softmax against linear, small.
 
     attnlab run small.py

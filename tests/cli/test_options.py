@@ -12,7 +12,7 @@ from attnlab.lab.planning.matching import matched
 from attnlab.lab.study.load import load_study
 from attnlab.lab.study.overrides import apply
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LEDGER = Ledger()  # what one command traces another need not
 WRITTEN = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "experiments").glob("*.py"))])
 # The file and its fields; options and what is said beside it are left out.

@@ -14,9 +14,9 @@ class Coded(Exception):
 
 def test_a_signal_s_code_is_no_error():
     error = Coded("stopped by SIGTERM at step 3, saved")
-    error.exit_code = 143
+    error.exit_code, error.is_stop = 143, True
     assert explain(error) == ("attnlab: stopped by SIGTERM at step 3, saved", 143)
-    error.exit_code = 137
+    error.exit_code, error.is_stop = 137, False
     assert explain(error)[0].startswith("attnlab: error: ")
 
 

@@ -50,7 +50,7 @@ STUBS: dict[str, Any] = {
     "attnlab.lab.planning.matching.matched": lambda study, ledger, quick=False: Matched(
         study.variants(quick), [], ledger
     ),
-    "attnlab.lab.planning.ledger.describe": lambda study, found: [{"variant": name} for name in found.experiments],
+    "attnlab.lab.planning.costs.describe": lambda study, found: [{"variant": name} for name in found.experiments],
     "attnlab.lab.planning.roofline.placed": lambda found, machines: ["placed"],
     "attnlab.analysis.measure.machine": lambda: None,
     "attnlab.lab.reporting.pages.report": lambda folder: folder / "report.html",

@@ -10,12 +10,12 @@ from typing import Any
 
 import attnlab.lab
 from attnlab.cli import main as cli
-from attnlab.cli.commands import print_table
 from attnlab.console import errors as refusal
+from attnlab.console.tables import columns, print_table
 from attnlab.decoding import Beam
 from attnlab.lab.execution.live_bar import Terminal
-from attnlab.lab.execution.progress import Plain, Silent
-from attnlab.lab.planning.summary import columns, settings
+from attnlab.lab.execution.log_lines import Plain
+from attnlab.lab.planning.summary import settings
 from attnlab.lab.reporting import inspect_page as inspection
 from attnlab.lab.reporting import report
 from attnlab.lab.reporting import sample_page as alignment
@@ -28,6 +28,7 @@ from attnlab.lab.trained import translate as translating
 from attnlab.lab.trained.decoding import Answer
 from attnlab.lab.trained.inspect_tables import tables
 from attnlab.lab.trained.sample import lines
+from attnlab.training.progress import Silent
 from tests.faults.count import Fault
 from tests.faults.harm import Place, refused
 from tests.lab.looked import FOUND

@@ -15,9 +15,9 @@ import pytest
 from attnlab.data.io.files import DataError
 from attnlab.decoding import Beam, Sample
 from attnlab.lab import load, run
-from attnlab.lab.execution.progress import Plain, Silent
+from attnlab.lab.execution.log_lines import Plain
 from attnlab.lab.launch import glimpse
-from attnlab.lab.planning.ledger import describe
+from attnlab.lab.planning.costs import describe
 from attnlab.lab.reporting import report
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.runs.run_folder import RunFolder
@@ -35,6 +35,7 @@ from attnlab.system.signals import UNBEGUN, Interrupted
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.training.checkpoints import CheckpointError
+from attnlab.training.progress import Silent
 from attnlab.training.trainer import Trainer
 from tests.small import EXPERIMENT
 from tests.storage.test_lock import HOLD

@@ -13,13 +13,14 @@ from rich.console import Console
 
 from attnlab.lab import load, run
 from attnlab.lab.results.table import results_table
-from attnlab.lab.runs.run_folder import RunFolder, environment
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.variation import over
+from attnlab.system.environment import environment
 from attnlab.system.settings import NUMBERS, check, mixed, numbers
 from attnlab.training.checkpoints import CheckpointError, Checkpoints, DamagedError
 from tests.lab.execution.test_variant import STUDY, Stopping
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def called(*arguments, cwd, **variables):

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Recordings: wav files, log-mel frames, readers of data sets."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Graphs: readers of data sets, and graphs drawn from a model."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Images: readers of data sets and of a user's own pictures."""

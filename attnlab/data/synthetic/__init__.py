@@ -1,1 +1,1 @@
-"""TODO"""
+"""Data that are generated from a seed."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Texts: readers of data sets, tokenizers, vocabularies."""

@@ -13,8 +13,8 @@ import numpy as np
 from attnlab.console.errors import explain
 from attnlab.lab.planning.plan import Plan
 from attnlab.lab.runs.answer_table import keep as keep_answers
+from attnlab.lab.runs.identity import saved
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.trained.load import saved
 from attnlab.lab.trained.pictures import shown
 from attnlab.lab.trained.snapshot import looks
 from attnlab.training.averaging import chosen

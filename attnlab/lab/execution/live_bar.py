@@ -13,7 +13,7 @@ from rich.text import Text
 from attnlab.console.escape import plain
 from attnlab.console.format import duration
 from attnlab.lab.execution.eta import Course, beginning, pace
-from attnlab.lab.execution.progress import measured
+from attnlab.lab.execution.log_lines import measured
 
 GAP = "  "
 SHORTEST, LONGEST = 8, 40  # columns of a bar; with less room there is none

@@ -11,7 +11,8 @@ from typing import Any
 from attnlab.console.escape import plain
 from attnlab.console.format import duration
 from attnlab.lab.execution.eta import Course, beginning, pace
-from attnlab.lab.execution.progress import Progress, Silent, measured
+from attnlab.lab.execution.log_lines import measured
+from attnlab.training.progress import Progress, Silent
 
 EVERY = 0.5  # seconds between two changes of the line, at least: each is a message to a browser
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import resource
 import sys
 from typing import Any
 
 import numpy as np
 
-from attnlab.lab.statistics import Choice, choose, leaders, summary
+from attnlab.lab.statistics import Choice, choose, leaders, summaries
 from attnlab.lab.study.study import Experiment
 from attnlab.tasks.base.task import Problem
 from attnlab.training.averaging import counted, tested_model
@@ -46,7 +45,7 @@ def result(
     rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
 
-    over = lambda scores: over_seeds([scores[n] for n in chosen], problem, len(contenders))
+    over = lambda scores: summaries([scores[n] for n in chosen], problem.metric, problem.higher, len(contenders))
     return {
         "metrics": over(test),
         "tested_model": tested_model(train),
@@ -78,18 +77,6 @@ def result(
         "peak_memory": peak_memory(),
         "fingerprint": problem.fingerprint,
     }
-
-
-def over_seeds(scores: Scores, problem: Problem, contenders: int) -> dict[str, dict[str, Any]]:
-    """Each metric as {"mean", "low", "high", "values"} over seeds, whose rate was chosen among so many contenders."""
-
-    def estimate(name: str) -> dict[str, Any]:
-        values = [each[name] for each in scores]
-        if not all(map(math.isfinite, values)):
-            return {"mean": None, "low": None, "high": None, "values": values}
-        return summary(values, contenders if name.split(".")[0] == problem.metric else 1, problem.higher)
-
-    return {name: estimate(name) for name in scores[0]} if scores else {}
 
 
 def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:

@@ -21,12 +21,13 @@ from attnlab.lab.results.stalled import stalled
 from attnlab.lab.results.tested import model_line
 from attnlab.lab.results.ties import tie
 from attnlab.lab.runs.environment_history import exchanged, onward
-from attnlab.lab.runs.run_folder import RunFolder, environment
+from attnlab.lab.runs.identity import saved
+from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.runs.study_file import asked
 from attnlab.lab.study.user_code import codes, places
-from attnlab.lab.trained.load import saved
 from attnlab.storage.json_file import named, sweep
 from attnlab.storage.lock import LockedError, locked
+from attnlab.system.environment import environment
 from attnlab.system.signals import located, reached
 from attnlab.training.averaging import tested_model
 from attnlab.training.checkpoints import Checkpoints, Keep

@@ -37,7 +37,7 @@ def main() -> int:
     if cores := {int(core) for core in sys.argv[1:]}:
         os.sched_setaffinity(0, cores)
     from attnlab.console.errors import explain
-    from attnlab.lab.execution.progress import Plain
+    from attnlab.lab.execution.log_lines import Plain
     from attnlab.system.signals import TRAINED, Interrupted, raised
 
     try:

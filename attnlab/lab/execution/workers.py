@@ -40,7 +40,7 @@ class WorkerError(Exception):
 
     def __init__(self, said: str, code: int):
         super().__init__(said)
-        self.exit_code = code
+        self.exit_code, self.is_stop = code, code - 128 in NUMBERS
 
 
 def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> None:

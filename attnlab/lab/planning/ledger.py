@@ -16,36 +16,14 @@ import numpy as np
 
 from attnlab.analysis import cost
 from attnlab.lab.planning import precision
-from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study.study import Experiment
 from attnlab.tasks.base.task import Pairs, Problem
 from attnlab.training import state as lane
 
 if TYPE_CHECKING:
-    from attnlab.lab.planning.matching import Matched
+    pass
 
 BUCKETS = 64  # steps whose batches are looked at: enough to meet every bucket in proportion
-
-
-def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]:
-    """For each variant, as matched: parameters, FLOPs of a training step of one lane, decoding state, memory of
-    training's state; its lanes, their steps, and the FLOPs of them all.
-
-    `found` is what `matched` answered; None: it is asked. Raises what loading the data raises, and ValueError for
-    numbers that jax is not set to compute in and for a match that cannot be met.
-    """
-    # Matching counts costs, too.
-    from attnlab.lab.planning.matching import matched
-
-    found = matched(study, Ledger()) if found is None else found
-    for experiment in found.experiments.values():
-        found.ledger.expect(experiment)
-    rows = []
-    for name, experiment in found.experiments.items():
-        row, train = found.ledger.costs(experiment), experiment.train
-        lanes = len(train.lanes)
-        plan = {"lanes": lanes, "steps": train.steps, "training": lanes * train.steps * row["flops"]}
-        rows.append({"variant": name} | row | plan)
-    return rows
 
 
 def costs(experiment: Experiment, problem: Problem) -> dict[str, Any]:

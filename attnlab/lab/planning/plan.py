@@ -13,13 +13,15 @@ import numpy as np
 
 from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
-from attnlab.lab.runs.run_folder import FolderError, RunFolder, environment, folder_name
+from attnlab.lab.runs.identity import made_under, read, same_data, same_vocabulary
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize as configuration
 from attnlab.lab.study import user_code as own
+from attnlab.lab.study.names import folder_name
 from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.trained.load import made_under, read, same_data, same_vocabulary
 from attnlab.storage.lock import locked
 from attnlab.system import settings
+from attnlab.system.environment import environment
 from attnlab.tasks.base.task import Problem
 from attnlab.training.averaging import counted
 from attnlab.training.config import Train

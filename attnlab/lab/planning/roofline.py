@@ -10,8 +10,8 @@ import jax
 from attnlab.analysis.cost import operations
 from attnlab.analysis.roofline import PUBLISHED, Kind, Machine, kinds
 from attnlab.console.format import count, large
+from attnlab.console.tables import columns
 from attnlab.lab.planning.matching import Matched
-from attnlab.lab.planning.summary import columns
 from attnlab.lab.study.study import Experiment
 
 MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab import registry
 from attnlab.console.escape import plain
 from attnlab.console.format import NONE, count, large
+from attnlab.console.tables import columns
 from attnlab.lab.study.study import Experiment, Study, check_study, warmups
 from attnlab.lab.study.values import text
 from attnlab.system.settings import check
@@ -42,8 +43,9 @@ def show(study: Study, roofline: bool = False) -> Words:
 
 def counted(study: Study, roofline: bool, process: Any) -> Words:
     """What `show` answers, where a `helper` of `counting` may be at work already."""
+    from attnlab.lab.planning.costs import describe
     from attnlab.lab.planning.helper import helped
-    from attnlab.lab.planning.ledger import Ledger, describe
+    from attnlab.lab.planning.ledger import Ledger
     from attnlab.lab.planning.matching import matched
     from attnlab.lab.planning.plan import check_steps
 
@@ -179,14 +181,3 @@ def _cost(key: str, value: Any) -> str:
     if value is None:
         return NONE
     return COSTS[key][1](value) if key in COSTS else text(value)
-
-
-def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
-    """Rows as lines with their columns aligned; `right`: all but the first at the right."""
-    rows = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = ["<" if n == 0 or not right else ">" for n in range(len(widths))]
-    return [
-        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
-        for row in rows
-    ]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
 from attnlab.console.format import is_rate, percent, within
 from attnlab.lab.reporting.curves import Curve
 from attnlab.lab.reporting.markup import Markup, tag
-from attnlab.plotting import canvas
+from attnlab.plotting import canvas, plain
 
 
 @dataclass(frozen=True)
@@ -42,26 +39,6 @@ def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
         panel(figure.add_subplot(), curves, key, _STAND_IN)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     return _inline(file.getvalue(), label)
-
-
-@contextmanager
-def plain(salt: str = "attnlab"):
-    """Matplotlib as it comes, whatever the settings of the person who draws; names are no mathematics.
-
-    `salt` keeps the identities in one SVG from those in another on the same page.
-    """
-    # Where its caches lie, and that they are being built, is nothing to a person who wants a page.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    import matplotlib
-
-    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 10}
-    settings |= {"path.simplify_threshold": 0.3, "text.parse_math": False}
-    with matplotlib.rc_context(), catch_warnings():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(settings)
-        # Of letters that its one font lacks, matplotlib draws a box, and a warning each.
-        simplefilter("ignore", UserWarning)
-        yield
 
 
 def panel(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnlab.console.format import is_rate, percent, title, within
-from attnlab.lab.reporting.curve_svg import Paint, panel, plain, undressed
+from attnlab.lab.reporting.curve_svg import Paint, panel, undressed
 from attnlab.lab.reporting.curves import Curve
 from attnlab.lab.reporting.style import LIGHT
 from attnlab.lab.results.outcome import Outcome, by_metric
-from attnlab.plotting import canvas, png
+from attnlab.plotting import canvas, plain, png
 
 PAINT = Paint(LIGHT["ink"], LIGHT["grid"], tuple(LIGHT[f"v{n}"] for n in range(8)))
 LONGEST = 40  # letters of a name

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Reading runs back: outcomes, estimates, comparisons, the table."""

@@ -9,7 +9,7 @@ from attnlab.console.format import NONE
 
 
 def onward(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, Any]:
-    """The record of a run that goes on from `step` with what `attnlab.lab.runs.run_folder.environment` says `now`.
+    """The record of a run that goes on from `step` with what `attnlab.system.environment.environment` says `now`.
 
     It holds what was first, and where that did not stay so "later", a list of {"step", ...}: with what the run went on
     from which step. What was trained behind the step that a run goes on from is trained again, and what is said of it

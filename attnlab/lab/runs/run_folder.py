@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import attnlab
+from attnlab.lab.study.names import folder_name
 from attnlab.storage import json_file as jsonfile
 from attnlab.storage import json_lines as rows
 from attnlab.storage.checksum import sealed
-from attnlab.storage.json_file import Fields, FolderError, encoded, write_whole
-from attnlab.system import settings
-from attnlab.system.cores import cores
+from attnlab.storage.json_file import Fields, FolderError, write_whole
+from attnlab.system.environment import environment
 
 __all__ = ["FILES", "FolderError", "RunFolder", "environment", "folder_name"]
 
@@ -29,7 +26,6 @@ FILES: dict[str, Fields] = {
     "pictures": {"pictures": list},
 }
 OTHERS = {"metrics": "metrics.jsonl", "answers": "answers.tsv"}  # what is no JSON
-PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
 @dataclass(frozen=True)
@@ -93,47 +89,3 @@ class RunFolder:
         """What a file is sealed as: which part of the run that `experiment.json` describes."""
         run = b"" if name == "experiment" else sealed(jsonfile.content(self.file("experiment")) or b"")
         return name.encode() + run
-
-
-# What ends so in a study's folder is a file of the study's own.
-STUDY_FILES = (".json", ".html", ".csv", ".png")
-
-
-def folder_name(name: str) -> str:
-    """`name`, if a folder may be called so on every system; else ValueError.
-
-    >>> folder_name("gated-linear")
-    'gated-linear'
-    """
-    edges = not name or name != name.strip() or name[0] == "." or len(encoded(name)) > 100
-    if edges or any(letter in '/\\:*?"<>|' or not letter.isprintable() for letter in name):
-        raise ValueError(
-            f'{name=} cannot name a folder: at most 100 bytes, with no separator, none of :*?"<>|, '
-            "no dot at the start, no space at an end and nothing unprintable"
-        )
-    return name
-
-
-def environment() -> dict[str, Any]:
-    """What a reader needs to repeat a run, and nothing about who ran it or where.
-
-    Versions; `platform` and `device` as jax names them ("cpu", "gpu"); the cores this process may use; the
-    system and its instruction set; where it is no CPU, `matmul_precision`, in which jax takes float32 products; and
-    the settings of jax that change numbers (`attnlab.system.settings`). Imports jax.
-    """
-    import jax
-
-    device = jax.devices()[0]
-    # By default an accelerator rounds their factors: to 10 bits on a GPU with tensor cores, to 7 on a TPU.
-    rounded = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
-    return {
-        "attnlab": attnlab.__version__,
-        **{package: version(package) for package in PACKAGES},
-        "python": platform.python_version(),
-        "platform": device.platform,
-        "device": device.device_kind,
-        "cores": len(cores()),
-        "machine": f"{platform.system()} {platform.machine()}",
-        **({} if device.platform == "cpu" else {"matmul_precision": rounded}),
-        **settings.numbers(),
-    }

@@ -1,6 +1,6 @@
 """What a few seeds allow one to say: intervals, verdicts, corrections, power, and the choice of a learning rate."""
 
-from attnlab.lab.statistics.intervals import difference, interval, summary
+from attnlab.lab.statistics.intervals import difference, interval, summaries, summary
 from attnlab.lab.statistics.learning_rates import Choice, choose, leaders, lowest
 from attnlab.lab.statistics.multiplicity import holm, verdicts
 from attnlab.lab.statistics.power import POWER, needed, power, smallest
@@ -22,6 +22,7 @@ __all__ = [
     "needed",
     "power",
     "smallest",
+    "summaries",
     "summary",
     "tied",
     "verdicts",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from attnlab.lab.statistics.samples import BySeed, Values, check_level, check_tried, checked, mean, paired, spread
@@ -39,6 +40,31 @@ def summary(values: Values, tried: int = 1, higher: bool = True) -> dict[str, An
     array = checked(values, least=1)
     low, high = interval(array, 0.95, tried, higher) if array.size > 1 else (None, None)
     return {"mean": mean(array), "low": low, "high": high, "values": array.tolist()}
+
+
+def summaries(
+    scores: Sequence[dict[str, float]], headline: str, higher: bool, contenders: int
+) -> dict[str, dict[str, Any]]:
+    """The `summary` of every metric over seeds.
+
+    Args:
+        scores: The metrics of each seed, by name.
+        headline: The metric that chose the learning rate. Its parts ("exact_match.de") share its selection effect.
+        higher: Whether a higher headline is better.
+        contenders: How many learning rates the choice was among.
+
+    Returns:
+        For each metric {"mean", "low", "high", "values"}. A metric that is not finite for some seed has its values
+        and no mean.
+    """
+
+    def one(name: str) -> dict[str, Any]:
+        values = [each[name] for each in scores]
+        if not all(map(math.isfinite, values)):
+            return {"mean": None, "low": None, "high": None, "values": values}
+        return summary(values, contenders if name.split(".")[0] == headline else 1, higher)
+
+    return {name: one(name) for name in scores[0]} if scores else {}
 
 
 def difference(a: BySeed, b: BySeed, level: float = 0.95) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.data.names import composed
-from attnlab.lab.runs.run_folder import STUDY_FILES, folder_name
+from attnlab.lab.study.names import STUDY_FILES, folder_name
 
 
 @dataclass(frozen=True)

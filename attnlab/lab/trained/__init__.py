@@ -1,1 +1,1 @@
-"""TODO"""
+"""Using a trained model: loading it, sampling, translating, scoring, inspecting."""

@@ -10,8 +10,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.lab.runs.identity import read, saved
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.trained.load import Trained, lane_of, read, saved
+from attnlab.lab.trained.load import Trained, lane_of
 from attnlab.training.averaging import chosen
 from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.trainer import Trainer

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from attnlab.bench.table import empty, fill
 from attnlab.console.escape import plain
 from attnlab.console.format import NONE
+from attnlab.console.tables import empty, fill
 
 if TYPE_CHECKING:
     from rich.table import Table

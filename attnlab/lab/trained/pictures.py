@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab.reporting.curve_svg import plain
+from attnlab.plotting import plain
 from attnlab.tasks.base.task import Problem
 
 FIRST = 16  # test examples that are shown

@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab.execution.result import over_seeds
 from attnlab.lab.runs.answer_table import lines
+from attnlab.lab.statistics import summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished
 from attnlab.tasks.base.task import Problem, Row
 from attnlab.training.trainer import Trainer
@@ -69,7 +69,7 @@ def _scored(found: Restored, file: str, problem: Problem, notes: Sequence[str]) 
     answers = trainer.answers(model, "test", None, experiment.decoder)
     seeds = [experiment.train.lanes[n][0] for n in lanes]
     scores = [problem.score("test", answers[n]) for n in lanes]
-    metrics = over_seeds(scores, problem, max(1, len(result.get("contenders") or [])))
+    metrics = summaries(scores, problem.metric, problem.higher, max(1, len(result.get("contenders") or [])))
     rows = {seed: problem.rows("test", answers[n]) for seed, n in zip(seeds, lanes, strict=True)}
     return Scored(file, tuple(seeds), metrics, rows, problem.figure, (*notes, *problem.notes))
 

@@ -1,1 +1,1 @@
-"""TODO"""
+"""What all tasks share: the contract, batching, checks, metrics, and problems of classes."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tasks on graphs: classes of nodes."""

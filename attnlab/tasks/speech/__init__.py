@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tasks on recordings: classes of words, strings of words."""

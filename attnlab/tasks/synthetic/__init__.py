@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tasks whose data are generated from a seed."""

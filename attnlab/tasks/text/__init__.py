@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tasks on text: translation, pronunciation, language models, classes of sentences and documents."""

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Tasks on images: classes, detection, generation."""

@@ -90,7 +90,7 @@ def test_what_is_drawn_is_told_by_long_documents_and_not_by_short_ones():
 
 def test_drawn_texts_and_pairs_of_the_harness_are_told_by_their_words_whatever_their_order():
     """The floors that experiments/long_range_all.py quotes beside the accuracy of its mechanisms."""
-    asked = load_study(Path(__file__).parents[2] / "experiments" / "long_range_all.py").variants()
+    asked = load_study(Path(__file__).parents[3] / "experiments" / "long_range_all.py").variants()
     text, pairs = tasks = [asked[f"{name}-softmax"].task for name in ("text", "pairs")]
     right = {}
     for task in tasks:

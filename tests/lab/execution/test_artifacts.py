@@ -11,12 +11,12 @@ import attnlab
 from attnlab.lab import load, run
 from attnlab.lab.execution import artifacts as drawing
 from attnlab.lab.execution.artifacts import TRIES
-from attnlab.lab.execution.progress import Silent
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
 from attnlab.models import Retriever
 from attnlab.tasks.synthetic.associations import Associations
+from attnlab.training.progress import Silent
 from tests.gated import Gated
 from tests.small import EXPERIMENT
 

@@ -5,7 +5,9 @@ import pytest
 from rich.console import Console
 
 from attnlab.lab.execution.live_bar import Terminal, fitted
-from attnlab.lab.execution.progress import Plain, Progress, Silent, choose
+from attnlab.lab.execution.log_lines import Plain
+from attnlab.lab.execution.progress import choose
+from attnlab.training.progress import Progress, Silent
 
 
 class Clock:

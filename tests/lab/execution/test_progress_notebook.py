@@ -5,8 +5,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from attnlab.lab.execution.progress import Silent
 from attnlab.lab.execution.progress_notebook import Notebook, unasked
+from attnlab.training.progress import Silent
 from tests.lab.execution.test_progress import Clock, train
 
 

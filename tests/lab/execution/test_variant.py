@@ -6,14 +6,15 @@ from dataclasses import replace
 import pytest
 
 from attnlab.lab import run
-from attnlab.lab.execution.progress import Silent
 from attnlab.lab.planning.summary import show
-from attnlab.lab.runs.run_folder import FolderError, RunFolder, environment
+from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
 from attnlab.models import Retriever
+from attnlab.system.environment import environment
 from attnlab.system.signals import Interrupted
 from attnlab.tasks.synthetic.associations import Associations
+from attnlab.training.progress import Silent
 from tests.small import EXPERIMENT
 
 # Compiled in next to no time.

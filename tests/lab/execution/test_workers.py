@@ -18,7 +18,6 @@ import attnlab
 from attnlab.console.errors import explain
 from attnlab.lab import run
 from attnlab.lab.execution import worker, workers
-from attnlab.lab.execution.progress import Silent
 from attnlab.lab.execution.workers import WorkerError, _shares, _signals
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.load import ADDED, load_study
@@ -27,6 +26,7 @@ from attnlab.lab.study.variation import Variation
 from attnlab.models import Retriever
 from attnlab.system.signals import Interrupted
 from attnlab.tasks.synthetic.associations import Associations
+from attnlab.training.progress import Silent
 from tests.small import EXPERIMENT
 
 # Compiled in next to no time.

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.lab import launch as runs
-from attnlab.lab.planning.ledger import Ledger, describe
+from attnlab.lab.planning.costs import describe
+from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.planning.summary import settings as shown
 from attnlab.lab.runs.run_folder import RunFolder

@@ -4,8 +4,9 @@ from dataclasses import replace
 import jax
 import pytest
 
+from attnlab.console.tables import columns
 from attnlab.lab.launch import run
-from attnlab.lab.planning.summary import columns, costs, flat, settings, show, summed
+from attnlab.lab.planning.summary import costs, flat, settings, show, summed
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Experiment, Study, change
 from attnlab.lab.study.variation import over

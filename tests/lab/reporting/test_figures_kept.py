@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from attnlab.lab.results.outcome import outcomes
 from tests.lab.synthetic import write_study
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 
 
 def loaded(name):

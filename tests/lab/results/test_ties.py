@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attnlab.lab import run
-from attnlab.lab.execution.progress import Silent
 from attnlab.lab.reporting import report
 from attnlab.lab.results.ties import tie
 from attnlab.lab.runs.run_folder import RunFolder
@@ -14,6 +13,7 @@ from attnlab.lab.study.study import Experiment, Study
 from attnlab.models import Transformer
 from attnlab.tasks import Parallel
 from attnlab.training.config import Train
+from attnlab.training.progress import Silent
 from attnlab.training.trainer import Trainer
 from tests.lab.synthetic import write_study
 

@@ -14,8 +14,10 @@ import jax
 import numpy as np
 import pytest
 
-from attnlab.lab.runs.run_folder import FILES, FolderError, RunFolder, environment, folder_name
+from attnlab.lab.runs.run_folder import FILES, FolderError, RunFolder
+from attnlab.lab.study.names import folder_name
 from attnlab.storage import json_file as jsonfile
+from attnlab.system.environment import environment
 from attnlab.system.settings import NUMBERS
 
 EXPERIMENT = {"study": "dates", "question": "?", "variant": "softmax", "quick": False, "experiment": {}}

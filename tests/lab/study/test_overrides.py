@@ -16,7 +16,7 @@ from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS, XPos
 from tests.small import EXPERIMENT
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 
 
 def only(study):

@@ -15,7 +15,7 @@ from attnlab.models import MODELS, Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import TASKS, Boxes, Cells, Multi30k, Parallel
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 SET = ["task.units=characters", "task.smoothing=0", "task.joint=false", "task.buckets=2"]
 FILES = ["task.train=a", "task.valid=b", "task.test=c"]
 

@@ -1,0 +1,55 @@
+"""Tables of text for a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from attnlab.console.escape import plain
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+if TYPE_CHECKING:
+    pass
+
+
+def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+    """Rows as lines with their columns aligned; `right`: all but the first at the right."""
+    rows = [[plain(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = ["<" if n == 0 or not right else ">" for n in range(len(widths))]
+    return [
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def print_table(table: Any, stream: Any = None) -> None:
+    """A rich table on standard output, or another stream; at its full width where no terminal limits it."""
+    from rich.console import Console
+
+    stream = stream or sys.stdout
+    Console(file=stream, width=None if stream.isatty() else 240).print(table)
+
+
+def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
+    """A table without rows; the first `words` columns are words, the others numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    settings: dict[str, Any] = {"title_justify": "left", "box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False}
+    table = Table(title=Text(plain(title)), padding=(0, 1, 0, 0), **settings)
+    for n, head in enumerate(heads):
+        table.add_column(Text(head), justify="left" if n < words else "right", no_wrap=True)
+    return table
+
+
+def fill(table: Table, cells: Sequence[str]) -> None:
+    """A row of words and numbers."""
+    from rich.text import Text
+
+    # Text, not str: rich would take square brackets for its own markup.
+    table.add_row(*(Text(plain(cell)) for cell in cells))

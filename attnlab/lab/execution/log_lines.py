@@ -1,0 +1,79 @@
+"""The progress of a run as plain lines, for logs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import TextIO
+
+from attnlab.console.escape import plain
+from attnlab.console.format import duration, measure, title
+from attnlab.lab.execution.eta import Course, pace
+
+
+class Plain:
+    """One line each ~10 seconds and at every event, flushed: for logs."""
+
+    def __init__(self, stream: TextIO | None = None, every: float = 10.0, clock: Callable[[], float] = time.monotonic):
+        self._stream, self._every, self._clock = stream or sys.stderr, every, clock
+        self._course = Course(clock)
+        self._last, self._loss = clock(), "loss unknown"
+
+    def waiting(self, what):
+        """Nothing, for what is printed stays."""
+        return nullcontext()
+
+    def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
+        """Its name, its place and its steps."""
+        self._course.variant(name, total_steps, done_steps, later_steps)
+        resumed = f", resumed at step {done_steps}" if done_steps else ""
+        self._line(f"variant {index + 1} of {count}, {total_steps} steps{resumed}")
+
+    def compiling(self, what):
+        """A line before the wait."""
+        self._line(f"compiling {what} …")
+
+    def compiled(self, what, seconds):
+        """A line after it."""
+        self._line(f"compiled {what} in {seconds:.1f} s")
+
+    def advanced(self, step, loss, steps_per_second=None):
+        """A line where the last one is long enough ago."""
+        self._course.advance(step, steps_per_second)
+        self._loss = f"loss {loss:.4g}"
+        if self._clock() - self._last >= self._every:
+            self._step(step, *pace(self._course))
+
+    def evaluated(self, step, metrics):
+        """A line with the loss and every metric."""
+        self._step(step, measured(metrics))
+
+    def saved(self, step):
+        """A line."""
+        self._line(f"saved at step {step}")
+
+    def finished(self):
+        """A line with the time that it took."""
+        self._line(f"done in {duration(self._course.elapsed)}")
+
+    def note(self, text):
+        """The text as a line."""
+        self._line(text)
+
+    def close(self):
+        """Nothing is left to flush."""
+
+    def _step(self, step: int, *more: str) -> None:
+        self._line(", ".join([f"step {step} of {self._course.total}", self._loss, *more]))
+
+    def _line(self, text: str) -> None:
+        self._last = self._clock()
+        name = f"{self._course.name}: " if self._course.name else ""
+        print(plain(name + text), file=self._stream, flush=True)
+
+
+def measured(metrics: Mapping[str, float]) -> str:
+    """Metrics in words, each with its value as it is written."""
+    return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))
