@@ -6,7 +6,7 @@
 
 Imported on first use: the registries `MECHANISMS`, `POSITIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`,
 `UNITS`, `DECODERS` (name → instance; one's own joins by `attnlab.MECHANISMS["mine"] = Mine()`), and the rooms `ops`,
-`mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `lab`.
+`mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`, `lab`.
 """
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ _ROOMS = (
     "tasks",
     "training",
     "analysis",
+    "bench",
     "lab",
 )
 _REGISTRIES = ("MECHANISMS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES", "UNITS", "DECODERS")

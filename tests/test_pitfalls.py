@@ -72,7 +72,7 @@ ATTENTION = {
     "a tolerance that cannot fail": [
         f"{NUMBERS}::test_errors_against_float64_stay_within_their_limits",
         f"{GRADIENTS}::test_gradients_agree_with_finite_differences",
-        "lab/test_standing::test_a_number_beyond_its_limit_is_named_with_its_place",
+        "bench/test_parity::test_a_number_beyond_its_limit_is_named_with_its_place",
         "test_mutations::test_what_a_seeded_bug_replaces_still_stands_there_once",
     ],
     "maps of linear mechanisms": [f"{FORMS}::test_the_map_reproduces_the_output"],
@@ -86,13 +86,13 @@ JAX = {
     "indexing past the end": [
         "ops/test_mask::test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end",
         "modules/test_position::test_a_learned_table_met_beyond_its_end_is_a_named_error_and_never_a_clamp",
-        "tasks/test_transduction::test_ids_are_below_the_vocabularies",
-        "tasks/test_transduction::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
+        "tasks/text/test_transduction::test_ids_are_below_the_vocabularies",
+        "tasks/text/test_transduction::test_loss_is_the_mean_over_tokens_and_padding_changes_nothing",
     ],
     "writing past the end": [f"{FORMS}::test_a_full_cache_raises_and_a_traced_one_touches_no_slot"],
     "slices out of range": [f"{FORMS}::test_blocks_agree_over_more_tokens_than_one_block_of_the_fastest_form"],
     "32 bits": [
-        "tasks/test_checks::test_seeds_of_32_bits",
+        "tasks/base/test_checks::test_seeds_of_32_bits",
         "training/test_config::test_what_cannot_work_is_refused_naming_the_field",
     ],
     "the gradient of where": ["ops/test_precision::test_a_quotient_by_zero_is_zero_with_zero_gradient"],
@@ -130,16 +130,16 @@ JAX = {
         "ops/test_tree::test_classes_and_static_fields_are_told_apart",
         "ops/test_tree::test_no_two_masks_are_one_to_a_jitted_function",
     ],
-    "a mean over no tokens": ["tasks/test_transduction::test_no_tokens_give_zero_and_not_nan"],
+    "a mean over no tokens": ["tasks/text/test_transduction::test_no_tokens_give_zero_and_not_nan"],
 }
 
 FILES = {
     "pickle in data, archives that lead out of their folder, downloads that change": [
         f"{HERE}::test_nothing_that_was_read_is_run",
-        "data/test_arrays::test_objects_are_refused_and_never_made",
-        "data/test_archives::test_a_name_that_leads_out_is_refused",
-        "data/test_archives::test_what_the_data_filter_of_tarfile_refuses_is_refused_here",
-        "data/test_files::test_an_altered_file_is_refused_with_path_and_hashes",
+        "data/io/test_arrays::test_objects_are_refused_and_never_made",
+        "data/io/test_archives::test_a_name_that_leads_out_is_refused",
+        "data/io/test_archives::test_what_the_data_filter_of_tarfile_refuses_is_refused_here",
+        "data/io/test_files::test_an_altered_file_is_refused_with_path_and_hashes",
     ],
 }
 ROWS = ATTENTION | JAX | FILES

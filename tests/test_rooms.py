@@ -9,19 +9,45 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "attnlab"
-# A room may import those named here, of ours and of others'.
-ROOMS = {
-    "ops": ({"ops"}, {"jax", "jaxtyping", "numpy"}),
-    "mechanisms": ({"ops", "mechanisms"}, {"jax", "jaxtyping", "numpy"}),
-    "modules": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
-    "models": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "numpy", "flax"}),
-    "decoding": ({"decoding"}, {"jax", "jaxtyping"}),
-    "data": ({"data"}, {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
-    "tasks": ({"tasks", "data", "decoding"}, {"numpy", "jax", "optax", "sacrebleu", "scipy", "matplotlib"}),
-    "training": ({"training"}, {"jax", "jaxtyping", "numpy", "optax", "orbax"}),
-    "analysis": ({"ops", "mechanisms", "modules", "models", "analysis"}, {"jax", "jaxtyping", "numpy", "scipy"}),
+# A room may import those named here, of ours and of others'. The order is that of the floors: arrows go down.
+GROUND = {"console", "storage", "plotting"}
+ATTENTION = {"ops", "mechanisms", "modules", "models", "analysis"}
+WORK = {"data", "tasks", "decoding", "training"}
+BELOW = GROUND | {"system"} | ATTENTION | WORK
+LAB = {
+    "lab.statistics": set(),
+    "lab.study": set(),
+    "lab.runs": {"lab.study"},
+    "lab.planning": {"lab.study", "lab.runs"},
+    "lab.trained": {"lab.study", "lab.runs", "lab.statistics"},
+    "lab.results": {"lab.study", "lab.runs", "lab.statistics"},
+    "lab.execution": {"lab.study", "lab.runs", "lab.planning", "lab.trained", "lab.results", "lab.statistics"},
+    "lab.reporting": {"lab.study", "lab.runs", "lab.trained", "lab.results", "lab.statistics"},
 }
-ANY = {"registry"}  # what any room may import of ours: it imports nothing itself
+ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
+    "console": (set(), {"rich", "numpy"}),
+    "storage": (set(), set()),
+    "plotting": (set(), {"numpy", "matplotlib"}),
+    "system": ({"storage"}, {"jax"}),
+    "ops": (set(), {"jax", "jaxtyping", "numpy"}),
+    "mechanisms": ({"ops"}, {"jax", "jaxtyping", "numpy"}),
+    "modules": ({"ops", "mechanisms"}, {"jax", "jaxtyping", "numpy", "flax"}),
+    "models": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
+    "decoding": (set(), {"jax", "jaxtyping"}),
+    "data": (set(), {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
+    "tasks": ({"data", "decoding", "plotting"}, {"numpy", "jax", "optax", "sacrebleu", "scipy"}),
+    "training": ({"storage", "system"}, {"jax", "jaxtyping", "numpy", "optax", "orbax"}),
+    "analysis": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "numpy", "scipy"}),
+    "bench": (BELOW - {"data", "tasks", "decoding"}, None),
+    **{room: (BELOW | below, None) for room, below in LAB.items()},
+    "lab.launch": (BELOW | {*LAB}, None),
+    "lab": (set(), set()),  # names what it lends, and imports it on first use
+    "cli": (BELOW | {*LAB, "lab.launch", "bench"}, None),
+    "__main__": ({"cli", "system"}, set()),
+    "registry": (set(), set()),
+    "": (set(), set()),
+}
+ANY = {"registry", ""}  # what any room may import of ours: it imports nothing itself
 UNWANTED = {
     "tensorflow",
     "absl",
@@ -47,19 +73,65 @@ def imported(path):
             yield node.module
 
 
+def room_of(module):
+    """The room of a module of ours: `attnlab.lab.study.load` is in lab.study, `attnlab.ops.mask.base` in ops."""
+    _, *parts = module.split(".")
+    return ".".join(parts[:2] if parts[:1] == ["lab"] else parts[:1])
+
+
+def name_of(path):
+    """The module in a file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for path in FILES}
+
+
+def ours(path):
+    """The modules of ours that a file imports, itself left out."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            found |= {full if (full := f"{node.module}.{name.name}") in MODULES else node.module for name in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return {module for module in found if module in MODULES} - {name_of(path)}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(HOUSE).as_posix())
 def test_arrows_only_go_down(path):
-    room = path.relative_to(HOUSE).parts[0]
+    room = room_of(name_of(path))
+    below, libraries = ROOMS[room]
+    for module in ours(path):
+        assert room_of(module) in below | {room} | ANY, f"{room} imports {module}"
     for module in imported(path):
-        first, *rest = module.split(".")
+        first = module.split(".")[0]
         assert first not in UNWANTED
-        if room not in ROOMS or first in sys.stdlib_module_names:
-            continue
-        ours, others = ROOMS[room]
-        if first == "attnlab":
-            assert set(rest[:1]) & (ours | ANY), f"{room} imports {module}"
-        else:
-            assert first in others, f"{room} imports {module}"
+        if libraries is not None and first not in {"attnlab", *sys.stdlib_module_names}:
+            assert first in libraries, f"{room} imports {module}"
+
+
+def test_no_rooms_import_each_other():
+    order = {}
+
+    def floor(room):
+        below, _ = ROOMS[room]
+        if room not in order:
+            order[room] = None  # a circle would meet it here
+            order[room] = 1 + max((floor(other) for other in below), default=0)
+        assert order[room] is not None, f"{room} is below itself"
+        return order[room]
+
+    assert max(map(floor, ROOMS)) >= 5
+
+
+def test_no_files_import_each_other():
+    arrows = {name: ours(path) for name, path in MODULES.items()}
+    arrows = {name: {other for other in found if not name.startswith(f"{other}.")} for name, found in arrows.items()}
+    while arrows:
+        leaves = {name for name, found in arrows.items() if not found & arrows.keys()}
+        assert leaves, f"these import each other, directly or by way of others: {sorted(arrows)[:10]}"
+        arrows = {name: found for name, found in arrows.items() if name not in leaves}
 
 
 def test_every_file_of_the_mechanisms_is_in_their_list():

@@ -285,7 +285,7 @@ def test_a_standard_error_that_cannot_be_written_changes_nothing_else(here, wher
 
 def test_closed_streams_are_not_taken_by_the_next_file_that_is_opened(tmp_path):
     code = (
-        "import os; from attnlab.lab import streams; streams.prepare(); file = open('a', 'w'); print(file.fileno());"
+        "import os; from attnlab.system import streams; streams.prepare(); file = open('a', 'w'); print(file.fileno());"
         "os.write(2, b'of a library'); os.write(0, b'x')"
     )
     command = f'{sys.executable} -c "{code}" 2>&- <&-'
@@ -300,7 +300,7 @@ def test_closed_streams_are_not_taken_by_the_next_file_that_is_opened(tmp_path):
 
 def test_help_loads_nothing_heavy(here):
     heavy = "{'jax', 'numpy', 'rich', 'tyro'}"
-    loaded = f"import sys; from attnlab.cli import main; main(['--help']); print(set(sys.modules) & {heavy})"
+    loaded = f"import sys; from attnlab.cli.main import main; main(['--help']); print(set(sys.modules) & {heavy})"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, cwd=here, env=environment)
     assert done.stdout.endswith("set()\n")
@@ -356,8 +356,11 @@ def test_list_one_kind(here, capsys):
 def test_show(here, capsys, fake):
     fake("attnlab.lab.planning.helper", helper=nullcontext, helped=lambda ledger, process: nullcontext())
     fake(
-        "attnlab.lab.planning.ledger",
+        "attnlab.lab.planning.costs",
         describe=lambda study, found: [{"variant": name, "training": 2e12} for name in found.experiments],
+    )
+    fake(
+        "attnlab.lab.planning.ledger",
         Ledger=lambda: SimpleNamespace(problem=lambda experiment: SimpleNamespace(preparing=0, notes=())),
     )
     assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
