@@ -55,7 +55,7 @@ from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.window import Local
 from attnlab.models import Language
 from attnlab.models.classifier import Classifier
-from attnlab.models.matcher import Matcher
+from attnlab.models.pair_classifier import Matcher
 from attnlab.models.vit import ViT
 from attnlab.modules.position import Learned, Sinusoidal
 from attnlab.tasks.synthetic.induction import Induction

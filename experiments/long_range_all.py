@@ -74,7 +74,7 @@ from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.sinkhorn import Sinkhorn
 from attnlab.models import Language
 from attnlab.models.classifier import Classifier
-from attnlab.models.matcher import Matcher
+from attnlab.models.pair_classifier import Matcher
 from attnlab.models.vit import ViT
 from attnlab.modules.position import Learned, Sinusoidal
 from attnlab.tasks.synthetic.induction import Induction

@@ -24,7 +24,7 @@ from jaxtyping import install_import_hook
 
 # Shapes and dtypes in signatures are checked here, and only here. Left out: states, which as pytrees also hold
 # shapes, axes and tracers in the place of arrays.
-PYTREES = {"attnlab.mechanisms.cache", "attnlab.mechanisms.clock"}
+PYTREES = {"attnlab.mechanisms.cache", "attnlab.mechanisms.position_state"}
 HOUSE = Path(__file__).parent.parent
 for name in ("ops", "mechanisms", "modules", "models"):
     for file in (HOUSE / "attnlab" / name).rglob("[!_]*.py"):

@@ -20,15 +20,15 @@ class Gated(Mechanism):
         """Ones, and a little more by channel."""
         return {"w": 1 + jnp.arange(V, dtype=jnp.float32) / V}
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None, gate, out, w):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, gate, out, w):
         """Every pair that the mask allows."""
         return jnp.where(jnp.asarray(mask(i, j)), q @ k.T, 0) @ (jax.nn.sigmoid(gate) * v) * w[None, :]
 
-    def sequence(self, q, k, v, block, *, bias=None, **extra):
+    def attend_causal(self, q, k, v, block, *, bias=None, **extra):
         """One block."""
-        return self.absorb(self.memory(len(q), q.shape[1], v.shape[1], v.dtype), q, k, v, block, **extra)[0]
+        return self.update(self.init_memory(len(q), q.shape[1], v.shape[1], v.dtype), q, k, v, block, **extra)[0]
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, gate, out, w):
+    def update(self, memory, q, k, v, block, *, bias=None, gate, out, w):
         """A sum of k vᵀ is remembered."""
         v = jax.nn.sigmoid(gate) * v
         y = q @ memory.astype(q.dtype) + jnp.tril(q @ k.T) @ v

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS, Softmax
-from attnlab.ops.mask import Causal, Edges, Kept, Segments, Window
+from attnlab.ops.mask import Causal, Edges, KeyPadding, Segments, Window
 from tests.mechanisms.contract import SMALL, attend, attend_back, every, inputs, refusal
 
 ROOT = Path(__file__).parent.parent
@@ -164,7 +164,7 @@ def test_masks_upon_masks_do_not_overflow_in_half_precision(block, dtype):
     mechanism = Softmax(block=block)
     q, k, v, _ = inputs(mechanism, 9, dtype=dtype)
     ids = np.arange(9, dtype=np.int32) // 3
-    masks = Causal(), Window(4, 1), Kept(np.arange(9) % 4 > 0), Segments(ids, ids), Edges(np.tri(9, dtype=bool))
+    masks = Causal(), Window(4, 1), KeyPadding(np.arange(9) % 4 > 0), Segments(ids, ids), Edges(np.tri(9, dtype=bool))
     mask = masks[0]
     for other in masks[1:]:
         mask = mask & other
@@ -188,7 +188,7 @@ def test_a_window_of_one_is_the_token_itself():
 def test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
-    mask = Causal() if refusal(mechanism, Kept(np.ones(4, bool))) else Kept(np.ones(4, bool))
+    mask = Causal() if refusal(mechanism, KeyPadding(np.ones(4, bool))) else KeyPadding(np.ones(4, bool))
     # Four heads of four tokens and width four: every product would find what it looks for.
     heads = np.ones((4, 4, 4), np.float32)
     wrong = {

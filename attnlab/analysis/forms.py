@@ -17,7 +17,7 @@ import numpy as np
 from attnlab.analysis.inputs import Inputs, draw, rows, spoil
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
-from attnlab.ops.mask import Causal, Full, Kept, Mask, Rows
+from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, QueryPadding
 
 Found = dict[str, float | None]
 Pairs = Iterator[tuple[str, float | None]]
@@ -115,7 +115,9 @@ def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
     # As many are kept in each, so that the shorter sequences are of one shape: compiled once.
     T, behind = inputs[0].shape[0], np.arange(inputs[0].shape[0]) < inputs[0].shape[0] - inputs[0].shape[0] // 4
     keeps = {"before": behind[::-1], "between": np.random.default_rng(T).permutation(behind)}
-    attend = jax.jit(lambda q, k, v, extra, keep: mechanism.attend(q, k, v, Kept(keep) & Rows(keep), **extra))
+    attend = jax.jit(
+        lambda q, k, v, extra, keep: mechanism.attend(q, k, v, KeyPadding(keep) & QueryPadding(keep), **extra)
+    )
     # `attend` numbers keys as they stand, so only padding behind leaves the others at their places.
     yield "attend, behind", _padded(mechanism, inputs, behind, attend, jax.jit(attending(mechanism)))
     alone = jax.jit(scanning(mechanism))

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.inputs import shape_of
 
 Inputs = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
 

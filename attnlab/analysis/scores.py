@@ -12,11 +12,11 @@ from jaxtyping import Array, Bool, Float
 
 from attnlab.analysis.maps import watched
 from attnlab.mechanisms import Linear, ShortConvolution, Softmax, Watched
-from attnlab.mechanisms.clock import first, pairs
-from attnlab.mechanisms.given import arrays
+from attnlab.mechanisms.inputs import arrays
+from attnlab.mechanisms.position_state import dense_mask, initial_block
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
-from attnlab.ops.feature import Turned
+from attnlab.ops.feature import RotatedFeatures
 from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
@@ -41,13 +41,13 @@ class Scored(Watched):
         if keep is None and segment is None:
             j = np.arange(S, dtype=np.int32) if j is None else j
             i = np.arange(S - T, S, dtype=np.int32) if i is None else i
-            allowed = pairs(mask, i, j)
+            allowed = dense_mask(mask, i, j)
         else:
             # A sequence from its beginning, in which padding takes no position.
-            block = first(T, i, *arrays(keep, segment))
+            block = initial_block(T, i, *arrays(keep, segment))
             i, j, allowed = block.i, block.i, block.pairs
         if isinstance(mechanism, ShortConvolution):
-            q, k, extra = mechanism.before(q, k, first(T, i, *arrays(keep, segment)), extra)
+            q, k, extra = mechanism.before(q, k, initial_block(T, i, *arrays(keep, segment)), extra)
             mechanism = mechanism.mechanism
         if isinstance(mechanism, LocalP):
             mechanism = mechanism.within
@@ -56,7 +56,7 @@ class Scored(Watched):
         elif isinstance(mechanism, Synthesizer):
             found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
         else:
-            if isinstance(mechanism, Linear) and isinstance(mechanism.feature, Turned):
+            if isinstance(mechanism, Linear) and isinstance(mechanism.feature, RotatedFeatures):
                 # As softmax it would have queries and keys turned.
                 q, k = mechanism.feature.position.turn(q, k, i, j)
             found = Scores(scaled_dot, {}, bias)(q, k, i, j)

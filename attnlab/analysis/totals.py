@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from attnlab.analysis.maps import watched
 from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, Watched
-from attnlab.ops.feature import Turned
+from attnlab.ops.feature import RotatedFeatures
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def undivided(mechanism: Any) -> Any:
     if isinstance(mechanism, ShortConvolution):
         return replace(mechanism, mechanism=undivided(mechanism.mechanism))
     # Features are turned for the numerator alone.
-    feature = mechanism.feature.feature if isinstance(mechanism.feature, Turned) else mechanism.feature
+    feature = mechanism.feature.feature if isinstance(mechanism.feature, RotatedFeatures) else mechanism.feature
     return replace(mechanism, feature=feature, normalise=False)
 
 

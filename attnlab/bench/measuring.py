@@ -41,7 +41,7 @@ class Beside:
     seconds: tuple[float, ...]
     times: Spread
     difference: float
-    memory: int | None
+    init_memory: int | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Measured:
     T: int
     seconds: tuple[float, ...] = ()
     compile_seconds: float | None = None
-    memory: int | None = None
+    init_memory: int | None = None
     moved: int | None = None
     flops: int | None = None
     beside: dict[str, Beside] = field(default_factory=dict)

@@ -29,7 +29,7 @@ class Relative:
     T: int
     seconds: tuple[float, ...]
     times: Spread
-    memory: float | None
+    init_memory: float | None
 
 
 def side_by_side(plan: Cells, base: str, which: str, note: Callable[[str], Any] = lambda text: None) -> list[Relative]:

@@ -3,9 +3,9 @@
 A mechanism writes one of three things, and the base does the rest (positions, padding, defaults, refusals):
 
 - *pairwise*: `weights(q, k, allowed, ...) -> [T S]`. `attend`, cached `extend` and the map follow.
-- *stateful*: `memory(length, K, V, dtype)` and `absorb(memory, q, k, v, block, ...)`: reads the past only. (Or its
-  own `room` and `extend`, doing by itself what the base does for those.)
-- *whole*: `mix(q, k, v, mask, ...)` alone: does not decode.
+- *stateful*: `init_memory(length, K, V, dtype)` and `update(memory, q, k, v, block, ...)`: reads the past only. (Or its
+  own `init_state` and `extend`, doing by itself what the base does for those.)
+- *whole*: `attend_all(q, k, v, mask, ...)` alone: does not decode.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from attnlab.mechanisms.cache import Cache, caches
-from attnlab.mechanisms.clock import Block, Clock, first, pairs, place
 from attnlab.mechanisms.cost import Cost
-from attnlab.mechanisms.given import (
+from attnlab.mechanisms.inputs import (
     arrays,
     check_bias,
     check_kinds,
@@ -34,23 +33,24 @@ from attnlab.mechanisms.given import (
     shape_of,
     split,
 )
+from attnlab.mechanisms.position_state import PositionState, TokenBlock, dense_mask, initial_block, next_block
 from attnlab.ops import edges
-from attnlab.ops.chunks import cut
+from attnlab.ops.chunks import split_chunks
 from attnlab.ops.mask import Causal, EdgeList, Full, Mask
-from attnlab.ops.precision import blend, wide
+from attnlab.ops.precision import accumulation_dtype, weighted_sum
 from attnlab.ops.tree import pytree
 
 
 @pytree
 @dataclass(frozen=True)
 class State:
-    """What is remembered: the `Clock`, and the mechanism's own memory (a cache of keys and values, a matrix).
+    """What is remembered: the `PositionState`, and the mechanism's own memory (a cache of keys and values, a matrix).
 
-    Or, as any pytree, which axes of those are of what (`Mechanism.apart`).
+    Or, as any pytree, which axes of those are of what (`Mechanism.query_head_axes`).
     """
 
     clock: Any
-    memory: Any
+    init_memory: Any
 
 
 @dataclass(frozen=True)
@@ -95,67 +95,67 @@ class Mechanism:
         """Pairwise: the weight of every allowed pair, zero for the others."""
         raise NotImplementedError
 
-    def along(self, q, k, ends: edges.Ends, *, i, j, bias=None, **extra) -> Float[Array, " E"]:
+    def edge_weights(self, q, k, ends: edges.EdgeIndex, *, i, j, bias=None, **extra) -> Float[Array, " E"]:
         """Pairwise: the weight of every edge, as `weights` gives it to that pair, zero for padding; O(E) in memory."""
         raise NotImplementedError
 
-    def memory(self, length: int, K: int, V: int, dtype) -> Any:
+    def init_memory(self, length: int, K: int, V: int, dtype) -> Any:
         """Stateful: what is remembered before the first token: an empty sum [K V], or for pairwise ones all tokens.
 
         Sums are kept in float32 at least: bfloat16 loses most of a long sequence.
         """
         if self.remembers:
-            return jnp.zeros((K, V), wide(dtype))
+            return jnp.zeros((K, V), accumulation_dtype(dtype))
         shapes = {name: shape_of(shape, K, V) for name, shape in self.tokens.items()}
         return Cache.start(length, K, V, dtype, shapes)
 
-    def absorb(self, memory: Any, q, k, v, block: Block, *, bias=None, **extra) -> tuple[Float[Array, "T V"], Any]:
+    def update(self, memory: Any, q, k, v, block: TokenBlock, *, bias=None, **extra) -> tuple[Float[Array, "T V"], Any]:
         """Stateful: a block of new tokens, given what is remembered."""
         if not self.pairwise:
             raise NotImplementedError(f"{self} has no causal form: it cannot decode")
         tokens, rest = split(extra, self.tokens)
         cache, room, visible = memory.write(k, v, tokens, block)
         weights = self.weights(q, cache.k, visible, i=block.i, j=cache.i, bias=bias, **cache.tokens, **rest)
-        y = blend(weights, cache.v).astype(v.dtype)
+        y = weighted_sum(weights, cache.v).astype(v.dtype)
         # A write past the end cannot raise inside a trace; its output is made unusable instead.
         return jnp.where(room[:, None], y, jnp.nan), cache
 
-    def mix(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra) -> Float[Array, "T V"]:
+    def attend_all(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra) -> Float[Array, "T V"]:
         """Whole: every query against every key that the mask allows.
 
         Positions that follow from the shapes come as numpy's arrays: they are known while tracing.
         """
         if self.pairwise:
-            return blend(self.weights(q, k, pairs(mask, i, j), i=i, j=j, bias=bias, **extra), v)
+            return weighted_sum(self.weights(q, k, dense_mask(mask, i, j), i=i, j=j, bias=bias, **extra), v)
         if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
-            return self.sequence(q, k, v, first(q.shape[0], None, None, None), bias=bias, **extra)
+            return self.attend_causal(q, k, v, initial_block(q.shape[0], None, None, None), bias=bias, **extra)
         raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
 
-    def sequence(self, q, k, v, block: Block, *, bias=None, **extra) -> Float[Array, "T V"]:
+    def attend_causal(self, q, k, v, block: TokenBlock, *, bias=None, **extra) -> Float[Array, "T V"]:
         """A whole sequence from its beginning, in the mechanism's fastest causal form."""
         self.check(block)
         if self.pairwise and not self.remembers:
-            at = block.stands
-            return blend(self.weights(q, k, block.pairs, i=at, j=at, bias=bias, **extra), v)
+            at = block.positions
+            return weighted_sum(self.weights(q, k, block.pairs, i=at, j=at, bias=bias, **extra), v)
         T = q.shape[0]
-        memory = self.memory(T, q.shape[1], v.shape[1], v.dtype)
+        memory = self.init_memory(T, q.shape[1], v.shape[1], v.dtype)
         size = self.block or T
         if size >= T:
-            return self.absorb(memory, q, k, v, block, bias=bias, **extra)[0]
+            return self.update(memory, q, k, v, block, bias=bias, **extra)[0]
         tokens, rest = split(extra, self.tokens)
-        columns = jax.tree.map(lambda x: cut(x, size), {"q": q, "k": k, "v": v, **tokens})
+        columns = jax.tree.map(lambda x: split_chunks(x, size), {"q": q, "k": k, "v": v, **tokens})
 
         # A gradient keeps of each block no more than what was remembered before it.
         @partial(jax.checkpoint, prevent_cse=False)
         def advance(memory, here):
             columns, block = here
-            y, memory = self.absorb(memory, block=block, bias=bias, **columns, **rest)
+            y, memory = self.update(memory, block=block, bias=bias, **columns, **rest)
             return memory, y
 
         _, y = jax.lax.scan(advance, memory, (columns, block.cut(size)))
         return y.reshape(-1, v.shape[1])[:T]
 
-    def turned(self, position: Any) -> Mechanism | None:
+    def with_rotary(self, position: Any) -> Mechanism | None:
         """Of one that does not turn: the same with its features turned by their places, and not q and k.
 
         `position.turn(q, k, i, j)` turns components in groups of `position.rotates`. None: it has no features, or such
@@ -173,10 +173,10 @@ class Mechanism:
         As softmax and local-p do of a score that is bound: a cache may be longer than the positions that are used.
         """
 
-    def check(self, block: Block) -> None:
+    def check(self, block: TokenBlock) -> None:
         """Raise ValueError where tokens are known to stand beyond the positions that it is bound to."""
 
-    def oversees(self, length: int) -> bool:
+    def sees_all(self, length: int) -> bool:
         """Whether the first of `length` tokens sees all of them, under a full mask, whatever they hold."""
         return True
 
@@ -207,21 +207,25 @@ class Mechanism:
         """Whether it weighs the edges of a list alone; others weigh all pairs, and choose."""
         # Who weighs pairs anew without saying so of edges inherits a form that is no longer its own.
         owner = lambda name: next(kind for kind in type(self).__mro__ if name in vars(kind))
-        return self.pairwise and issubclass(owner("along"), owner("weights")) and owner("along") is not Mechanism
+        return (
+            self.pairwise
+            and issubclass(owner("edge_weights"), owner("weights"))
+            and owner("edge_weights") is not Mechanism
+        )
 
     @property
     def remembers(self) -> bool:
         """Whether it has a state of its own, other than a cache of all keys and values."""
-        return type(self).absorb is not Mechanism.absorb
+        return type(self).update is not Mechanism.update
 
     @property
     def attends(self) -> bool:
         """Whether it can attend under masks other than `Causal()`: in an encoder, to a memory."""
         kind = type(self)
-        return self.pairwise or kind.mix is not Mechanism.mix or kind.attend is not Mechanism.attend
+        return self.pairwise or kind.attend_all is not Mechanism.attend_all or kind.attend is not Mechanism.attend
 
     @property
-    def apart(self) -> Any:
+    def query_head_axes(self) -> Any:
         """What of its state belongs to a query head alone, as axes of `jax.vmap`; None: all is of keys and values.
 
         Query heads that share keys and values share the rest of the state too.
@@ -262,18 +266,18 @@ class Mechanism:
             return v[:0]
         if isinstance(mask, EdgeList) and self.follows:
             at = [np.arange(n, dtype=np.int32) if given is None else given for n, given in ((T, i), (S, j))]
-            if (ends := edges.joined(mask, *at)) is not None:
-                rows, columns = ends.seen()
+            if (ends := edges.from_edge_list(mask, *at)) is not None:
+                rows, columns = ends.reachable()
                 q, k = select(rows, q), select(columns, k)
-                return edges.mix(self.along(q, k, ends, i=at[0], j=at[1], bias=bias, **extra), v, ends)
+                return edges.sum_values(self.edge_weights(q, k, ends, i=at[0], j=at[1], bias=bias, **extra), v, ends)
         j = np.arange(S, dtype=np.int32) if j is None else jnp.asarray(j, jnp.int32)
         i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
         if isinstance(mask, Full):
-            return self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra)
-        rows, columns = mask.seen(i, j)
+            return self.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra)
+        rows, columns = mask.reachable(i, j)
         q, k, v = select(rows, q), select(columns, k), select(columns, v)
         extra |= {name: select(columns, extra[name]) for name in self.tokens}
-        return select(rows, self.mix(q, k, v, mask, i=i, j=j, bias=bias, **extra))
+        return select(rows, self.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra))
 
     def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Any:
         """What a module keeps of a call, to be looked at: nothing, unless the mechanism is `Watched`."""
@@ -285,11 +289,13 @@ class Mechanism:
         Raises ValueError as `fit` does.
         """
         self.fit(length)
-        return self.room(length, K, V, dtype)
+        return self.init_state(length, K, V, dtype)
 
-    def room(self, rows: int, K: int, V: int, dtype=None) -> Any:
+    def init_state(self, rows: int, K: int, V: int, dtype=None) -> Any:
         """The same with room for so many rows, wherever they stand: padding takes no position, segments count anew."""
-        return State(Clock.start(), self.memory(rows, K, V, jnp.result_type(float) if dtype is None else dtype))
+        return State(
+            PositionState.start(), self.init_memory(rows, K, V, jnp.result_type(float) if dtype is None else dtype)
+        )
 
     def extend(self, state: State, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra):
         """T new tokens, given what is remembered: q [T K], k [T K], v [T V] -> (y [T V], state).
@@ -304,27 +310,27 @@ class Mechanism:
         (i,) = arrays(i)
         for cache in caches(state.memory):
             cache.check(q.shape[0] if keep is None else keep)
-        block, clock = place(state.clock, q.shape[0], i, keep, segment)
+        block, clock = next_block(state.clock, q.shape[0], i, keep, segment)
         self.check(block)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
-        y, memory = self.absorb(state.memory, q, k, v, block, bias=bias, **extra)
+        y, memory = self.update(state.memory, q, k, v, block, bias=bias, **extra)
         return select(keep, y), State(clock, memory)
 
     def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
         """`extend` of a whole sequence from its beginning, without the state: the fastest causal form.
 
-        Positions that follow from the shapes, or are given as numpy's, reach `sequence` as numpy's: they are known
+        Positions that follow from the shapes, or are given as numpy's, reach `attend_causal` as numpy's: they are known
         while tracing.
         """
         q, k, v, keep, segment, extra = self.given(q, k, v, i, keep, segment, bias, extra)
         if not q.shape[0]:
             return v
         if type(self).extend is not Mechanism.extend:  # a mechanism that writes its own
-            state = self.room(q.shape[0], q.shape[1], v.shape[1], v.dtype)
+            state = self.init_state(q.shape[0], q.shape[1], v.shape[1], v.dtype)
             return self.extend(state, q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)[0]
-        block = first(q.shape[0], i, keep, segment)
+        block = initial_block(q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
-        y = self.sequence(q, k, v, block, bias=bias, **extra)
+        y = self.attend_causal(q, k, v, block, bias=bias, **extra)
         return select(keep, y)
 
     def given(self, q, k, v, i, keep, segment, bias, extra: dict) -> tuple:

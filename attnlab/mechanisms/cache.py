@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.mechanisms.clock import Block
+from attnlab.mechanisms.position_state import TokenBlock
 from attnlab.ops.tree import pytree
 
 
@@ -52,7 +52,7 @@ class Cache:
         if wanted > length:
             raise ValueError(f"the cache has room for {length} tokens, and {wanted} are to be kept: start it longer")
 
-    def write(self, k, v, tokens, block: Block) -> tuple[Cache, Bool[Array, " T"], Bool[Array, "T N"]]:
+    def write(self, k, v, tokens, block: TokenBlock) -> tuple[Cache, Bool[Array, " T"], Bool[Array, "T N"]]:
         """The cache with the block's kept tokens behind the others; which had room; which slots each one sees.
 
         A token sees its own slot and those before it, of its own run. What does not fit touches nothing.

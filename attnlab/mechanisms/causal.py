@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.clock import first
-from attnlab.mechanisms.given import arrays, split
-from attnlab.ops.chunks import cut
+from attnlab.mechanisms.inputs import arrays, split
+from attnlab.mechanisms.position_state import initial_block
+from attnlab.ops.chunks import split_chunks
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Places
 
@@ -41,13 +41,13 @@ def causal(
         return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
     check_counts(block=block)
     q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
-    mechanism.check(first(T, i, keep, segment))
-    state = mechanism.room(T, q.shape[1], v.shape[1], v.dtype)
+    mechanism.check(initial_block(T, i, keep, segment))
+    state = mechanism.init_state(T, q.shape[1], v.shape[1], v.dtype)
     tokens, rest = split(extra, mechanism.tokens)
     keep = jnp.ones(T, bool) if keep is None else keep
     (i,) = arrays(i)
     columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
-    columns = {name: cut(x, block) for name, x in columns.items() if x is not None}
+    columns = {name: split_chunks(x, block) for name, x in columns.items() if x is not None}
 
     def advance(state, columns):
         y, state = mechanism.extend(state, **columns, bias=bias, **rest)

@@ -10,10 +10,10 @@ from jaxtyping import Array, Float
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, moved
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.inputs import shape_of
 from attnlab.ops import decay, delta
 from attnlab.ops.counts import check_counts
-from attnlab.ops.layer import unit
+from attnlab.ops.layer import l2_normalize
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class UnitKeys(Chunked):
 
     def directions(self, q: Float[Array, "T K"], k: Float[Array, "T K"]) -> tuple[Array, Array]:
         """Queries and keys as the rule takes them."""
-        q, k = unit(q, self.epsilon), unit(k, self.epsilon)
-        return (over_root(q) if self.scale_queries else q), k
+        q, k = l2_normalize(q, self.epsilon), l2_normalize(k, self.epsilon)
+        return (divide_by_sqrt_width(q) if self.scale_queries else q), k
 
 
-def over_root(q: Float[Array, "T K"]) -> Float[Array, "T K"]:
+def divide_by_sqrt_width(q: Float[Array, "T K"]) -> Float[Array, "T K"]:
     """q / √K."""
     return q * q.shape[1] ** -0.5

@@ -30,7 +30,7 @@ class Delta(UnitKeys):
         """The raw strength of the write."""
         return {"beta": ()}
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, beta):
+    def update(self, memory, q, k, v, block, *, bias=None, beta):
         """Tokens after a state, by chunks."""
         q, k, beta = (x.astype(memory.dtype) for x in (q, k, beta))
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)

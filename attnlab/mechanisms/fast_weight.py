@@ -11,7 +11,7 @@ from attnlab.mechanisms.chunked import Chunked
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops import delta
 from attnlab.ops.feature import Dpfp, Feature
-from attnlab.ops.precision import divide, wide
+from attnlab.ops.precision import accumulation_dtype, divide
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class FastWeight(Chunked):
 
     def check(self, block):
         """As the feature map."""
-        self.feature.check(block.stands)
+        self.feature.check(block.positions)
 
-    def memory(self, length, K, V, dtype):
+    def init_memory(self, length, K, V, dtype):
         """The empty sum [M V], in float32 at least: bfloat16 loses most of a long sequence."""
-        return jnp.zeros((self.feature.dim(K), V), wide(dtype))
+        return jnp.zeros((self.feature.dim(K), V), accumulation_dtype(dtype))
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, beta, **learned):
+    def update(self, memory, q, k, v, block, *, bias=None, beta, **learned):
         """Tokens after a state, by chunks."""
-        i = block.stands
+        i = block.positions
         q, k = self.feature.query(q, i, **learned).rows, self.feature.key(k, i, **learned).rows
         q, k = (divide(x, x.sum(axis=1, keepdims=True)).astype(memory.dtype) for x in (q, k))
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)

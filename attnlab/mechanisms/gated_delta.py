@@ -38,7 +38,7 @@ class GatedDelta(UnitKeys):
         """As Mamba-2's, but that rates start in 0 … 16."""
         return gate.initial(key, slowest=0.0)
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Tokens after a state, by chunks."""
         q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
         log_gates = gate.log_decay(gate.step(step[:, None], shift[None]), rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from attnlab.mechanisms.chunked import Chunked, over_root
+from attnlab.mechanisms.chunked import Chunked, divide_by_sqrt_width
 from attnlab.ops import decay
 from attnlab.ops.gate import log_sigmoid
 
@@ -36,9 +36,9 @@ class GatedLinear(Chunked):
         """The raw gate of every key channel."""
         return {"gate": ("K",)}
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, gate):
+    def update(self, memory, q, k, v, block, *, bias=None, gate):
         """Tokens after a state, by chunks."""
         log_gates = log_sigmoid(gate.astype(memory.dtype), self.temperature)
-        q = over_root(q.astype(memory.dtype)) if self.scale_queries else q
+        q = divide_by_sqrt_width(q.astype(memory.dtype)) if self.scale_queries else q
         y, memory = decay.causal(memory, q, k, v, log_gates, block, self.chunk)
         return y.astype(v.dtype), memory

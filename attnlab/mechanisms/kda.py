@@ -39,7 +39,7 @@ class Kda(UnitKeys):
         """As Mamba-2's."""
         return gate.initial(key, (K,))
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
         """Tokens after a state, by chunks."""
         q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
         log_gates = gate.log_decay(gate.step(step, shift), rate)

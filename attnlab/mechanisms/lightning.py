@@ -40,7 +40,7 @@ class Lightning(Chunked):
             return {"rate": alibi_slopes(H)}
         return {"rate": jnp.asarray(2.0 ** (-8 * np.arange(1, H + 1) / H), jnp.result_type(float))}
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, rate):
+    def update(self, memory, q, k, v, block, *, bias=None, rate):
         """Tokens after a state, by chunks."""
         fixed = jnp.full((q.shape[0], 1), -rate.astype(memory.dtype))
         y, memory = decay.causal(memory, q, k, v, fixed, block, self.chunk)

@@ -10,7 +10,7 @@ from jax.core import Tracer
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops.counts import check_counts
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
@@ -46,17 +46,17 @@ class Linformer(Mechanism):
         """The same for `length` positions; its learned arrays have other shapes."""
         return replace(self, length=length)
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None, project_k, project_v):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, project_k, project_v):
         """Every query against the projected keys."""
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: a projected key is many keys at once")
         self._check(j)
-        q, k, values = (x.astype(wide(x.dtype)) for x in (q, k, v))
-        keys = product(self._columns(project_k, j, factors[1], k.dtype), k)
+        q, k, values = (x.astype(accumulation_dtype(x.dtype)) for x in (q, k, v))
+        keys = matmul(self._columns(project_k, j, factors[1], k.dtype), k)
         scores = scaled_dot(q, keys)
         weights = masked_softmax(scores, jnp.ones(scores.shape, bool))
-        mixed = product(self._columns(project_v, j, factors[1], values.dtype), values)
-        return product(weights, mixed).astype(v.dtype)
+        mixed = matmul(self._columns(project_v, j, factors[1], values.dtype), values)
+        return matmul(weights, mixed).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
         """The projections of keys and values, and attention to `rank` keys."""

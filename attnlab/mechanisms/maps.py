@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Shaped
 
-from attnlab.mechanisms.around import Around
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
+from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.mask import Causal, Full, Mask, Places
 from attnlab.ops.tree import pytree
 
@@ -79,13 +79,13 @@ class WatchedState:
     count: Any
 
     @property
-    def memory(self) -> Any:
+    def init_memory(self) -> Any:
         """What the mechanism itself remembers."""
         return self.inner.memory
 
 
 @dataclass(frozen=True)
-class Watched(Around):
+class Watched(Wrapper):
     """`mechanism`, with a state that also holds its map: to look inside a model, swap this in.
 
     Costs the map besides, O(T·S); results are those of `mechanism`.
@@ -123,13 +123,13 @@ class Watched(Around):
         return self.mechanism.attends
 
     @property
-    def apart(self):
+    def query_head_axes(self):
         """The map, which is of queries, and what is so in the mechanism's state."""
-        return WatchedState(self.mechanism.apart, self.mechanism.apart, 0, None)
+        return WatchedState(self.mechanism.query_head_axes, self.mechanism.query_head_axes, 0, None)
 
-    def oversees(self, length):
+    def sees_all(self, length):
         """As the mechanism."""
-        return self.mechanism.oversees(length)
+        return self.mechanism.sees_all(length)
 
     def weights(self, q, k, allowed, **given):
         """As the mechanism."""
@@ -147,13 +147,13 @@ class Watched(Around):
         """The map of the call."""
         return weights(self.mechanism, q, k, mask, **extra)
 
-    def room(self, rows, K, V, dtype=None):
+    def init_state(self, rows, K, V, dtype=None):
         """The mechanism's, and an empty map of so many rows."""
-        inner = self.mechanism.room(rows, K, V, dtype)
+        inner = self.mechanism.init_state(rows, K, V, dtype)
         if self._wide:
             echo = jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf)[None], rows, axis=0), inner)
         else:
-            echo = self.mechanism.room(rows, K, rows, dtype)
+            echo = self.mechanism.init_state(rows, K, rows, dtype)
         return WatchedState(inner, echo, jnp.zeros((rows, rows), jnp.result_type(float)), jnp.zeros((), jnp.int32))
 
     def extend(self, state, q, k, v, *, keep=None, **extra):

@@ -8,7 +8,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops import nystrom
 from attnlab.ops.counts import check_counts
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
@@ -34,14 +34,14 @@ class Nystrom(Mechanism):
     def __post_init__(self):
         check_counts(landmarks=self.landmarks, steps=self.steps)
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         """Every query through the landmarks, where there are more queries and more keys than those."""
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: a landmark is many tokens at once")
         rows, columns = factors
-        q, k, values = (x.astype(wide(x.dtype)) for x in (q, k, v))
+        q, k, values = (x.astype(accumulation_dtype(x.dtype)) for x in (q, k, v))
         if min(q.shape[0], k.shape[0]) <= self.landmarks:
-            return product(_softmax(q, k, columns), values).astype(v.dtype)
+            return matmul(_softmax(q, k, columns), values).astype(v.dtype)
         of_q, of_k = nystrom.segments(rows, i, self.landmarks), nystrom.segments(columns, j, self.landmarks)
         return self._through(q, k, values, of_q, of_k).astype(v.dtype)
 
@@ -52,11 +52,11 @@ class Nystrom(Mechanism):
         middle_q, middle_k = nystrom.means(q, of_q, m), nystrom.means(k, of_k, m)
         queries, keys = order <= jnp.max(of_q), order <= jnp.max(of_k)
         inner = jnp.where(queries[:, None], _softmax(middle_q, middle_k, keys), 0)
-        read = product(_softmax(middle_q, k, of_k >= 0), v)
+        read = matmul(_softmax(middle_q, k, of_k >= 0), v)
         # As many segments as tokens: the landmarks are the tokens themselves.
         few_q, few_k = (jnp.sum(of >= 0) <= m for of in (of_q, of_k))
-        held = jnp.where(few_k, nystrom.means(v, of_k, m), product(nystrom.pseudo_inverse(inner, self.steps), read))
-        return jnp.where(few_q, read[of_q], product(_softmax(q, middle_k, keys), held))
+        held = jnp.where(few_k, nystrom.means(v, of_k, m), matmul(nystrom.pseudo_inverse(inner, self.steps), read))
+        return jnp.where(few_q, read[of_q], matmul(_softmax(q, middle_k, keys), held))
 
     def cost(self, T, S, K, V, block=None):
         """Means, the three maps, the products with v and the iteration; softmax attention where that is taken."""

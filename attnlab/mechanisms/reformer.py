@@ -13,9 +13,9 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
-from attnlab.ops.layer import unit
+from attnlab.ops.layer import l2_normalize
 from attnlab.ops.mask import Mask
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import Scores, dot, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 from attnlab.ops.tree import pytree
@@ -67,7 +67,7 @@ class Reformer(Mechanism):
         many = 2 * round(length / self.block / 2) if self.block else FEW
         return replace(self, buckets=many) if self.buckets is None and many > FEW else self
 
-    def oversees(self, length):
+    def sees_all(self, length):
         """No: it sees its buckets alone."""
         return False
 
@@ -77,16 +77,16 @@ class Reformer(Mechanism):
         met = reduce(jnp.logical_or, shared(self._hash(q), self._hash(k)))
         return masked_softmax(self._scores(bias)(q, k, i, j), allowed & met)
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         """All pairs, or round by round."""
         if not (block := self._sorts(q.shape[0], k.shape[0])):
-            return super().mix(q, k, v, mask, i=i, j=j, bias=bias)
+            return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias)
         return self._by_rounds(q, k, v, blockwise.Rule(mask, i, j), i, j, bias, block)
 
-    def sequence(self, q, k, v, block, *, bias=None):
+    def attend_causal(self, q, k, v, block, *, bias=None):
         """All pairs, or round by round."""
         if not (size := self._sorts(q.shape[0], k.shape[0])):
-            return super().sequence(q, k, v, block, bias=bias)
+            return super().attend_causal(q, k, v, block, bias=bias)
         order = np.arange(q.shape[0], dtype=np.int32)
         rule = blockwise.Rule(block.mask, order, order)
         return self._by_rounds(q, k, v, rule, block.i, block.i, bias, size)
@@ -126,7 +126,7 @@ class Reformer(Mechanism):
         scores, near = self._scores(bias), _near(k.shape[0], self._buckets, block)
         one = lambda n: _round(q, k, v, rule, scores, i, j, of_q[:, :n], of_k[:, :n], block, near)
         rounds = [one(n) for n in range(1, self.rounds + 1)]
-        return blockwise.together(rounds).astype(v.dtype)
+        return blockwise.merge_parts(rounds).astype(v.dtype)
 
 
 def _near(S: int, buckets: int, block: int) -> int:
@@ -151,7 +151,9 @@ def _round(q, k, v, rule, scores, i, j, of_q, of_k, block: int, near: int):
 
 def _ready(q, k):
     """Queries, and keys of unit length, in single precision at least."""
-    return q.astype(wide(q.dtype)), unit(k.astype(wide(q.dtype)), k.shape[1] * EPSILON)
+    return q.astype(accumulation_dtype(q.dtype)), l2_normalize(
+        k.astype(accumulation_dtype(q.dtype)), k.shape[1] * EPSILON
+    )
 
 
 def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array, "T S"]]:
@@ -159,19 +161,21 @@ def shared(one: Int[Array, "T R"], other: Int[Array, "S R"]) -> list[Bool[Array,
     return [one[:, n][:, None] == other[:, n][None, :] for n in range(one.shape[1])]
 
 
-def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.Loops:
+def meetings(one: Int[Array, " T"], other: Int[Array, " S"], block: int, near: int) -> blockwise.LoopSchedule:
     """For sorted buckets of queries and keys, the blocks of keys whose buckets meet those of each block of queries.
 
     `near`: how many keys that is, roughly.
     """
-    rows, columns = (blockwise.even(x.shape[0], block) for x in (one, other))
+    rows, columns = (blockwise.equal_blocks(x.shape[0], block) for x in (one, other))
     first = one[::rows]
     last = one[jnp.minimum(jnp.arange(first.shape[0], dtype=jnp.int32) * rows + rows, one.shape[0]) - 1]
     start, stop = jnp.searchsorted(other, first, side="left"), jnp.searchsorted(other, last, side="right")
     blocks = start[:, None] // columns + jnp.arange(-(-other.shape[0] // columns), dtype=jnp.int32)[None, :]
     count = jnp.where(stop > start, -(-stop // columns) - start // columns, 0)
-    part = blockwise.Visits(blocks.astype(jnp.int32), count.astype(jnp.int32), -(-near // columns))
-    return blockwise.Loops(blockwise.Visits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), part, columns)
+    part = blockwise.BlockVisits(blocks.astype(jnp.int32), count.astype(jnp.int32), -(-near // columns))
+    return blockwise.LoopSchedule(
+        blockwise.BlockVisits(np.zeros((1, 0), np.int32), np.zeros(1, np.int32)), part, columns
+    )
 
 
 @pytree

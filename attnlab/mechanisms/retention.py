@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms.chunked import Chunked, over_root
+from attnlab.mechanisms.chunked import Chunked, divide_by_sqrt_width
 from attnlab.mechanisms.cost import Cost
 from attnlab.ops import decay
 
@@ -35,16 +35,16 @@ class Retention(Chunked):
         # In double precision, where 1 − 2^−30 is not yet 1.
         return {"rate": jnp.asarray(-np.log1p(-(2.0 ** (-5.0 - np.arange(H)))), jnp.result_type(float))}
 
-    def memory(self, length, K, V, dtype):
+    def init_memory(self, length, K, V, dtype):
         """The empty sum [K V], and where `normalise_decay` that of the decays [1 1], in float32 at least."""
-        state = super().memory(length, K, V, dtype)
+        state = super().init_memory(length, K, V, dtype)
         return (state, jnp.zeros((1, 1), state.dtype)) if self.normalise_decay else state
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, rate):
+    def update(self, memory, q, k, v, block, *, bias=None, rate):
         """Tokens after a state, by chunks."""
         state, decays = memory if self.normalise_decay else (memory, None)
         fixed = jnp.full((q.shape[0], 1), -rate.astype(state.dtype))
-        y, state = decay.causal(state, over_root(q.astype(state.dtype)), k, v, fixed, block, self.chunk)
+        y, state = decay.causal(state, divide_by_sqrt_width(q.astype(state.dtype)), k, v, fixed, block, self.chunk)
         if decays is None:
             return y.astype(v.dtype), state
         ones = jnp.asarray(block.keep)[:, None].astype(state.dtype)

@@ -12,16 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms.around import Around
 from attnlab.mechanisms.base import Mechanism, State
-from attnlab.mechanisms.clock import Block
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.gated_delta import GatedDelta
-from attnlab.mechanisms.given import split
+from attnlab.mechanisms.inputs import split
+from attnlab.mechanisms.position_state import TokenBlock
+from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import silu
-from attnlab.ops.linear import weighed
-from attnlab.ops.precision import wide
+from attnlab.ops.linear import apply_weights
+from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.tree import pytree
 
 KERNELS = ("conv_q", "conv_k")
@@ -29,7 +29,7 @@ KERNELS = ("conv_q", "conv_k")
 
 @pytree
 @dataclass(frozen=True)
-class Behind:
+class Delayed:
     """What the mechanism remembers; and the last kept queries and keys [size − 1 K], with their runs (of none: 0)."""
 
     inner: Any
@@ -39,7 +39,7 @@ class Behind:
 
 
 @dataclass(frozen=True)
-class ShortConvolution(Around):
+class ShortConvolution(Wrapper):
     """`mechanism` of q' and k', x'_t = silu(Σ_n w_n ⊙ x_{t−n}), n = 0 … size−1 (Yang, Kautz and Hatamizadeh 2024, 3.4).
 
     w: a number for each component and step back, learned, one set a head; zero before the beginning. So the key of a
@@ -75,15 +75,15 @@ class ShortConvolution(Around):
         return self.mechanism.initial(inner, K, V) | drawn
 
     @property
-    def apart(self):
+    def query_head_axes(self):
         """The last queries, and what is of queries in the mechanism's state."""
-        inner = self.mechanism.apart
-        return State(None, Behind(None if inner is None else inner.memory, 0, None, None))
+        inner = self.mechanism.query_head_axes
+        return State(None, Delayed(None if inner is None else inner.memory, 0, None, None))
 
-    def turned(self, position):
+    def with_rotary(self, position):
         """The same with what is convolved turned, or the mechanism's features."""
         if not self.mechanism.turns:
-            return super().turned(position)
+            return super().with_rotary(position)
         return _Turned(mechanism=self.mechanism, size=self.size, position=position)
 
     def cost(self, T, S, K, V, block=None):
@@ -92,43 +92,43 @@ class ShortConvolution(Around):
         flops = T * 2 * K * (2 * self.size + 4)
         return Cost(inner.flops + flops, inner.bytes + self.size * rows, inner.state_bytes + (self.size - 1) * rows)
 
-    def memory(self, length, K, V, dtype):
+    def init_memory(self, length, K, V, dtype):
         """The mechanism's, and no tokens yet."""
         # Of the run that a state begins with: zeros change nothing there.
-        none, runs = jnp.zeros((self.size - 1, K), wide(dtype)), np.zeros(self.size - 1, np.int32)
-        return Behind(self.mechanism.memory(length, K, V, dtype), none, none, runs)
+        none, runs = jnp.zeros((self.size - 1, K), accumulation_dtype(dtype)), np.zeros(self.size - 1, np.int32)
+        return Delayed(self.mechanism.init_memory(length, K, V, dtype), none, none, runs)
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
+    def update(self, memory, q, k, v, block, *, bias=None, **extra):
         """New tokens, convolved with the last ones, for the mechanism."""
         kernels, extra = split(extra, KERNELS)
         q, k, *tail = self._convolved(memory, q, k, block, kernels)
-        y, inner = self.mechanism.absorb(memory.inner, q, k, v, block, bias=bias, **extra)
-        return y, Behind(inner, *tail)
+        y, inner = self.mechanism.update(memory.inner, q, k, v, block, bias=bias, **extra)
+        return y, Delayed(inner, *tail)
 
-    def sequence(self, q, k, v, block, *, bias=None, **extra):
+    def attend_causal(self, q, k, v, block, *, bias=None, **extra):
         """A whole sequence, convolved, in the mechanism's fastest form."""
         q, k, extra = self.before(q, k, block, extra)
-        return self.mechanism.sequence(q, k, v, block, bias=bias, **extra)
+        return self.mechanism.attend_causal(q, k, v, block, bias=bias, **extra)
 
-    def before(self, q, k, block: Block, extra: dict) -> tuple[Any, Any, dict]:
+    def before(self, q, k, block: TokenBlock, extra: dict) -> tuple[Any, Any, dict]:
         """What a whole sequence is to the mechanism: queries, keys, and its own extras."""
         kernels, extra = split(extra, KERNELS)
-        q, k, *_ = self._convolved(self.memory(0, q.shape[1], 0, q.dtype), q, k, block, kernels)
+        q, k, *_ = self._convolved(self.init_memory(0, q.shape[1], 0, q.dtype), q, k, block, kernels)
         return q, k, extra
 
-    def _convolved(self, memory: Behind, q, k, block: Block, kernels: dict) -> tuple:
+    def _convolved(self, memory: Delayed, q, k, block: TokenBlock, kernels: dict) -> tuple:
         """Queries and keys of a block, convolved; the last of both after it, and their runs."""
         # Apart: several heads of queries share the keys of one, and what is remembered of them.
         q, last_q, run = self._past(memory.q, memory.run, q, block, kernels["conv_q"])
         k, last_k, run = self._past(memory.k, memory.run, k, block, kernels["conv_k"])
         return q, k, last_q, last_k, run
 
-    def _past(self, rows, runs, x, block: Block, kernel):
+    def _past(self, rows, runs, x, block: TokenBlock, kernel):
         """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
         back, T, kind = self.size - 1, x.shape[0], x.dtype
         x, kernel = x.astype(rows.dtype), kernel.astype(rows.dtype)
         if block.plain:
-            rows = jnp.concatenate([weighed(rows, (runs == block.before)[:, None]), x])
+            rows = jnp.concatenate([apply_weights(rows, (runs == block.before)[:, None]), x])
             shifted = [rows[back - n : back - n + T] for n in range(self.size)]
             after, told = rows[T:], jnp.concatenate([runs, block.run])[T:]
         else:
@@ -153,4 +153,4 @@ class _Turned(ShortConvolution):
 
     def _convolved(self, memory, q, k, block, kernels):
         q, k, *tail = super()._convolved(memory, q, k, block, kernels)
-        return *self.position.turn(q, k, block.stands, block.stands), *tail
+        return *self.position.turn(q, k, block.positions, block.positions), *tail

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, cached, moved
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import scaled_dot
 
 
@@ -43,4 +43,4 @@ class Sigmoid(Mechanism):
         if self.shift is not None:
             return self.shift
         count = jnp.sum(allowed, axis=1, dtype=jnp.int32, keepdims=True)
-        return -jnp.log(jnp.maximum(count, 1).astype(wide(dtype)))
+        return -jnp.log(jnp.maximum(count, 1).astype(accumulation_dtype(dtype)))

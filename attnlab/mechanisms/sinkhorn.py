@@ -9,8 +9,8 @@ from jaxtyping import Array, Bool, Float, Int
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.ops.counts import check_counts
-from attnlab.ops.order import arrange, ranks
-from attnlab.ops.precision import divide, product, wide
+from attnlab.ops.order import by_position, ranks
+from attnlab.ops.precision import accumulation_dtype, divide, matmul
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.sinkhorn import balance
 from attnlab.ops.softmax import masked_softmax
@@ -51,20 +51,20 @@ class Sinkhorn(Mechanism):
         """Normal numbers of variance 1/K (Glorot and Bengio 2010)."""
         return {"sort": jax.random.normal(key, (K, K), jnp.float32) * K**-0.5}
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None, sort):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, sort):
         """By blocks, and back into the order given."""
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: it sorts blocks of keys for all queries at once")
         if not q.shape[0] or not k.shape[0]:
             return jnp.zeros((q.shape[0], v.shape[1]), v.dtype)
         rows, columns = (jnp.asarray(each) for each in factors)
-        of_q, of_k = arrange(rows, i), arrange(columns, j)
+        of_q, of_k = by_position(rows, i), by_position(columns, j)
         first, shift = _stand(rows, columns, i, j, self.block)
-        queries, filled = _cut(q.astype(wide(q.dtype)), rows, of_q, self.block, shift)
-        keys, there = _cut(k.astype(wide(k.dtype)), columns, of_k, self.block)
-        values, _ = _cut(v.astype(wide(v.dtype)), columns, of_k, self.block)
+        queries, filled = _cut(q.astype(accumulation_dtype(q.dtype)), rows, of_q, self.block, shift)
+        keys, there = _cut(k.astype(accumulation_dtype(k.dtype)), columns, of_k, self.block)
+        values, _ = _cut(v.astype(accumulation_dtype(v.dtype)), columns, of_k, self.block)
         own = jnp.clip(first + jnp.arange(queries.shape[0], dtype=jnp.int32), 0, _last(there))
-        fit = product(product(_mean(queries, filled), sort.astype(queries.dtype)), _mean(keys, there).T)
+        fit = matmul(matmul(_mean(queries, filled), sort.astype(queries.dtype)), _mean(keys, there).T)
         fit = fit / (q.shape[1] ** 0.5 * self.temperature)
         sorting = balance(fit, filled.any(axis=1), there.any(axis=1), self.steps)
         y = _attend(queries, keys, values, there, own, sorting)
@@ -116,7 +116,7 @@ def _attend(
     sorting: Float[Array, "A B"],
 ) -> Float[Array, "A R V"]:
     """Every block of queries against its own block of keys and the sorted one."""
-    share = product(sorting, there.astype(sorting.dtype))
+    share = matmul(sorting, there.astype(sorting.dtype))
     held = share > FAINT
     share = jnp.where(held, share, 0)
     near, far = k[own], _sorted(sorting, k, share)
@@ -125,10 +125,10 @@ def _attend(
     weigh = jnp.concatenate([jnp.zeros_like(weigh), weigh], axis=1)
     allowed = jnp.concatenate([there[own], held], axis=1)[:, None, :]
     weights = jax.vmap(masked_softmax)(scores + weigh[:, None, :], jnp.broadcast_to(allowed, scores.shape))
-    return jax.vmap(product)(weights, jnp.concatenate([v[own], _sorted(sorting, v, share)], axis=1))
+    return jax.vmap(matmul)(weights, jnp.concatenate([v[own], _sorted(sorting, v, share)], axis=1))
 
 
 def _sorted(sorting, x, share):
     """The mean over blocks, by their share, of what stands in each place."""
-    blended = product(sorting, x.reshape(x.shape[0], -1)).reshape(sorting.shape[0], *x.shape[1:])
+    blended = matmul(sorting, x.reshape(x.shape[0], -1)).reshape(sorting.shape[0], *x.shape[1:])
     return jax.vmap(divide)(blended, share[:, :, None])

@@ -12,7 +12,7 @@ from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Full, Mask, Places
-from attnlab.ops.score import PRODUCTS, Scores, bound, scaled_dot, shapes, starts
+from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
 from attnlab.ops.softmax import masked_softmax
 
 
@@ -53,7 +53,7 @@ class Softmax(Mechanism):
     @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """Where it has a pattern, or its score learns something for every position."""
-        return not isinstance(self.pattern, Full) or bound(self.score)
+        return not isinstance(self.pattern, Full) or is_length_bound(self.score)
 
     @property
     def learned(self):
@@ -67,24 +67,24 @@ class Softmax(Mechanism):
 
     def initial(self, key, K, V):
         """Where the score begins."""
-        return starts(self.score, self.length, key, K)
+        return initial(self.score, self.length, key, K)
 
     def sized(self, length):
         """Itself, unless its score learns something for every position."""
-        return replace(self, length=length) if bound(self.score) else self
+        return replace(self, length=length) if is_length_bound(self.score) else self
 
     def check(self, block):
         """As `reach`, of the tokens that count."""
-        self.reach(block.stands)
+        self.reach(block.positions)
 
     def reach(self, j: Int[Places, " S"]) -> None:
         """Raise ValueError where a key is known to stand where the score learned nothing; traced, it answers NaN."""
-        if not bound(self.score) or isinstance(j, Tracer):
+        if not is_length_bound(self.score) or isinstance(j, Tracer):
             return
         if (last := np.max(np.asarray(j), initial=0)) >= self.length:
             raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")
 
-    def oversees(self, length):
+    def sees_all(self, length):
         """Where its pattern is known to leave none of them out."""
         return self.pattern.over(0, 1, 0, length) is True
 
@@ -95,26 +95,26 @@ class Softmax(Mechanism):
             allowed = allowed & self.pattern(i, j)
         return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
 
-    def along(self, q, k, ends, *, i, j, bias=None, **learned):
+    def edge_weights(self, q, k, ends, *, i, j, bias=None, **learned):
         """[E], those of a query summing to one."""
         self.reach(j)
         if not isinstance(self.pattern, Full):
-            ends = ends.only(edges.pairs(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
-        q, k, scores = edges.halves(Scores(self.score, learned, bias), q, k)
-        return edges.softmax(edges.pairs(scores, q, k, ends, i, j), ends)
+            ends = ends.restricted(edges.edge_scores(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
+        q, k, scores = edges.split_scores(Scores(self.score, learned, bias), q, k)
+        return edges.softmax(edges.edge_scores(scores, q, k, ends, i, j), ends)
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None, **learned):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
         """All pairs at once, or by blocks."""
         self.reach(j)
         if self.block is None:
-            return super().mix(q, k, v, mask, i=i, j=j, bias=bias, **learned)
+            return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, **learned)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
         return self._by_blocks(q, k, v, scores, rule, i, j, self.block).astype(v.dtype)
 
-    def sequence(self, q, k, v, block, *, bias=None, **learned):
+    def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """All pairs at once, or by blocks."""
         if self.block is None:
-            return super().sequence(q, k, v, block, bias=bias, **learned)
+            return super().attend_causal(q, k, v, block, bias=bias, **learned)
         self.check(block)
         order = np.arange(q.shape[0], dtype=np.int32)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)

@@ -36,7 +36,7 @@ class Ssd(Chunked):
         """As Mamba-2's."""
         return gate.initial(key)
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, step, rate, shift):
+    def update(self, memory, q, k, v, block, *, bias=None, step, rate, shift):
         """Tokens after a state, by chunks."""
         step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
         step = gate.step(step[:, None], shift[None])

@@ -42,7 +42,7 @@ class Strided(Softmax):
         y, norm = blockwise.attend(q[row], k[column], v[column], scores, far, i=i[row], j=j[column], block=block)
         back = np.argsort(row)
         window = blockwise.attend(q, k, v, scores, near, i=i, j=j, block=block)
-        return blockwise.together([window, (y[back], norm[back])])
+        return blockwise.merge_parts([window, (y[back], norm[back])])
 
     def _pairs(self, T, S):
         # A window and a column, of whole blocks.

@@ -10,7 +10,7 @@ from jax.core import Tracer
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.ops.counts import check_counts
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.softmax import masked_softmax
 
 
@@ -58,18 +58,18 @@ class Synthesizer(Mechanism):
             self._check(i, allowed, 1)
             scores = _table(i, j, **learned)
         else:
-            scores = _layers(q.astype(wide(q.dtype)), j, **learned)
+            scores = _layers(q.astype(accumulation_dtype(q.dtype)), j, **learned)
         return masked_softmax(scores if bias is None else scores + bias(q, i, j).astype(scores.dtype), allowed)
 
-    def memory(self, length, K, V, dtype):
+    def init_memory(self, length, K, V, dtype):
         """A cache, no longer than the positions known."""
         self.fit(length)
-        return super().memory(length, K, V, dtype)
+        return super().init_memory(length, K, V, dtype)
 
-    def sequence(self, q, k, v, block, *, bias=None, **learned):
+    def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """A whole sequence, no longer than the positions known."""
         self.fit(q.shape[0])
-        return super().sequence(q, k, v, block, bias=bias, **learned)
+        return super().attend_causal(q, k, v, block, bias=bias, **learned)
 
     def cost(self, T, S, K, V, block=None):
         """The scores, softmax, and one product with v; of what is learned, what T queries and S keys read."""
@@ -99,7 +99,7 @@ def _layers(q, j, w, b, u, c):
     """[T S]: the scores of the positions j, from the query alone; NaN beyond the length."""
     w, b, u, c = (x.astype(q.dtype) for x in (w, b, u, c))
     at, within = _places(j, c.shape[0])
-    scores = product(jax.nn.relu(product(q, w) + b[None, :]), u[:, at]) + c[at][None, :]
+    scores = matmul(jax.nn.relu(matmul(q, w) + b[None, :]), u[:, at]) + c[at][None, :]
     # Not NaN in u: a pair that is masked would still carry it into the gradient of the products.
     return jnp.where(within[None, :], scores, jnp.nan)
 
@@ -107,7 +107,7 @@ def _layers(q, j, w, b, u, c):
 def _table(i, j, table):
     """[T S]: the numbers of the pairs; NaN beyond the length."""
     (rows, along), (columns, across) = (_places(each, table.shape[0]) for each in (i, j))
-    scores = table[rows[:, None], columns[None, :]].astype(wide(table.dtype))
+    scores = table[rows[:, None], columns[None, :]].astype(accumulation_dtype(table.dtype))
     return jnp.where(along[:, None] & across[None, :], scores, jnp.nan)
 
 

@@ -13,7 +13,7 @@ from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops import chunks
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Causal, Window
-from attnlab.ops.precision import blend, product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum
 from attnlab.ops.score import scaled_dot
 
 # Keys are fetched for each query, of so many at a time, where all are so many times as many: of 144, 6.5 times as many,
@@ -91,7 +91,7 @@ class LocalP(Mechanism):
         """As the softmax."""
         self.within.check(block)
 
-    def oversees(self, length):
+    def sees_all(self, length):
         """Where the window is as wide as all, wherever its centre."""
         return self.width >= length
 
@@ -100,27 +100,27 @@ class LocalP(Mechanism):
         centre = self._centre(q, jnp.sum(allowed, axis=1, dtype=jnp.int32), w_p, v_p)
         return self._around(centre, q, k, allowed, i, j, bias, learned)
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None, w_p, v_p, **learned):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, w_p, v_p, **learned):
         """Every query against the keys that its window may reach, where they are few of all."""
         self.within.reach(j)
         S, reach = k.shape[0], self._fetched(k.shape[0])
         if reach == S or not _ordered(j) or (seen := _seen(mask, i, j)) is None:
-            return super().mix(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)
+            return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)
 
         def one(q, i, seen):
             q, i = q[None], i[None]
             centre = self._centre(q, seen[None], w_p, v_p)
             first = jnp.clip(jnp.floor(centre[0] - self.width).astype(jnp.int32), 0, S - reach)
             at = first + np.arange(reach, dtype=np.int32)
-            return blend(self._around(centre, q, k[at], mask(i, at), i, at, bias, learned), v[at])[0]
+            return weighted_sum(self._around(centre, q, k[at], mask(i, at), i, at, bias, learned), v[at])[0]
 
-        return chunks.rows(jax.vmap(one), (q, i, seen), ROWS)
+        return chunks.map_chunks(jax.vmap(one), (q, i, seen), ROWS)
 
-    def sequence(self, q, k, v, block, **rest):
+    def attend_causal(self, q, k, v, block, **rest):
         """The same, where no token is left out."""
         if block.plain and _ordered(block.i):
-            return self.mix(q, k, v, Causal(), i=block.i, j=block.i, **rest)
-        return super().sequence(q, k, v, block, **rest)
+            return self.attend_all(q, k, v, Causal(), i=block.i, j=block.i, **rest)
+        return super().attend_causal(q, k, v, block, **rest)
 
     def _fetched(self, S):
         """Keys that are fetched for a query: one more than its window holds at the most, or all."""
@@ -129,8 +129,8 @@ class LocalP(Mechanism):
 
     def _centre(self, q, count, w_p, v_p):
         """[T]: the share of the keys that a query sees, `count`, at which it looks."""
-        dtype = wide(q.dtype)
-        hidden = jnp.tanh(product(q.astype(dtype), w_p.astype(dtype)))
+        dtype = accumulation_dtype(q.dtype)
+        hidden = jnp.tanh(matmul(q.astype(dtype), w_p.astype(dtype)))
         return count.astype(dtype) * jax.nn.sigmoid(hidden @ v_p.astype(dtype))
 
     def _around(self, centre, q, k, allowed, i, j, bias, learned):

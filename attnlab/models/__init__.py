@@ -2,19 +2,19 @@
 
 from typing import Any
 
+from attnlab.models.associative_memory import Retriever
 from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
 from attnlab.models.cnn import CNN
+from attnlab.models.convolution_probe import Filter
 from attnlab.models.convolutional import ConvolutionalLanguage
 from attnlab.models.detr import Detr
-from attnlab.models.filter import Filter
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
 from attnlab.models.language import Language
-from attnlab.models.matcher import Matcher
 from attnlab.models.mlp import MLP
+from attnlab.models.pair_classifier import Matcher
 from attnlab.models.recurrent import RecurrentLanguage
-from attnlab.models.retriever import Retriever
 from attnlab.models.sagan import SAGAN
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.models.transformer import Transformer

@@ -16,7 +16,7 @@ from attnlab.models.encoder import Encoder
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 POOLS = ("mean", "token")
 
@@ -77,7 +77,7 @@ class ClassifierNetwork(nnx.Module):
         self.config, self.each = config, shape.each
         self.front: Any = front
         begins = config.pool == "token" and not shape.each
-        if begins and not config.mechanism.oversees(length + 1):
+        if begins and not config.mechanism.sees_all(length + 1):
             raise ValueError(
                 f"model.pool=token: in front of {length} places the token does not see them all by model.mechanism="
                 f"{config.mechanism}; use model.pool=mean, or a mechanism such as softmax or longformer"
@@ -101,7 +101,7 @@ class ClassifierNetwork(nnx.Module):
         if not self.each:
             x = (x[0] if self.token is not None else _mean(x, keep))[None]
         scores = self.head(x)
-        return (scores if self.each else scores[0]).astype(wide(scores.dtype)), seen
+        return (scores if self.each else scores[0]).astype(accumulation_dtype(scores.dtype)), seen
 
     def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
         """The source as the encoder understood it, and looks; in front of it the token, where there is one."""
@@ -114,6 +114,6 @@ def _mean(x: Float[Array, "T D"], keep: Bool[Array, " T"] | None) -> Float[Array
     """Over what is kept; zero where nothing is. Summed in float32 at least."""
     if keep is None:
         return x.mean(axis=0)
-    held = jnp.where(keep[:, None], x, 0).astype(wide(x.dtype))
+    held = jnp.where(keep[:, None], x, 0).astype(accumulation_dtype(x.dtype))
     count = jnp.maximum(keep.sum(), 1).astype(held.dtype)
     return (held.sum(axis=0) / count).astype(x.dtype)

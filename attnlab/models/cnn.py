@@ -16,7 +16,7 @@ from attnlab.models.mlp import image
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
 from attnlab.ops.layer import dropout, relu
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,4 @@ class CNNNetwork(nnx.Module):
         for layer in self.layers:
             x = layer(x)
         x = relu(self.norm(x)).reshape(1, -1)
-        return self.head(dropout(x, self.rate, key))[0].astype(wide(x.dtype))
+        return self.head(dropout(x, self.rate, key))[0].astype(accumulation_dtype(x.dtype))

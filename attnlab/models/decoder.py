@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.config import Layers
-from attnlab.models.scorer import Scorer
+from attnlab.models.output_head import Scorer
 from attnlab.modules.block import DecoderLayer, Memory, apart, climb, stack
 from attnlab.modules.dense import child
 from attnlab.modules.embed import Embed

@@ -21,7 +21,7 @@ from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import Anchors, QueryLayer, Slots
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,10 @@ class DetrNetwork(nnx.Module):
         x = x.reshape(L * Q, D)
         x = x if self.decoded is None else self.decoded(x)
         scores, boxes = self.classes(x).reshape(L, Q, -1), self._boxes(x, points).reshape(L, Q, 4)
-        return (scores.astype(wide(scores.dtype)), boxes.astype(wide(boxes.dtype))), seen | looks
+        return (
+            scores.astype(accumulation_dtype(scores.dtype)),
+            boxes.astype(accumulation_dtype(boxes.dtype)),
+        ), seen | looks
 
     def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], Float[Array, "T D"], dict]:
         """The features as the encoder understood them, row by row; the same with where they stand, for the decoder to

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab.models.config import check_dropout, check_shape, check_sizes
 from attnlab.modules.dense import child
 from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, with_itself
-from attnlab.ops.edges import Ends
+from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.mask import Places
 from attnlab.ops.serial import serial
 
@@ -70,7 +70,7 @@ class GraphNetwork(nnx.Module):
 
         return serial(one)(self.stack, jnp.asarray(values), key)
 
-    def weights(self, links, entries, values) -> tuple[Ends, list[Float[Array, "E H"]]]:
+    def weights(self, links, entries, values) -> tuple[EdgeIndex, list[Float[Array, "E H"]]]:
         """How much every node takes from which others, layer by layer, where its layers can tell."""
         ends, words = self._placed(links, entries)
         x, found = Sparse(jnp.asarray(values), words), []
@@ -85,8 +85,8 @@ class GraphNetwork(nnx.Module):
         leaves = jax.tree.leaves(list(self.stack.layers)[: self.penalised])
         return 0.5 * self.l2 * jnp.sum(jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in leaves]))
 
-    def _placed(self, links, entries) -> tuple[Ends, Ends]:
-        return with_itself(links, self.nodes), Ends(entries[:, 0], entries[:, 1], self.nodes, self.features)
+    def _placed(self, links, entries) -> tuple[EdgeIndex, EdgeIndex]:
+        return with_itself(links, self.nodes), EdgeIndex(entries[:, 0], entries[:, 1], self.nodes, self.features)
 
 
 def check_graph(config: Any) -> None:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.modules.dense import Dense, child
 from attnlab.ops.layer import ACTIVATIONS, dropout
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class MLPNetwork(nnx.Module):
         keys = [None] * len(self.hidden) if key is None else jax.random.split(key, len(self.hidden))
         for dense, key in zip(self.hidden, keys, strict=True):
             x = dropout(ACTIVATIONS["relu"](dense(x)), self.rate, key)
-        return self.head(x)[0].astype(wide(x.dtype))
+        return self.head(x)[0].astype(accumulation_dtype(x.dtype))
 
 
 def image(config: Any, shape: Any) -> Any:

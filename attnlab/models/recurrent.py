@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
-from attnlab.models.scorer import Scorer
+from attnlab.models.output_head import Scorer
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import Recurrent

@@ -12,7 +12,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax, Watched
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import check_norm_eps, check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, child

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.models.scorer import Scorer
+from attnlab.models.output_head import Scorer
 from attnlab.modules.block import Memory
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import Reader, Recurrent
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Kept, Rows
+from attnlab.ops.mask import KeyPadding, QueryPadding
 from attnlab.ops.tree import pytree, static
 
 
@@ -31,7 +31,7 @@ class Decoding:
 
     layers: Any
     fed: Any
-    memory: Memory
+    init_memory: Memory
     i: Any
     length: int = static()
 
@@ -160,7 +160,7 @@ class Seq2SeqNetwork(Scorer):
             c = jnp.broadcast_to(c, (e.shape[0], c.shape[1]))
         h, _ = self.decoder.run(gates, keep, key, layers)
         if self.reader is not None:
-            c, seen = self.reader.read(h, memory.vectors, Kept(memory.keep) & Rows(keep))
+            c, seen = self.reader.read(h, memory.vectors, KeyPadding(memory.keep) & QueryPadding(keep))
         return self._join(h, e, c), seen
 
     def _one_by_one(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Any]:

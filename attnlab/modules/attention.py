@@ -15,11 +15,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.causal import causal
-from attnlab.mechanisms.given import select, shape_of
+from attnlab.mechanisms.inputs import select, shape_of
 from attnlab.modules.dense import Dense, child, together
 from attnlab.modules.learned import extras, learned
 from attnlab.modules.position import Hooks, Position
-from attnlab.ops.mask import Causal, Full, Kept, Mask, Places, Rows
+from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
 
 NOWHERE = Position()
 
@@ -154,7 +154,7 @@ class Attention(nnx.Module):
             extra = {"bias": bias, **self._tokens(memory), **fixed}
             y = causal(mechanism, q, k, memory["v"], keep=keep, **extra)
             if position.valued:
-                mask = Causal() if keep is None else Causal() & Kept(keep) & Rows(keep)
+                mask = Causal() if keep is None else Causal() & KeyPadding(keep) & QueryPadding(keep)
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
             return y, mechanism.look(q, k, Causal(), keep=keep, **extra)
 
@@ -165,7 +165,7 @@ class Attention(nnx.Module):
         size = self.width // self.heads
         one = lambda: self.mechanism.start(length, size, size, dtype)
         if self.heads > self.key_heads:
-            one = jax.vmap(one, axis_size=self.heads // self.key_heads, out_axes=self.mechanism.apart)
+            one = jax.vmap(one, axis_size=self.heads // self.key_heads, out_axes=self.mechanism.query_head_axes)
         return jax.vmap(one, axis_size=self.key_heads)()
 
     def extend(
@@ -186,7 +186,7 @@ class Attention(nnx.Module):
                 y = y + self._joining(q, cache.k, allowed, i=i, j=cache.i, **cache.tokens, **extra).astype(y.dtype)
             return y, state
 
-        apart = self.mechanism.apart
+        apart = self.mechanism.query_head_axes
         self._fits("x", x)
         # Heads are lifted below, where no number is known any more.
         for cache in caches(state):
@@ -197,7 +197,7 @@ class Attention(nnx.Module):
     def _turned(self, position: Hooks) -> tuple[Mechanism, Callable]:
         """The mechanism, and what turns q and k before it: nothing where their features are turned instead."""
         if position.turning and not self.mechanism.turns:
-            return self.mechanism.turned(position) or self.mechanism, NOWHERE.turn
+            return self.mechanism.with_rotary(position) or self.mechanism, NOWHERE.turn
         return self.mechanism, position.turn
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
@@ -205,7 +205,7 @@ class Attention(nnx.Module):
         sees, seen = allowed.any(axis=1), allowed.any(axis=0)
         extra |= {name: select(seen, extra[name]) for name in self.mechanism.tokens}
         q, k = select(sees, q), select(seen, k)
-        return bias.mix(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
+        return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
     def _by_heads(self, head: Callable, q, memory, position: Hooks, state=None, axes=None, out: Any = 0):
         """`head(q, memory, fixed, bias, state) -> (y, known)` for every query head of q [T D], with its key head's.

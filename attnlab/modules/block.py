@@ -19,7 +19,7 @@ from attnlab.modules.feedforward import FeedForward
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Hooks
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Full, Kept, Places, Rows
+from attnlab.ops.mask import Full, KeyPadding, Places, QueryPadding
 from attnlab.ops.tree import pytree
 
 
@@ -88,7 +88,7 @@ class EncoderLayer(nnx.Module):
         """One example; `keep` False is padding, None: there is none. Answers (x, looks)."""
         keys = _keys(key, 3)
         # Padding asks nothing either: a mechanism may summarise the queries.
-        mask = Full() if keep is None else Kept(keep) & Rows(keep)
+        mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
         x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
         return forward(self, x, keys[1:]), {"encoder": seen}
 
@@ -124,8 +124,8 @@ class DecoderLayer(nnx.Module):
         whole = lambda x: self.attention.whole(x, keep, position)
         if (cross := self._reading(memory)) is None or memory is None:
             return self._layer(x, whole, None, key)
-        known, mask = cross.remember(memory.vectors), Kept(memory.keep)
-        mask = mask if keep is None else mask & Rows(keep)
+        known, mask = cross.remember(memory.vectors), KeyPadding(memory.keep)
+        mask = mask if keep is None else mask & QueryPadding(keep)
         return self._layer(x, whole, lambda x: cross.read(x, known, mask), key)
 
     def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class DecoderLayer(nnx.Module):
         new = lambda x: self.attention.extend(x, state["own"], i, position)
         # At their true positions: what a mechanism sees must be what it saw in the whole sequence.
         cross = self.cross
-        read = None if cross is None else lambda x: cross.read(x, state["memory"], Kept(memory_keep), i=i)
+        read = None if cross is None else lambda x: cross.read(x, state["memory"], KeyPadding(memory_keep), i=i)
         x, known = self._layer(x, new, read, None)
         return x, {**state, "own": known["decoder"]}
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.modules.dense import INITIALISERS
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.conv import conv_1d, conv_2d
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 CONVOLUTIONS = {1: conv_1d, 2: conv_2d}  # by the number of axes that a kernel has
 
@@ -70,7 +70,7 @@ class GroupNorm(nnx.Module):
 
     def __call__(self, x: Float[Array, "*space D"]) -> Float[Array, "*space D"]:
         """In the dtype of x; statistics in float32 at least."""
-        grouped = x.astype(wide(x.dtype)).reshape(math.prod(x.shape[:-1]), self.groups, -1)
+        grouped = x.astype(accumulation_dtype(x.dtype)).reshape(math.prod(x.shape[:-1]), self.groups, -1)
         centred = grouped - grouped.mean(axis=(0, 2), keepdims=True)
         level = jax.lax.rsqrt((centred * centred).mean(axis=(0, 2), keepdims=True) + self.epsilon)
         y = (centred * level).reshape(-1, x.shape[-1]).astype(x.dtype)

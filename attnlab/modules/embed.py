@@ -5,7 +5,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.modules.parameter import NoDecay
-from attnlab.ops.precision import product
+from attnlab.ops.precision import matmul
 
 
 class Embed(nnx.Module):
@@ -28,4 +28,4 @@ class Embed(nnx.Module):
 
     def attend(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
         """The product of x with every vector, in float32 at least."""
-        return product(x, self.table[...].astype(x.dtype).T)
+        return matmul(x, self.table[...].astype(x.dtype).T)

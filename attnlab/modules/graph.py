@@ -17,7 +17,7 @@ from attnlab.modules.dense import INITIALISERS, child
 from attnlab.modules.learned import extras, learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops import edges
-from attnlab.ops.edges import Ends
+from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Places
 
@@ -26,10 +26,10 @@ class Sparse(NamedTuple):
     """A matrix [N D] by what stands in it: its values [M], and which row and column each joins."""
 
     values: Float[Array, " M"]
-    ends: Ends
+    ends: EdgeIndex
 
 
-def with_itself(links: Int[Places, "E 2"], N: int) -> Ends:
+def with_itself(links: Int[Places, "E 2"], N: int) -> EdgeIndex:
     """The edges of N nodes (query, key), and one from every node to itself: an isolated one keeps what it is.
 
     Given edges from a node to itself become padding: they would count twice.
@@ -38,12 +38,12 @@ def with_itself(links: Int[Places, "E 2"], N: int) -> Ends:
     itself = np.arange(N, dtype=np.int32)
     links = module.where((links[:, 0] == links[:, 1])[:, None], N, links)
     t, s = (module.concatenate([links[:, n], itself]) for n in (0, 1))
-    return Ends(t, s, N, N)
+    return EdgeIndex(t, s, N, N)
 
 
 def times(x: Float[Array, "N D"] | Sparse, w: Float[Array, "D F"]) -> Float[Array, "N F"]:
     """x w, in memory that follows what stands in x."""
-    return edges.mix(x.values, w, x.ends) if isinstance(x, Sparse) else x @ w
+    return edges.sum_values(x.values, w, x.ends) if isinstance(x, Sparse) else x @ w
 
 
 def thinned(x: Float[Array, "N D"] | Sparse, rate: float, key: PRNGKeyArray | None) -> Float[Array, "N D"] | Sparse:
@@ -60,10 +60,10 @@ class GraphConvolution(nnx.Module):
     def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, rate: float):
         self.w, self.rate = nnx.Param(INITIALISERS["xavier"](key, (inputs, outputs))), rate
 
-    def __call__(self, x: Any, ends: Ends, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
+    def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """Every node from itself and its neighbours."""
         w = self.w[...]
-        return edges.mix(edges.symmetric(ends, w.dtype), times(thinned(x, self.rate, key), w), ends)
+        return edges.sum_values(edges.symmetric(ends, w.dtype), times(thinned(x, self.rate, key), w), ends)
 
 
 class GraphAttention(nnx.Module):
@@ -81,24 +81,26 @@ class GraphAttention(nnx.Module):
         self.b = NoDecay(jnp.zeros(heads * size))
         self.learned = learned(mechanism, key, size, size, heads)
 
-    def __call__(self, x: Any, ends: Ends, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
+    def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """Every node's heads side by side."""
         inputs, inner = (None, None) if key is None else jax.random.split(key)
         h = self._heads(thinned(x, self.rate, inputs), ends)
-        y = edges.mix(dropout(self._along(h, ends), self.rate, inner), h, ends)
+        y = edges.sum_values(dropout(self._along(h, ends), self.rate, inner), h, ends)
         return y.reshape(ends.T, -1) + self.b[...][None, :]
 
-    def weights(self, x: Any, ends: Ends) -> Float[Array, "E H"]:
+    def weights(self, x: Any, ends: EdgeIndex) -> Float[Array, "E H"]:
         """The weight of every edge, by heads."""
         return self._along(self._heads(x, ends), ends)
 
-    def _heads(self, x: Any, ends: Ends) -> Float[Array, "N H K"]:
+    def _heads(self, x: Any, ends: EdgeIndex) -> Float[Array, "N H K"]:
         return times(x, self.w[...]).reshape(ends.T, self.heads, -1)
 
-    def _along(self, h: Float[Array, "N H K"], ends: Ends) -> Float[Array, "E H"]:
+    def _along(self, h: Float[Array, "N H K"], ends: EdgeIndex) -> Float[Array, "E H"]:
         i = np.arange(ends.T, dtype=np.int32)
         fixed = extras(self.mechanism, self.learned, self.heads)
-        return jax.vmap(lambda h, fixed: self.mechanism.along(h, h, ends, i=i, j=i, **fixed), (1, 0), 1)(h, fixed)
+        return jax.vmap(lambda h, fixed: self.mechanism.edge_weights(h, h, ends, i=i, j=i, **fixed), (1, 0), 1)(
+            h, fixed
+        )
 
 
 def check_follows(mechanism: Mechanism) -> None:
@@ -123,7 +125,7 @@ class GraphStack(nnx.Module):
     def __init__(self, layers: list, activation: Callable):
         self.layers, self.activation = nnx.List(layers), activation
 
-    def __call__(self, x: Any, ends: Ends, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
+    def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """The last layer's answer."""
         for n, layer in enumerate(self.layers):
             x = layer(self.activation(x) if n else x, ends, None if key is None else jax.random.fold_in(key, n))

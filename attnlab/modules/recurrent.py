@@ -14,7 +14,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.given import select, shape_of
+from attnlab.mechanisms.inputs import select, shape_of
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.modules.attention import check_heads
 from attnlab.modules.dense import INITIALISERS, Dense, child
@@ -24,8 +24,8 @@ from attnlab.ops.cell import CELLS
 from attnlab.ops.counts import check_counts
 from attnlab.ops.dense import rows_product
 from attnlab.ops.layer import dropout
-from attnlab.ops.mask import Full, Kept, Mask, Places
-from attnlab.ops.precision import blend, product, wide
+from attnlab.ops.mask import Full, KeyPadding, Mask, Places
+from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum
 from attnlab.ops.score import additive, concat, hidden_scores
 
 
@@ -58,7 +58,7 @@ class Direction(nnx.Module):
 
     def start(self, dtype) -> Any:
         """The state of zeros."""
-        return tuple(jnp.zeros(self.width, wide(dtype)) for _ in range(self.cell.states))
+        return tuple(jnp.zeros(self.width, accumulation_dtype(dtype)) for _ in range(self.cell.states))
 
     def step(self, gates: Float[Array, " G"], state: Any) -> Any:
         """The next state."""
@@ -219,7 +219,9 @@ class Reader(nnx.Module):
         """What `remember` made, for `step`: with what every step would do to the keys done once."""
         if self._score not in HALVES:
             return known
-        one = lambda k, fixed: product(k.astype(wide(k.dtype)), self._halves(fixed)[1].astype(wide(k.dtype)))
+        one = lambda k, fixed: matmul(
+            k.astype(accumulation_dtype(k.dtype)), self._halves(fixed)[1].astype(accumulation_dtype(k.dtype))
+        )
         return known | {"k": jax.vmap(one, in_axes=(1, 0), out_axes=1)(known["k"], self._fixed())}
 
     def read(
@@ -237,7 +239,7 @@ class Reader(nnx.Module):
         """One state at position i against what `ready` made: (c, a look [H S] where the mechanism is watched)."""
         # For one query the pairs are all there is: no other form can save any.
         head = self._weigh if self.mechanism.pairwise else self._attend
-        c, look = self._by_heads(head, x[None, :], known, Kept(keep), {"i": jnp.asarray(i, jnp.int32)[None]})
+        c, look = self._by_heads(head, x[None, :], known, KeyPadding(keep), {"i": jnp.asarray(i, jnp.int32)[None]})
         return c[0], None if look is None else look[:, 0]
 
     def _attend(self, q, k, v, mask: Mask, places: dict, extra: dict) -> tuple[Array, Any]:
@@ -251,10 +253,10 @@ class Reader(nnx.Module):
         mechanism, i, j = self.mechanism, places["i"], np.arange(k.shape[0], dtype=np.int32)
         if self._score in HALVES:
             w_q, _, w = self._halves(extra)
-            q, extra = product(q.astype(k.dtype), w_q.astype(k.dtype)), {}
+            q, extra = matmul(q.astype(k.dtype), w_q.astype(k.dtype)), {}
             mechanism = replace(self.mechanism, score=lambda q, k: hidden_scores(q, k, w.astype(k.dtype)))
         weights = mechanism.weights(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra)
-        return blend(weights, v), look
+        return weighted_sum(weights, v), look
 
     def _by_heads(self, head: Callable, x, known: dict[str, Array], mask: Mask, places: dict) -> tuple[Array, Any]:
         q = (x if self.q is None else self.q(x)).reshape(x.shape[0], self.heads, -1)

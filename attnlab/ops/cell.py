@@ -2,7 +2,7 @@
 
 Each is `(x, state, u, ...) -> state`. x [G·H] is the input's share of the gates, bias included: one product for a whole
 sequence makes it beforehand. u [H G·H] makes the state's share: one product a step. A state is a tuple whose first
-entry is the output h [H]; it is kept in `wide` precision. `CELLS` lists them by name.
+entry is the output h [H]; it is kept in `accumulation_dtype` precision. `CELLS` lists them by name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 
 
 def rnn(x: Float[Array, " H"], state: Any, u: Float[Array, "H H"]) -> Any:
@@ -51,8 +51,8 @@ def lstm(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"]) -> Any:
 
 def _shares(x, state, u):
     """What the input and what the state give to the gates."""
-    dtype = wide(u.dtype)
-    return x.astype(dtype), product(state[0].astype(u.dtype)[None, :], u)[0]
+    dtype = accumulation_dtype(u.dtype)
+    return x.astype(dtype), matmul(state[0].astype(u.dtype)[None, :], u)[0]
 
 
 @dataclass(frozen=True)

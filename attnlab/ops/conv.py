@@ -5,7 +5,7 @@ import itertools
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.ops.precision import product
+from attnlab.ops.precision import matmul
 
 
 def conv_1d(x: Float[Array, "T C"], w: Float[Array, "k C D"], stride: int = 1) -> Float[Array, "N D"]:
@@ -39,5 +39,5 @@ def _convolve(x, w, stride):
         for at in itertools.product(*map(range, sizes))
     ]
     under = jnp.concatenate(windows, axis=-1)
-    y = product(under.reshape(-1, len(windows) * C), w.reshape(-1, D).astype(x.dtype))
+    y = matmul(under.reshape(-1, len(windows) * C), w.reshape(-1, D).astype(x.dtype))
     return y.reshape(*under.shape[:-1], D).astype(x.dtype)

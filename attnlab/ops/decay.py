@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.ops import chunks
-from attnlab.ops.fading import Sums, double, weights, whole
-from attnlab.ops.linear import Reach, weighed
+from attnlab.ops.gate_products import GateSums, chunk_sums, dyadic_sums, gated_scores
+from attnlab.ops.linear import Visibility, apply_weights
 
 
 def causal(
@@ -29,42 +29,42 @@ def causal(
     log_gates ≤ 0, one a token (G = 1) or one a channel (G = K). `block` is the tokens' place in time, a block of the
     clock: padding, where k is zero, does not fade either, and no run of tokens reaches another.
     """
-    fade = weighed(log_gates, block.keep[:, None])
-    return chunks.sweep(_absorb, state, (q, k, v, fade), block, size)
+    fade = apply_weights(log_gates, block.keep[:, None])
+    return chunks.scan_chunks(_absorb, state, (q, k, v, fade), block, size)
 
 
-def _absorb(state, columns, reach: Reach):
+def _absorb(state, columns, reach: Visibility):
     q, k, v, log_gates = columns
-    parts = double(log_gates)
-    (near,), sums = weights((q,), k, parts, reach.pairs), whole(parts, q.shape[1])
-    new = jnp.swapaxes(writes(k, sums, reach), 1, 2) @ v
+    parts = dyadic_sums(log_gates)
+    (near,), sums = gated_scores((q,), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
+    new = jnp.swapaxes(gated_keys(k, sums, reach), 1, 2) @ v
 
     def advance(state, here):
         keep, new = here
         return keep * state + new, state
 
-    state, before = jax.lax.scan(advance, state, (keeps(sums, reach), new))
-    return near @ v + reads(q, sums, reach) @ before, state
+    state, before = jax.lax.scan(advance, state, (chunk_decay(sums, reach), new))
+    return near @ v + gated_queries(q, sums, reach) @ before, state
 
 
-def reads(q: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
+def gated_queries(q: Float[Array, "N C K"], sums: GateSums, reach: Visibility) -> Float[Array, "N C K"]:
     """What a query makes of the state before its chunk: q_t by the gates up to t."""
-    return weighed(q * jnp.exp(sums.since), reach.sees[:, :, None])
+    return apply_weights(q * jnp.exp(sums.from_start), reach.state_visible[:, :, None])
 
 
-def writes(k: Float[Array, "N C K"], sums: Sums, reach: Reach) -> Float[Array, "N C K"]:
+def gated_keys(k: Float[Array, "N C K"], sums: GateSums, reach: Visibility) -> Float[Array, "N C K"]:
     """What a key makes of the state after its chunk: k_t by the gates after t."""
-    return weighed(k * jnp.exp(sums.until), reach.stays[:, :, None])
+    return apply_weights(k * jnp.exp(sums.to_end), reach.enters_state[:, :, None])
 
 
-def keeps(sums: Sums, reach: Reach) -> Float[Array, "N G 1"]:
+def chunk_decay(sums: GateSums, reach: Visibility) -> Float[Array, "N G 1"]:
     """What a chunk leaves of the state: the product of its gates."""
-    return weighed(jnp.exp(jnp.swapaxes(sums.since[:, -1:], 1, 2)), reach.carries[:, None, None])
+    return apply_weights(jnp.exp(jnp.swapaxes(sums.from_start[:, -1:], 1, 2)), reach.state_survives[:, None, None])
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
     """Of T tokens in chunks of `size`: products, and the sums of gates and what they multiply."""
-    size = chunks.fit(size, T)
+    size = chunks.chunk_size(size, T)
     levels = (size - 1).bit_length()
     pairs = 2 * size * K + 4 * size if G == 1 else size * K + 6 * K * levels
     return T * (pairs + 2 * size * V + 4 * K * V + 4 * K)

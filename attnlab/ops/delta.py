@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.ops import chunks, decay
-from attnlab.ops.decay import keeps, reads, writes
-from attnlab.ops.fading import double, weights, whole
-from attnlab.ops.linear import Reach, weighed
+from attnlab.ops.decay import chunk_decay, gated_keys, gated_queries
+from attnlab.ops.gate_products import chunk_sums, dyadic_sums, gated_scores
+from attnlab.ops.linear import Visibility, apply_weights
 from attnlab.ops.triangle import inverse
 
 
@@ -32,17 +32,22 @@ def causal(
 
     As `decay.causal`, with `beta` from 0 (nothing erased, nothing written) to 1. Stable for keys of norm at most 1.
     """
-    fade, beta = (weighed(x, block.keep[:, None]) for x in (log_gates, beta[:, None]))
-    return chunks.sweep(_absorb, state, (q, k, v, fade, beta), block, size)
+    fade, beta = (apply_weights(x, block.keep[:, None]) for x in (log_gates, beta[:, None]))
+    return chunks.scan_chunks(_absorb, state, (q, k, v, fade, beta), block, size)
 
 
-def _absorb(state, columns, reach: Reach):
+def _absorb(state, columns, reach: Visibility):
     q, k, v, log_gates, beta = columns
-    parts = double(log_gates)
-    (near, own), sums = weights((q, k), k, parts, reach.pairs), whole(parts, q.shape[1])
+    parts = dyadic_sums(log_gates)
+    (near, own), sums = gated_scores((q, k), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
     # u = (I + β tril(own))⁻¹ β (v − reads(k) S): linear in the state, so that only the last product waits for it.
     solve = inverse(beta * own) * jnp.swapaxes(beta, 1, 2)
-    steps = solve @ v, solve @ reads(k, sums, reach), jnp.swapaxes(writes(k, sums, reach), 1, 2), keeps(sums, reach)
+    steps = (
+        solve @ v,
+        solve @ gated_queries(k, sums, reach),
+        jnp.swapaxes(gated_keys(k, sums, reach), 1, 2),
+        chunk_decay(sums, reach),
+    )
 
     def advance(state, here):
         ahead, erased, write, keep = here
@@ -50,11 +55,11 @@ def _absorb(state, columns, reach: Reach):
         return keep * state + write @ u, (state, u)
 
     state, (before, u) = jax.lax.scan(advance, state, steps)
-    return near @ u + reads(q, sums, reach) @ before, state
+    return near @ u + gated_queries(q, sums, reach) @ before, state
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
     """Of T tokens in chunks of `size`: those of a decay, of the inverse, and of what is erased."""
-    size = chunks.fit(size, T)
+    size = chunks.chunk_size(size, T)
     inverse = size * size * 2 // 3 + 8 * size
     return decay.flops(T, K, V, size, G) + T * (inverse + 2 * size * (2 * K + V) + 2 * K * V)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 
 AT_ONCE = 2**20  # scores that are held at a time, 4 MB of them: few enough for a cache
 
@@ -53,7 +53,7 @@ cross_entropy.defvjp(_forward, _backward)
 
 def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, Any]:
     """The entropy and, if asked for, the slopes of its loss by x, w and b."""
-    (N, D), V, dtype = x.shape, w.shape[1], wide(x.dtype)
+    (N, D), V, dtype = x.shape, w.shape[1], accumulation_dtype(x.dtype)
     blocks = max(1, min(N, -(-N * V // AT_ONCE)))
     rows = -(-N // blocks)
     # Row n goes into block n modulo their number: each has some of all examples, wherever these are computed.
@@ -67,7 +67,7 @@ def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, An
 
     def block(sums, here):
         x, target, share = here
-        s = product(x, matrix) if b is None else product(x, matrix) + b.astype(dtype)[None, :]
+        s = matmul(x, matrix) if b is None else matmul(x, matrix) + b.astype(dtype)[None, :]
         picked = jnp.take_along_axis(s, target[:, None], axis=1)[:, 0]
         top = s.max(axis=1)
         powers = jnp.exp(s - top[:, None])
@@ -86,7 +86,7 @@ def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, An
         # x before the slope: the first of two factors is the one that is turned, and x is the smaller.
         dw = jax.lax.dot_general(x, slope, (((0,), (0,)), ((), ())), preferred_element_type=dtype)
         new = dw if b is None else (dw, slope.sum(axis=0, dtype=dtype))
-        return jax.tree.map(jnp.add, sums, new), (found, product(slope, back).astype(x.dtype))
+        return jax.tree.map(jnp.add, sums, new), (found, matmul(slope, back).astype(x.dtype))
 
     start = jnp.zeros((D, V), dtype) if b is None else (jnp.zeros((D, V), dtype), jnp.zeros(V, dtype))
     sums, (found, dx) = jax.lax.scan(block, start if slopes else None, apart, unroll=blocks == 1)

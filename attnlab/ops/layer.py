@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 def layer_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], shift: Float[Array, " D"], epsilon: float = 1e-6):
@@ -12,7 +12,7 @@ def layer_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], shift: Float
 
     In float32 at least, but for the shift, which is added in the precision of x.
     """
-    dtype = wide(x.dtype)
+    dtype = accumulation_dtype(x.dtype)
     centred = x.astype(dtype) - jnp.mean(x.astype(dtype), axis=-1, keepdims=True)
     variance = jnp.mean(centred * centred, axis=-1, keepdims=True)
     return _scaled(centred * jax.lax.rsqrt(variance + epsilon), scale, x.dtype) + _like(shift, x)
@@ -20,7 +20,7 @@ def layer_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], shift: Float
 
 def rms_norm(x: Float[Array, "... D"], scale: Float[Array, " D"], epsilon: float = 1e-6):
     """x / √(mean x² + ε) · scale: no mean removed (Zhang and Sennrich 2019), in float32 at least."""
-    wider = x.astype(wide(x.dtype))
+    wider = x.astype(accumulation_dtype(x.dtype))
     return _scaled(wider * jax.lax.rsqrt(jnp.mean(wider * wider, axis=-1, keepdims=True) + epsilon), scale, x.dtype)
 
 
@@ -32,7 +32,7 @@ def _scaled(x, scale, dtype):
     return (x * _like(scale, x)).astype(dtype)
 
 
-def unit(x: Float[Array, "T K"], epsilon: float = 0.0) -> Float[Array, "T K"]:
+def l2_normalize(x: Float[Array, "T K"], epsilon: float = 0.0) -> Float[Array, "T K"]:
     """x / √(‖x‖² + ε) for every row: of norm one, but for ε. Zero stays zero, with a finite gradient.
 
     Where the root is below 1e-12 (only without ε), x · 1e12. Squares are taken in the precision of x: a row whose

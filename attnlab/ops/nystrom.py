@@ -4,8 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.ops.mask import Places
-from attnlab.ops.order import arrange, ranks
-from attnlab.ops.precision import divide, product, wide
+from attnlab.ops.order import by_position, ranks
+from attnlab.ops.precision import accumulation_dtype, divide, matmul
 
 
 def segments(keep: Bool[Places, " T"], place: Int[Places, " T"], count: int) -> Int[Array, " T"]:
@@ -14,7 +14,7 @@ def segments(keep: Bool[Places, " T"], place: Int[Places, " T"], count: int) -> 
     Of n kept tokens the one of rank r is in segment ⌊r·min(count, n)/n⌋: lengths differ by one token at most, and no
     more than `count` tokens have a segment each.
     """
-    rank, n = ranks(arrange(keep, place)), jnp.sum(jnp.asarray(keep), dtype=jnp.int32)
+    rank, n = ranks(by_position(keep, place)), jnp.sum(jnp.asarray(keep), dtype=jnp.int32)
     return jnp.where(keep, rank * jnp.minimum(count, n) // jnp.maximum(n, 1), -1)
 
 
@@ -22,8 +22,8 @@ def means(x: Float[Array, "T K"], segment: Int[Array, " T"], count: int) -> Floa
     """The mean of each segment, zero for an empty one (Xiong et al. 2021), in float32 at least."""
     # A product, not a scattered sum: the same numbers on every device, and its gradient is a product too.
     member = (jnp.arange(count, dtype=jnp.int32)[:, None] == segment[None, :]).astype(x.dtype)
-    size = jnp.sum(member, axis=1, keepdims=True, dtype=wide(x.dtype))
-    return divide(product(member, x), size)
+    size = jnp.sum(member, axis=1, keepdims=True, dtype=accumulation_dtype(x.dtype))
+    return divide(matmul(member, x), size)
 
 
 def pseudo_inverse(a: Float[Array, "m n"], steps: int) -> Float[Array, "n m"]:
@@ -38,6 +38,6 @@ def pseudo_inverse(a: Float[Array, "m n"], steps: int) -> Float[Array, "n m"]:
     # Weights sum to one in a row, so ‖A‖∞ = 1; and to one at least in some column, where A is square.
     z = a.T / jnp.maximum(jnp.max(jnp.sum(a, axis=0)), 1)
     for _ in range(steps):
-        x = product(a, z)
-        z = product(z, 13 * eye - product(x, 15 * eye - product(x, 7 * eye - x))) / 4
+        x = matmul(a, z)
+        z = matmul(z, 13 * eye - matmul(x, 15 * eye - matmul(x, 7 * eye - x))) / 4
     return z

@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Int
 from attnlab.ops.mask import Places
 
 
-def arrange(keep: Bool[Places, " T"], place: Int[Places, " T"]) -> Int[Array, " T"]:
+def by_position(keep: Bool[Places, " T"], place: Int[Places, " T"]) -> Int[Array, " T"]:
     """Where the kept tokens are to be found, in the order of their places; behind them, where the others are.
 
     Tokens of equal place keep the order in which they were given.

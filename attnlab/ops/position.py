@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Real
 
 from attnlab.ops.mask import Places
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 
 XPOS_GAMMA = 0.4  # the smallest decay of xPos is γ / (1 + γ)
 
@@ -31,7 +31,10 @@ def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array,
 
     p_a·p_b depends on a−b alone; t may be no whole number. D is even. The angle is taken in float32 at least.
     """
-    angle = jnp.asarray(i).astype(wide(dtype))[:, None] * frequencies(D, 10000.0, wide(dtype))[None, :]
+    angle = (
+        jnp.asarray(i).astype(accumulation_dtype(dtype))[:, None]
+        * frequencies(D, 10000.0, accumulation_dtype(dtype))[None, :]
+    )
     return jnp.stack([jnp.sin(angle), jnp.cos(angle)], axis=-1).reshape(i.shape[0], D).astype(dtype)
 
 
@@ -64,7 +67,7 @@ def rotary(
     `halves`: pairs are (x[n], x[n + K/2]) instead. Norms are kept, and rotary(q, a)·rotary(k, b) depends on a−b alone.
     K is even.
     """
-    dtype = wide(x.dtype)
+    dtype = accumulation_dtype(x.dtype)
     angle = jnp.asarray(i).astype(dtype)[:, None] * frequencies(x.shape[1], base, dtype)[None, :]
     cos, sin = jnp.cos(angle), jnp.sin(angle)
     x_ = x.astype(dtype)
@@ -87,19 +90,19 @@ def xpos(
     """`rotary`, and each pair n times ζ_n^{sign · i / scale}, ζ_n = (2n/K + γ) / (1 + γ) (Sun et al. 2022, section 4).
 
     With sign 1 for queries and −1 for keys, products depend on i−j alone and fade by ζ_n^{(i−j) / scale}. The factors
-    by themselves leave the range of a dtype as i grows: from `xpos_reach` on the answer is NaN. K is even.
+    by themselves leave the range of a dtype as i grows: from `xpos_max_length` on the answer is NaN. K is even.
     """
-    dtype = wide(x.dtype)
+    dtype = accumulation_dtype(x.dtype)
     zeta = (jnp.arange(0, x.shape[1], 2, dtype=dtype) / x.shape[1] + XPOS_GAMMA) / (1 + XPOS_GAMMA)
     power = jnp.asarray(i).astype(dtype)[:, None] * (sign / scale)
     factor = jnp.repeat(jnp.exp(power * jnp.log(zeta)[None, :]), 2, axis=1)
-    inside = (jnp.asarray(i) < xpos_reach(x.dtype, scale))[:, None]
+    inside = (jnp.asarray(i) < xpos_max_length(x.dtype, scale))[:, None]
     # Multiplied before the cast: a product in half precision would round twice.
     turned = rotary(x.astype(dtype), i, base) * jnp.where(inside, factor, jnp.nan)
     return turned.astype(x.dtype)
 
 
-def xpos_reach(dtype, scale: float = 512.0) -> int:
+def xpos_max_length(dtype, scale: float = 512.0) -> int:
     """How many positions xPos may scale in a dtype: its factors stay within the square root of the dtype's range.
 
     About 18,000 positions in float32 and bfloat16, 2,300 in float16.
@@ -158,7 +161,7 @@ def clipped(i: Int[Places, " T"], j: Int[Places, " S"], clip: int) -> Int[Array,
 
 def relative_scores(q: Float[Array, "T K"], keys: Float[Array, "C K"], rows: Int[Array, "T S"]) -> Float[Array, "T S"]:
     """q_t · r_{rows[t, j]} / √K, for every pair (Shaw et al. 2018, eq. 4): no [T S K] is made."""
-    return jnp.take_along_axis(product(q * q.shape[1] ** -0.5, keys.astype(q.dtype).T), rows, axis=1)
+    return jnp.take_along_axis(matmul(q * q.shape[1] ** -0.5, keys.astype(q.dtype).T), rows, axis=1)
 
 
 def relative_values(
@@ -167,7 +170,7 @@ def relative_values(
     """Σ_j a_tj r_{rows[t, j]} (Shaw et al. 2018, eq. 3): the weights are summed by distance first."""
     empty = jnp.zeros(values.shape[0], weights.dtype)
     shares = jax.vmap(lambda weights, rows: empty.at[rows].add(weights))(weights, rows)
-    return product(shares, values.astype(shares.dtype))
+    return matmul(shares, values.astype(shares.dtype))
 
 
 def grid(i: Int[Places, " T"], columns: int) -> tuple[Int[Array, " T"], Int[Array, " T"]]:
@@ -175,7 +178,7 @@ def grid(i: Int[Places, " T"], columns: int) -> tuple[Int[Array, " T"], Int[Arra
     return jnp.asarray(i) // columns, jnp.asarray(i) % columns
 
 
-def path(flow: Callable, start: Float[Array, "..."], length: int, step: float) -> Float[Array, "length ..."]:
+def flow_path(flow: Callable, start: Float[Array, "..."], length: int, step: float) -> Float[Array, "length ..."]:
     """p(0), p(step), … p((length−1)·step) of dp/dt = flow(t, p), p(0) = start.
 
     By one step of the classical method of Runge and Kutta, of fourth order, between two points.

@@ -5,16 +5,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
-def wide(dtype) -> jnp.dtype:
+def accumulation_dtype(dtype) -> jnp.dtype:
     """The dtype to accumulate in: float32 at least, float64 for float64, the default float for integers."""
     if not jnp.issubdtype(dtype, jnp.floating):
         return jnp.dtype(jnp.result_type(float))
     return jnp.dtype(dtype) if jnp.finfo(dtype).bits >= 32 else jnp.dtype(jnp.float32)
 
 
-def product(a: Float[Array, "T K"], b: Float[Array, "K V"]) -> Float[Array, "T V"]:
-    """The matrix product a b, summed and answered in `wide` precision."""
-    return jnp.matmul(a, b, preferred_element_type=wide(a.dtype))
+def matmul(a: Float[Array, "T K"], b: Float[Array, "K V"]) -> Float[Array, "T V"]:
+    """The matrix product a b, summed and answered in `accumulation_dtype` precision."""
+    return jnp.matmul(a, b, preferred_element_type=accumulation_dtype(a.dtype))
 
 
 @jax.custom_jvp
@@ -32,6 +32,6 @@ def _(primals, tangents):
     return y, divide(da - y * db, b)
 
 
-def blend(weights: Float[Array, "T S"], v: Float[Array, "S V"]) -> Float[Array, "T V"]:
-    """The values mixed by the weights, in the dtype of the values, summed in `wide` precision."""
-    return product(weights.astype(v.dtype), v).astype(v.dtype)
+def weighted_sum(weights: Float[Array, "T S"], v: Float[Array, "S V"]) -> Float[Array, "T V"]:
+    """The values mixed by the weights, in the dtype of the values, summed in `accumulation_dtype` precision."""
+    return matmul(weights.astype(v.dtype), v).astype(v.dtype)

@@ -1,6 +1,6 @@
 """Scores: how well a query and a key fit, for every pair, before softmax.
 
-Each is `(q [T K], k [S K], **learned) -> [T S]`, answered in `wide` precision. `SCORES` lists them by name; `LEARNED`
+Each is `(q [T K], k [S K], **learned) -> [T S]`, answered in `accumulation_dtype` precision. `SCORES` lists them by name; `LEARNED`
 says what each learns, one set a head: shape ("K" the width, "length" a position each) and start.
 """
 
@@ -15,16 +15,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.layer import unit
+from attnlab.ops.layer import l2_normalize
 from attnlab.ops.mask import Places
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.tree import pytree
 from attnlab.registry import Registry
 
 
 def dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
     """Dot product, q·k (Luong, Pham, Manning 2015, section 3.1)."""
-    return product(q, k.T)
+    return matmul(q, k.T)
 
 
 def scaled_dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
@@ -44,7 +44,7 @@ def general(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K K
 
 def _turned(q, k, w):
     q, k, w = _wide(q, k, w)
-    return product(q, w), k
+    return matmul(q, w), k
 
 
 def additive(
@@ -56,7 +56,7 @@ def additive(
 ) -> Float[Array, "T S"]:
     """A layer of one hidden vector a pair, tanh(q W_q + k W_k)·w (Bahdanau, Cho, Bengio 2015, appendix A.1.2)."""
     q, k, w_q, w_k, w = _wide(q, k, w_q, w_k, w)
-    return hidden_scores(product(q, w_q), product(k, w_k), w)
+    return hidden_scores(matmul(q, w_q), matmul(k, w_k), w)
 
 
 def concat(
@@ -85,7 +85,7 @@ def location(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K 
     if length < S:
         raise ValueError(f"location: {S} keys, but {length=} positions were learned")
     q, w = _wide(q, w)
-    return product(q, w[:, :S])
+    return matmul(q, w[:, :S])
 
 
 def cosine(q: Float[Array, "T K"], k: Float[Array, "S K"], heat: Float[Array, ""]) -> Float[Array, "T S"]:
@@ -99,7 +99,7 @@ def cosine(q: Float[Array, "T K"], k: Float[Array, "S K"], heat: Float[Array, ""
 
 def _directions(q, k, heat):
     q, k, heat = _wide(q, k, heat)
-    return unit(q) * jnp.exp(jnp.minimum(heat, math.log(100.0))), unit(k)
+    return l2_normalize(q) * jnp.exp(jnp.minimum(heat, math.log(100.0))), l2_normalize(k)
 
 
 SCORES: dict[str, Callable] = Registry("SCORES")
@@ -114,7 +114,7 @@ PRODUCTS = (dot, scaled_dot, cosine)
 
 def _wide(*arrays: Array) -> tuple[Array, ...]:
     """Learned arrays and inputs in one precision, that of the first at least single."""
-    return tuple(x.astype(wide(arrays[0].dtype)) for x in arrays)
+    return tuple(x.astype(accumulation_dtype(arrays[0].dtype)) for x in arrays)
 
 
 # Of hidden numbers held at a time.
@@ -165,7 +165,7 @@ def shapes(score: Callable, length: int) -> dict[str, tuple]:
     return {name: _sized(shape, length) for name, (shape, _) in LEARNED.get(score, {}).items()}
 
 
-def starts(score: Callable, length: int, key: Array, K: int) -> dict[str, Array]:
+def initial(score: Callable, length: int, key: Array, K: int) -> dict[str, Array]:
     """Where what a score learns begins, for queries and keys of width K."""
     table = LEARNED.get(score, {})
     keys = jax.random.split(key, max(1, len(table)))
@@ -175,7 +175,7 @@ def starts(score: Callable, length: int, key: Array, K: int) -> dict[str, Array]
     }
 
 
-def bound(score: Callable) -> bool:
+def is_length_bound(score: Callable) -> bool:
     """Whether a score learns something for every position, and so is bound to a length."""
     return any("length" in shape for shape, _ in LEARNED.get(score, {}).values())
 
@@ -200,7 +200,7 @@ class Scores:
         self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]
     ) -> Float[Array, "T S"]:
         """The scores of queries at i and keys at j."""
-        scores = self._placed(q, k, j) if bound(self.score) else self.score(q, k, **self.learned)
+        scores = self._placed(q, k, j) if is_length_bound(self.score) else self.score(q, k, **self.learned)
         return scores if self.bias is None else scores + self.bias(q, i, j).astype(scores.dtype)
 
     @property

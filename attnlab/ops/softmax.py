@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 @jax.custom_jvp
@@ -14,7 +14,7 @@ def masked_softmax(scores: Float[Array, "T S"], allowed: Bool[Array, "T S"]) -> 
     The mask acts before the exponential, so what it forbids takes no share of the denominator. Computed and
     answered in float32 at least: bfloat16 sums lose the tail.
     """
-    scores = jnp.where(allowed, scores.astype(wide(scores.dtype)), -jnp.inf)
+    scores = jnp.where(allowed, scores.astype(accumulation_dtype(scores.dtype)), -jnp.inf)
     peak = jnp.max(scores, axis=-1, keepdims=True, initial=-jnp.inf)
     share = jnp.exp(scores - jnp.where(jnp.isneginf(peak), jnp.zeros_like(peak), peak))
     total = share.sum(axis=-1, keepdims=True)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.ops.fading import stack
+from attnlab.ops.gate_products import stack
 
 # Up to this size rows are substituted one after the other; beyond it, halves are joined by products.
 SMALL = 8

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from attnlab.mechanisms import Mechanism
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
@@ -14,18 +14,18 @@ class Sum(Mechanism):
 
     block = 16
 
-    def memory(self, length, K, V, dtype):
-        return jnp.zeros((K, V), wide(dtype))
+    def init_memory(self, length, K, V, dtype):
+        return jnp.zeros((K, V), accumulation_dtype(dtype))
 
     def near(self, block):
         return block.pairs
 
-    def absorb(self, memory, q, k, v, block, *, bias=None):
-        q, k, values = (x.astype(wide(x.dtype)) for x in (q / 8, k, v))
+    def update(self, memory, q, k, v, block, *, bias=None):
+        q, k, values = (x.astype(accumulation_dtype(x.dtype)) for x in (q / 8, k, v))
         here = jnp.where(self.near(block), q @ k.T, 0) @ values
-        past = jnp.where(block.sees[:, None], q @ memory.astype(q.dtype), 0)
-        new = jnp.where(block.stays[:, None], k, 0).T @ values
-        old = jnp.where(block.carries, memory, jnp.zeros_like(memory))
+        past = jnp.where(block.state_visible[:, None], q @ memory.astype(q.dtype), 0)
+        new = jnp.where(block.enters_state[:, None], k, 0).T @ values
+        old = jnp.where(block.state_survives, memory, jnp.zeros_like(memory))
         return (here + past).astype(v.dtype), old + new.astype(memory.dtype)
 
 
@@ -42,7 +42,7 @@ class Late(Sum):
 class Coarse(Sum):
     """Keeps its state in bfloat16."""
 
-    def memory(self, length, K, V, dtype):
+    def init_memory(self, length, K, V, dtype):
         return jnp.zeros((K, V), jnp.bfloat16)
 
 
@@ -52,7 +52,7 @@ class Narrow(Sum):
 
     block = 1
 
-    def memory(self, length, K, V, dtype):
+    def init_memory(self, length, K, V, dtype):
         return jnp.zeros((K, V), dtype)
 
 
@@ -60,8 +60,8 @@ class Narrow(Sum):
 class Leaky(Sum):
     """Padding reaches its state."""
 
-    def absorb(self, memory, q, k, v, block, *, bias=None):
-        y, memory = super().absorb(memory, q, k, v, block)
+    def update(self, memory, q, k, v, block, *, bias=None):
+        y, memory = super().update(memory, q, k, v, block)
         return y, memory + jnp.where(block.keep.all(), 0.0, 1.0).astype(memory.dtype)
 
 
@@ -76,11 +76,11 @@ class Mean(Mechanism):
     def initial(self, key, K, V):
         return {"w": jnp.ones(K) / K}
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None, w):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, w):
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: its keys depend on the query")
         seen = jnp.asarray(factors[1])[:, None]
-        x = wide(v.dtype)
+        x = accumulation_dtype(v.dtype)
         mean = jnp.where(seen, v, 0).astype(x).sum(0) / jnp.maximum(seen.sum(), 1).astype(x)
         return ((q.astype(x) @ w.astype(x))[:, None] * mean[None, :]).astype(v.dtype)
 
@@ -89,7 +89,7 @@ class Mean(Mechanism):
 class Mute(Mechanism):
     """Refuses everything."""
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         raise NotImplementedError(f"{self} cannot honour {mask}")
 
 
@@ -97,5 +97,5 @@ class Mute(Mechanism):
 class Broken(Mechanism):
     """Raises what is no refusal."""
 
-    def mix(self, q, k, v, mask, *, i, j, bias=None):
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         raise TypeError("a slip\nof two lines")

@@ -27,8 +27,8 @@ def test_a_state_in_the_precision_of_its_inputs_is_seen():
 
 def test_an_answer_in_another_precision_is_no_answer():
     class Widening(Mean):
-        def mix(self, *arguments, **extra):
-            return super().mix(*arguments, **extra).astype("float32")
+        def attend_all(self, *arguments, **extra):
+            return super().attend_all(*arguments, **extra).astype("float32")
 
     with pytest.raises(TypeError, match="answers bfloat16 values in float32"):
         rounding.errors(Widening(), 16, 8, 8)

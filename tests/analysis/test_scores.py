@@ -13,7 +13,7 @@ from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS, Position, Rotary
-from attnlab.ops.mask import Causal, Full, Kept
+from attnlab.ops.mask import Causal, Full, KeyPadding
 from attnlab.ops.score import cosine, location
 from attnlab.tasks.base.task import Classes, Pairs, Tokens
 from tests.analysis.filled import filled
@@ -55,7 +55,7 @@ def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
         (Softmax(score=cosine), "none"),
         (Softmax(block=2), "alibi"),
         (ShortConvolution(Softmax(), 2), "alibi"),
-        (ShortConvolution(Softmax(), 3).turned(Rotary()), "none"),
+        (ShortConvolution(Softmax(), 3).with_rotary(Rotary()), "none"),
     ],
     ids=["cosine", "alibi", "convolved", "convolved-turned"],
 )
@@ -96,7 +96,7 @@ def test_what_the_mask_and_padding_forbid_is_minus_infinity():
     keep = np.array([True, True, False, True])
     found = look(Linear(), q, k, Causal(), keep=keep)
     np.testing.assert_array_equal(np.isneginf(found), ~(np.tril(np.ones((4, 4), bool)) & keep[:, None] & keep))
-    fewer = look(Softmax(), q[:2], k, Kept(keep) & Causal())
+    fewer = look(Softmax(), q[:2], k, KeyPadding(keep) & Causal())
     # Fewer queries than keys stand at the end.
     np.testing.assert_array_equal(np.isneginf(fewer), ~(np.tril(np.ones((4, 4), bool))[2:] & keep))
 

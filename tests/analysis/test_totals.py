@@ -8,7 +8,7 @@ import pytest
 from attnlab.analysis.maps import maps
 from attnlab.analysis.totals import Undivided, divides, totals
 from attnlab.mechanisms import Linear, ShortConvolution, Softmax, weights
-from attnlab.mechanisms.clock import first
+from attnlab.mechanisms.position_state import initial_block
 from attnlab.mechanisms.window import Local
 from attnlab.models import Transformer
 from attnlab.modules.position import Rotary
@@ -54,10 +54,10 @@ def test_those_of_every_attention_that_divides():
 
 def test_those_of_turned_features_are_of_what_is_counted():
     feature = EluPlusOne()
-    mechanism = Linear().turned(Rotary())
+    mechanism = Linear().with_rotary(Rotary())
     assert divides(mechanism)
     q, k = map(jnp.asarray, inputs(Linear(), 6)[:2])
-    found = Undivided(Linear()).turned(Rotary()).look(q, k, Causal()).sum(axis=1)
+    found = Undivided(Linear()).with_rotary(Rotary()).look(q, k, Causal()).sum(axis=1)
     counted = np.tril(feature.query(q, np.arange(6)).rows @ feature.key(k, np.arange(6)).rows.T).sum(axis=1)
     np.testing.assert_allclose(found, counted, rtol=1e-5)
 
@@ -67,7 +67,7 @@ def test_behind_a_short_convolution_they_are_of_what_was_convolved():
     assert divides(mechanism)
     assert not divides(ShortConvolution(Softmax()))
     q, k, _, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 6))
-    before = mechanism.before(q, k, first(6, None, None, None), extra)
+    before = mechanism.before(q, k, initial_block(6, None, None, None), extra)
     expected = Undivided(Linear()).look(*before[:2], Causal())
     np.testing.assert_allclose(Undivided(mechanism).look(q, k, Causal(), **extra), expected, rtol=1e-5)
 

@@ -16,7 +16,7 @@ import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.inputs import shape_of
 from attnlab.ops.mask import Full
 
 K, V, N = 4, 6, 9  # width of keys and of values, and tokens of most sequences

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.mechanisms.given import split
-from attnlab.ops.mask import Full, Kept, Rows, Segments
+from attnlab.mechanisms.inputs import split
+from attnlab.ops.mask import Full, KeyPadding, QueryPadding, Segments
 from tests.mechanisms.contract import (
     BLOCKS,
     SMALL,
@@ -45,12 +45,12 @@ def test_what_no_query_may_see_reaches_neither_the_result_nor_a_gradient(name, k
     with jax.enable_x64(True):
         mechanism = SMALL[name]
         keep = np.array(keep)
-        honoured(mechanism, Kept(keep), 5, N)
+        honoured(mechanism, KeyPadding(keep), 5, N)
         q, k, v, extra = inputs(mechanism, 5, N)
         i, j = np.arange(4, 9, dtype=np.int32), np.arange(N, dtype=np.int32)
         run = lambda k, v, extra, mask, j: attend_back(mechanism, TARGET[:5], q, k, v, extra, mask, i=i, j=j)
         dirty = {n: spoil(x, keep, bad) if n in mechanism.tokens else x for n, x in extra.items()}
-        y, (dq, dk, dv, dextra) = run(spoil(k, keep, bad), spoil(v, keep, bad), dirty, Kept(keep), j)
+        y, (dq, dk, dv, dextra) = run(spoil(k, keep, bad), spoil(v, keep, bad), dirty, KeyPadding(keep), j)
         assert finite((dq, dk, dv, dextra))
         if not keep.any():
             assert not np.any(y)
@@ -69,7 +69,7 @@ def test_padding_of_queries_and_keys_alike_changes_nothing(name, keep, bad):
     with jax.enable_x64(True):
         mechanism = SMALL[name]
         keep = np.array(keep)
-        mask = Kept(keep) & Rows(keep)
+        mask = KeyPadding(keep) & QueryPadding(keep)
         honoured(mechanism, mask, N, N)
         q, k, v, extra = inputs(mechanism, N)
         dirty = {n: spoil(x, keep, bad) if n in mechanism.tokens else x for n, x in extra.items()}
@@ -89,7 +89,7 @@ def test_a_query_without_any_key_answers_zero_with_zero_gradient_even_if_it_is_n
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, N)
     ids = np.where(np.arange(N) == 2, 5, 0).astype(np.int32)
-    for mask in (Segments(ids, np.zeros_like(ids)), Kept(np.ones(N, bool)) & Rows(ids == 0)):
+    for mask in (Segments(ids, np.zeros_like(ids)), KeyPadding(np.ones(N, bool)) & QueryPadding(ids == 0)):
         if refusal(mechanism, mask, N, N) is None:
             y, back = attend_back(mechanism, TARGET, spoil(q, ids == 0), k, v, extra, mask)
             assert not np.any(y[2])
@@ -146,6 +146,6 @@ def test_packed_sequences_do_not_meet(name, block):
 @every
 def test_no_key_at_all_is_no_error(name):
     mechanism = SMALL[name]
-    honoured(mechanism, Kept(np.zeros(6, bool)), 6, 6)
+    honoured(mechanism, KeyPadding(np.zeros(6, bool)), 6, 6)
     q, k, v, extra = inputs(mechanism, 6)
-    assert not np.any(attend(mechanism, q, k, v, Kept(np.zeros(6, bool)), **extra))
+    assert not np.any(attend(mechanism, q, k, v, KeyPadding(np.zeros(6, bool)), **extra))

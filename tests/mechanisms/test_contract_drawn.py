@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.ops.mask import Causal, Edges, Kept, Segments
+from attnlab.ops.mask import Causal, Edges, KeyPadding, Segments
 from tests.mechanisms.contract import SMALL, N, attend, causal, every, honoured, inputs, near, stateful
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -39,7 +39,7 @@ def test_whatever_the_values_padding_and_segments_blocks_agree(name, values, kee
 def test_two_ways_to_write_a_mask_are_one(name, values, keep, ids, edges):
     with jax.enable_x64(True):
         adjacency = np.random.default_rng(edges).random((N, N)) < 0.3
-        mask = (Causal() | Kept(keep)) & Segments(ids, ids) & ~Edges(adjacency)
+        mask = (Causal() | KeyPadding(keep)) & Segments(ids, ids) & ~Edges(adjacency)
         honoured(SMALL[name], mask, N, N)
         q, k, v, extra = drawn(SMALL[name], values)
         at = np.arange(N)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Watched
-from attnlab.ops.mask import Causal, Edges, Full, Kept, Keys, Segments, Window
+from attnlab.ops.mask import Causal, Edges, Full, KeyPadding, Keys, Segments, Window
 from tests.mechanisms.contract import (
     SMALL,
     K,
@@ -88,7 +88,7 @@ def test_the_map_reproduces_the_output(name):
     q, k, v, extra = inputs(mechanism, 6)
     tried = 0
     adjacency = np.random.default_rng(3).random((6, 6)) < 0.5
-    for mask in (Kept(np.array([1, 0, 1, 1, 0, 1], bool)), Causal(), ~Edges(adjacency)):
+    for mask in (KeyPadding(np.array([1, 0, 1, 1, 0, 1], bool)), Causal(), ~Edges(adjacency)):
         if refusal(mechanism, mask, 6, 6) is None:
             map_ = weights(mechanism, q, k, mask, **extra)
             near(map_ @ v, attend(mechanism, q, k, v, mask, **extra))
@@ -201,7 +201,7 @@ def test_a_mask_that_looks_rows_up_needs_rows_for_all(name):
     with pytest.raises(ValueError, match="give i"):
         mechanism.attend(q, k, v, Segments(four, four), **extra)
     q, k, v, extra = inputs(mechanism, 6)
-    for mask in (Edges(jnp.eye(3, dtype=bool)), Segments(jnp.arange(3), jnp.arange(6)), Kept(jnp.ones(5, bool))):
+    for mask in (Edges(jnp.eye(3, dtype=bool)), Segments(jnp.arange(3), jnp.arange(6)), KeyPadding(jnp.ones(5, bool))):
         with pytest.raises(ValueError, match="for 6 positions"):
             mechanism.attend(q, k, v, mask, **extra)
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.ops.mask import Causal, Edges, Kept
+from attnlab.ops.mask import Causal, Edges, KeyPadding
 from tests.mechanisms.contract import (
     BLOCKS,
     SMALL,
@@ -48,7 +48,7 @@ def test_gradients_agree_with_finite_differences(name):
     mechanism = SMALL[name]
     arguments = inputs(mechanism, N)
     rng = np.random.default_rng(1)
-    masks = [Kept(np.arange(N) % 3 < 2), Causal(), Edges(rng.random((N, N)) < 0.6)]
+    masks = [KeyPadding(np.arange(N) % 3 < 2), Causal(), Edges(rng.random((N, N)) < 0.6)]
     runs = [
         lambda *x, mask=mask: attend_back(mechanism, TARGET, *x, mask)
         for mask in masks
@@ -73,7 +73,7 @@ def _finite_with(mechanism, change):
     tokens = {n: change(x) if n in mechanism.tokens else x for n, x in extra.items()}
     target = TARGET.astype(np.float32)
     found = []
-    if refusal(mechanism, Kept(np.ones(N, bool)), N, N) is None:
+    if refusal(mechanism, KeyPadding(np.ones(N, bool)), N, N) is None:
         found.append(attend_back(mechanism, target, change(q), change(k), v, tokens))
     if mechanism.stateful:
         found += [causal_back(mechanism, target, change(q), change(k), v, tokens, block=b, **ALL) for b in BLOCKS]

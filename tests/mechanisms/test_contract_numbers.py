@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.inputs import shape_of
 from attnlab.ops.mask import Full
 from tests.mechanisms.contract import attend, causal, every, inputs, refusal
 

@@ -133,4 +133,4 @@ def test_what_cannot_be_is_refused(name):
         type(MECHANISMS[name])(chunk=0)
     with pytest.raises(ValueError, match=r"epsilon=-1e-06 must be 0 or more"):
         type(MECHANISMS[name])(epsilon=-1e-6)
-    assert MECHANISMS[name].memory(9, K, V, jnp.bfloat16).dtype == jnp.float32
+    assert MECHANISMS[name].init_memory(9, K, V, jnp.bfloat16).dtype == jnp.float32

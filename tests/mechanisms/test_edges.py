@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.modules.position import Rotary
-from attnlab.ops.edges import Ends
+from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.feature import Cosformer, Favor, Narrow, Taylor
 from attnlab.ops.mask import EdgeList, Edges
 from attnlab.ops.score import SCORES
@@ -61,7 +61,7 @@ def test_a_list_of_edges_is_their_table_with_gradients(name, adjacency, seed):
 # Two maps around another: one tells places by itself, one as the other does.
 ORDERED = SMALL | {
     "cosformer": Linear(feature=Cosformer(length=N)),
-    "turned": Linear().turned(Rotary()),
+    "turned": Linear().with_rotary(Rotary()),
     "narrow": Linear(feature=Narrow(Cosformer(length=N), 2)),
     **{name: KNOWN[name] for name in ("strided", "bigbird", "longformer", "taylor", "rebased")},
 }
@@ -112,7 +112,9 @@ def test_padding_of_a_list_weighs_nothing(name):
     mechanism = SMALL[name]
     q, k, _, extra = (jax.tree.map(jnp.asarray, x) for x in inputs(mechanism, 2))
     q, k, order = abs(q), abs(k), np.arange(2, dtype=np.int32)  # of which no feature is zero
-    found = mechanism.along(q, k, Ends(jnp.array([0, 2, 1]), jnp.array([0, 2, 0]), 2, 2), i=order, j=order, **extra)
+    found = mechanism.edge_weights(
+        q, k, EdgeIndex(jnp.array([0, 2, 1]), jnp.array([0, 2, 0]), 2, 2), i=order, j=order, **extra
+    )
     assert found[1] == 0
     assert (found[jnp.array([0, 2])] != 0).all()
 

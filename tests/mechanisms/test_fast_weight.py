@@ -63,5 +63,5 @@ def test_what_has_no_sum_is_refused():
 
 
 def test_its_state_is_features_by_values():
-    assert FastWeight(feature=Dpfp(nu=2)).memory(9, 4, 5, jnp.float32).shape == (16, 5)
+    assert FastWeight(feature=Dpfp(nu=2)).init_memory(9, 4, 5, jnp.float32).shape == (16, 5)
     assert FastWeight(feature=EluPlusOne()).cost(8, 8, 4, 5).state_bytes == 4 * 4 * 5

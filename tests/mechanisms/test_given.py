@@ -9,10 +9,10 @@ import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
-from attnlab.mechanisms.given import check_kinds
+from attnlab.mechanisms.inputs import check_kinds
 from attnlab.modules.attention import Attention
 from attnlab.ops.counts import check_counts
-from attnlab.ops.mask import Causal, Full, Kept, Window
+from attnlab.ops.mask import Causal, Full, KeyPadding, Window
 from attnlab.ops.score import dot
 from tests.mechanisms.contract import SMALL, K, V, every, inputs, refusal, stateful
 
@@ -78,7 +78,7 @@ def test_padding_in_numbers_keeps_where_it_is_not_zero():
         (jnp.ones(4, bool), "an array (4,) is no mask: give Kept(array)"),
         (None, "expected a mask, for example Causal() or Kept(keep), got NoneType"),
         (Causal, "Causal is a class: write Causal()"),
-        (Kept, "Kept is a class: write Kept(keep)"),
+        (KeyPadding, "Kept is a class: write Kept(keep)"),
         (Window, "Window is a class: write Window(left, right)"),
     ],
 )
@@ -161,7 +161,10 @@ def test_positions_that_were_given_are_counted_on_from(name):
 def test_kept_numbers_and_their_opposite():
     q, k, v, _ = inputs(Softmax(), 4)
     keep = np.array([1, 0, 2, 1])
-    for mask, same in ((~Kept(keep), ~Kept(keep != 0)), (Kept(keep) & Causal(), Kept(keep != 0) & Causal())):
+    for mask, same in (
+        (~KeyPadding(keep), ~KeyPadding(keep != 0)),
+        (KeyPadding(keep) & Causal(), KeyPadding(keep != 0) & Causal()),
+    ):
         np.testing.assert_array_equal(Softmax().attend(q, k, v, mask), Softmax().attend(q, k, v, same))
 
 

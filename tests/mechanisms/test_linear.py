@@ -16,7 +16,7 @@ from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.mechanisms.linear import ROWS, WIDE
 from attnlab.modules.position import Rotary
 from attnlab.ops.feature import FEATURES, Cosformer, EluPlusOne, Exp, Favor, Identity, Narrow, Rebased, Taylor
-from attnlab.ops.mask import Causal, Full, Kept, Window
+from attnlab.ops.mask import Causal, Full, KeyPadding, Window
 from tests.mechanisms.contract import (
     K,
     V,
@@ -78,13 +78,13 @@ def test_one_sum_over_the_keys_is_every_pair(name):
     keep = jnp.array([1, 0, 1, 1, 1, 0, 1, 1, 1], bool)
     # The same mask, told as a product of rows and columns, and as pairs.
     near(
-        attend(mechanism, q, k, v, Kept(keep), **extra),
-        attend(mechanism, q, k, v, Kept(keep) & Window(99, 99), **extra),
+        attend(mechanism, q, k, v, KeyPadding(keep), **extra),
+        attend(mechanism, q, k, v, KeyPadding(keep) & Window(99, 99), **extra),
     )
 
 
 WIDTH = 32  # of which Taylor makes 1,057 features
-TURNED = Linear(feature=Taylor()).turned(Rotary())
+TURNED = Linear(feature=Taylor()).with_rotary(Rotary())
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_many_features_are_made_for_some_rows_at_a_time(mechanism):
         return jax.value_and_grad(lambda *x: jnp.sin(mechanism.attend(*x, mask)).sum(), (0, 1, 2))(q, k, v)
 
     # The same mask, told as a product of rows and columns, and as pairs.
-    pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (Kept(keep), Kept(keep) & Window(9999, 9999)))
+    pieces, pairs = (jax.tree.leaves(both(mask)) for mask in (KeyPadding(keep), KeyPadding(keep) & Window(9999, 9999)))
     for one, other in zip(pieces, pairs, strict=True):
         near(one, other, 1e-11 * np.abs(other).max())
 
@@ -151,7 +151,10 @@ def test_a_kernel_of_pairs_is_the_product_of_their_features(feature, normalise):
         return mechanism.weights(q, k, past, i=np.arange(T), j=np.arange(T), **extra) @ v
 
     forms = {
-        "both sides": (np.broadcast_to(keep, (T, T)), lambda q, k, v, e: mechanism.attend(q, k, v, Kept(keep), **e)),
+        "both sides": (
+            np.broadcast_to(keep, (T, T)),
+            lambda q, k, v, e: mechanism.attend(q, k, v, KeyPadding(keep), **e),
+        ),
         "whole": (past & sees, lambda q, k, v, e: mechanism.whole(q, k, v, keep=keep, segment=segment, **e)),
         "by a state": (past & sees, decoded),
         "weights": (past, weighed),

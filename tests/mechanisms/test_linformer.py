@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Linformer
-from attnlab.ops.mask import Causal, Kept
+from attnlab.ops.mask import Causal, KeyPadding
 from tests.mechanisms.contract import attend, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -32,11 +32,11 @@ def test_it_is_equation_7():
     q, k, v, learned = inputs(SMALL, 5, 7)
     near(attend(SMALL, q, k, v, **learned), written_out(q, k, v, **learned, keep=[True] * 7, j=range(7)))
     keep, j = np.array([1, 0, 1, 1, 0, 1, 1], bool), np.array([8, 1, 0, 2, 5, 3, 4])
-    y = attend(SMALL, q, k, v, Kept(jnp.asarray(keep[np.argsort(j)])), j=jnp.asarray(j), **learned)
+    y = attend(SMALL, q, k, v, KeyPadding(jnp.asarray(keep[np.argsort(j)])), j=jnp.asarray(j), **learned)
     assert y.shape == (5, 6)
     kept_at = np.zeros(9, bool)
     kept_at[j] = keep
-    y = attend(SMALL, q, k, v, Kept(jnp.asarray(kept_at)), j=jnp.asarray(j), **learned)
+    y = attend(SMALL, q, k, v, KeyPadding(jnp.asarray(kept_at)), j=jnp.asarray(j), **learned)
     near(y, written_out(q, k, v, **learned, keep=keep, j=j))
 
 
@@ -77,7 +77,7 @@ def test_it_is_bound_to_its_length_and_sized_for_another():
 def test_padding_may_stand_beyond_the_length():
     q, k, v, learned = inputs(SMALL, 4, 3)
     keep, j = jnp.arange(12) < 9, jnp.array([0, 11, 2])
-    y = attend(SMALL, q, k, v, Kept(keep), j=j, **learned)
+    y = attend(SMALL, q, k, v, KeyPadding(keep), j=j, **learned)
     near(y, attend(SMALL, q, k[::2], v[::2], j=j[::2], **learned))
 
 

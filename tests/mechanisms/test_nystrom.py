@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Nystrom, Softmax
-from attnlab.ops.mask import Causal, Kept, Rows
+from attnlab.ops.mask import Causal, KeyPadding, QueryPadding
 from tests.mechanisms.contract import V, attend, attend_back, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -48,7 +48,7 @@ def test_padding_changes_nothing_wherever_it_stands():
     for kept in ("111111110000", "000011111111", "101101110101", "110000111111"):
         keep = np.array([c == "1" for c in kept])
         garbage = [jnp.where(keep[:, None], x, jnp.nan) for x in (q, k, v)]
-        mask = Kept(jnp.asarray(keep)) & Rows(jnp.asarray(keep))
+        mask = KeyPadding(jnp.asarray(keep)) & QueryPadding(jnp.asarray(keep))
         y, (dq, dk, dv, _) = attend_back(FEW, TARGET, *garbage, {}, mask)
         alone, back = attend_back(FEW, TARGET[keep], q[keep], k[keep], v[keep], {})
         near(y[keep], alone)
@@ -59,7 +59,7 @@ def test_padding_changes_nothing_wherever_it_stands():
 
 def test_heads_are_a_vmap():
     examples = [inputs(FEW, 12, seed=seed)[:3] for seed in range(3)]
-    mask = Kept(jnp.arange(12) % 4 > 0)
+    mask = KeyPadding(jnp.arange(12) % 4 > 0)
     lifted = jax.jit(jax.vmap(lambda q, k, v: FEW.attend(q, k, v, mask)))
     loop = jnp.stack([attend(FEW, *example, mask) for example in examples])
     near(lifted(*(jnp.stack(x) for x in zip(*examples, strict=True))), loop)
@@ -77,7 +77,7 @@ def test_no_more_queries_or_keys_than_landmarks_is_softmax(T, S):
     near(attend(FEW, q, k, v), attend(Softmax(), q, k, v))
     # The same where padding hides how few there are.
     long_q, long_k, long_v = (jnp.pad(x, ((0, 12 - x.shape[0]), (0, 0)), constant_values=7.0) for x in (q, k, v))
-    mask = Kept(jnp.arange(12) < S) & Rows(jnp.arange(12) < T)
+    mask = KeyPadding(jnp.arange(12) < S) & QueryPadding(jnp.arange(12) < T)
     padded, back = attend_back(FEW, TARGET, long_q, long_k, long_v, {}, mask)
     exact, expected = attend_back(Softmax(), TARGET, long_q, long_k, long_v, {}, mask)
     near(padded[:T], attend(Softmax(), q, k, v))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
-from attnlab.modules.position.turning import Rotary
+from attnlab.modules.position.rotary import Rotary
 from attnlab.ops.mask import Causal
 from tests.mechanisms.contract import K, V, attend, causal, causal_back, cut, inputs
 
@@ -73,14 +73,14 @@ def test_rotary_positions_turn_what_was_convolved(name, block):
     i, all_ = np.arange(9, dtype=np.int32), np.ones(9, bool)
     q2, k2 = (convolved(x, extra[kernel], all_, i * 0) for x, kernel in ((q, "conv_q"), (k, "conv_k")))
     expected = causal(INNER[name], *Rotary().turn(jnp.asarray(q2), jnp.asarray(k2), i, i), v, **own)
-    turned = mechanism.turned(Rotary())
+    turned = mechanism.with_rotary(Rotary())
     np.testing.assert_allclose(causal(turned, q, k, v, block=block, **extra), expected, atol=1e-10)
 
 
 def test_features_are_turned_behind_it():
     mechanism, q, k, v, extra, _ = parts("linear", 9)
-    turned = mechanism.turned(Rotary())
-    assert turned == ShortConvolution(Linear().turned(Rotary()), 3)
+    turned = mechanism.with_rotary(Rotary())
+    assert turned == ShortConvolution(Linear().with_rotary(Rotary()), 3)
     assert np.abs(causal(turned, q, k, v, **extra) - causal(mechanism, q, k, v, **extra)).max() > 1e-3
 
 

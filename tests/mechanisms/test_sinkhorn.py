@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Sinkhorn, Softmax
-from attnlab.ops.mask import Causal, Kept, Rows
+from attnlab.ops.mask import Causal, KeyPadding, QueryPadding
 from tests.mechanisms.contract import V, attend, attend_back, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -78,7 +78,7 @@ def test_padding_changes_nothing_wherever_it_stands():
         keep = np.array([c == "1" for c in kept])
         garbage = [jnp.where(keep[:, None], x, jnp.nan) for x in (q, k, v)]
         y, (dq, dk, dv, _) = attend_back(
-            THREES, TARGET, *garbage, learned, Kept(jnp.asarray(keep)) & Rows(jnp.asarray(keep))
+            THREES, TARGET, *garbage, learned, KeyPadding(jnp.asarray(keep)) & QueryPadding(jnp.asarray(keep))
         )
         alone, back = attend_back(THREES, TARGET[keep], q[keep], k[keep], v[keep], learned)
         near(y[keep], alone)

@@ -7,7 +7,7 @@ import pytest
 
 from attnlab import mechanisms
 from attnlab.mechanisms import BigBird, Local, LocalP, Longformer, Softmax, Strided
-from attnlab.ops.mask import Causal, Full, Kept
+from attnlab.ops.mask import Causal, Full, KeyPadding
 from attnlab.ops.score import SCORES, location
 from tests.mechanisms.contract import K, V, attend, causal, extend, inputs, near
 
@@ -76,7 +76,7 @@ def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
             *map(jnp.asarray, (q, k)), jnp.ones((4, 4), bool), i=np.arange(4), j=np.arange(4) + 17, **learned
         )
     # A key that none sees may stand before the first position.
-    seen = mechanism.attend(q, k, v, Kept(np.arange(4) > 0), i=np.arange(4), j=np.arange(4) - 1, **learned)
+    seen = mechanism.attend(q, k, v, KeyPadding(np.arange(4) > 0), i=np.arange(4), j=np.arange(4) - 1, **learned)
     assert np.isfinite(seen).all()
     for own in (None, 2):
         with pytest.raises(ValueError, match="length=8: a key stands at 23"):

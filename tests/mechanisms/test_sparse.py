@@ -14,8 +14,8 @@ from attnlab.mechanisms.strided import Strided
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.ops import blockwise
 from attnlab.ops.blockwise import Rule
-from attnlab.ops.blockwise.route import Runs, route
-from attnlab.ops.mask import Causal, Full, Kept, Keys, Scattered, Window
+from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
+from attnlab.ops.mask import Causal, Full, KeyPadding, Keys, Scattered, Window
 from attnlab.ops.score import SCORES
 from tests.mechanisms.contract import attend, causal, inputs, near, weights
 
@@ -79,8 +79,8 @@ def test_sizes_that_cannot_be_are_refused(name):
 def visited(mechanism, T, block):
     """Pairs of blocks met under a causal mask."""
     place = np.arange(T, dtype=np.int32)
-    ways = route([Rule(Causal(), place, place), Rule(mechanism.pattern, place, place)], T, T, block, block)
-    if isinstance(ways, Runs):
+    ways = plan_blocks([Rule(Causal(), place, place), Rule(mechanism.pattern, place, place)], T, T, block, block)
+    if isinstance(ways, PanelSchedule):
         return sum(width // block for n in ways.which for width, _ in ways.kinds[n])
     return int(ways.whole.counts.sum() + ways.part.counts.sum())
 
@@ -98,7 +98,7 @@ def test_strided_sorts_its_columns_together():
     mechanism = Strided(16, block=16)
 
     def watched(q, k, v, scores, rules, **places):
-        ways = route(rules, 256, 256, 16, 16)
+        ways = plan_blocks(rules, 256, 256, 16, 16)
         met.append(sum(w // 16 for n in ways.which for w, _ in ways.kinds[n]))
         return original(q, k, v, scores, rules, **places)
 
@@ -168,7 +168,7 @@ def test_keys_fetched_around_a_centre_are_those_of_all_pairs(score):
         return jax.value_and_grad(loss, (0, 1, 2, 3))(q, k, v, learned)
 
     # The same mask, told as a product of rows and columns, and as pairs.
-    fetched, pairs = (both(mask, jnp.float64(0.1)) for mask in (Kept(keep), Kept(keep) & Window(999, 999)))
+    fetched, pairs = (both(mask, jnp.float64(0.1)) for mask in (KeyPadding(keep), KeyPadding(keep) & Window(999, 999)))
     near(fetched, pairs, 1e-11)
     assert mechanism.cost(T, S, 4, 4).flops < mechanism.cost(T, S, 4, 4, block=T).flops / 4
 

@@ -67,7 +67,7 @@ def small(mechanism):
 
 
 @pytest.mark.parametrize(
-    "name", one_of_each(lambda mechanism: mechanism.attends and small(mechanism).oversees(41), type)
+    "name", one_of_each(lambda mechanism: mechanism.attends and small(mechanism).sees_all(41), type)
 )
 def test_a_token_reads_every_word_in_one_layer(name):
     model = filled(Classifier(pool="token", mechanism=small(MECHANISMS[name]), layers=1, **SMALL), LONG)

@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.mechanisms import Linear
 from attnlab.models.classifier import Classifier
-from attnlab.models.matcher import Matcher
+from attnlab.models.pair_classifier import Matcher
 from attnlab.tasks.base.task import Classes, Tokens
 from attnlab.tasks.text.documents import Matches
 

@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Retriever
-from attnlab.models.retriever import fingerprint, rotation
+from attnlab.models.associative_memory import fingerprint, rotation
 from attnlab.ops.feature import Dpfp, Favor
 from attnlab.tasks.synthetic.associations import Facts
 

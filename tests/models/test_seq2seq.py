@@ -267,7 +267,7 @@ def test_it_is_among_the_models_and_is_written_and_read_back():
 class Past(Mechanism):
     """One that reads the past only."""
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
+    def update(self, memory, q, k, v, block, *, bias=None, **extra):
         return v, memory
 
 

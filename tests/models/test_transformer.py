@@ -225,7 +225,7 @@ def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of
 class Past(Mechanism):
     """One that reads the past only."""
 
-    def absorb(self, memory, q, k, v, block, *, bias=None, **extra):
+    def update(self, memory, q, k, v, block, *, bias=None, **extra):
         return v, memory
 
 

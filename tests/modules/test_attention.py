@@ -8,7 +8,7 @@ import pytest
 from attnlab.mechanisms import Linear, LocalP, Softmax, Synthesizer, Watched
 from attnlab.modules.attention import NOWHERE, Attention
 from attnlab.modules.position import ALiBi, Rotary, Shaw, XPos
-from attnlab.ops.mask import Kept
+from attnlab.ops.mask import KeyPadding
 from attnlab.ops.score import location
 
 mechanisms = pytest.mark.parametrize("mechanism", [Softmax(), Linear()], ids=["softmax", "linear"])
@@ -67,7 +67,7 @@ def test_token_by_token_equals_the_whole(mechanism):
 def test_cross_attention_reads_a_memory_of_any_length_and_ignores_its_padding(mechanism):
     module, x = made(mechanism)
     memory = jax.random.normal(jax.random.key(2), (9, 8))
-    y, _ = attend(module, x, memory, Kept(jnp.arange(9) < 5))
+    y, _ = attend(module, x, memory, KeyPadding(jnp.arange(9) < 5))
     np.testing.assert_allclose(y, attend(module, x, memory[:5])[0], atol=1e-6)
 
 

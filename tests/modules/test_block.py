@@ -11,7 +11,7 @@ from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sub
 from attnlab.modules.dense import INITIALISERS, Dense, child, together
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
-from attnlab.ops.mask import Kept, Rows
+from attnlab.ops.mask import KeyPadding, QueryPadding
 
 SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
 KEEP = jnp.ones(5, bool)
@@ -60,7 +60,7 @@ def test_without_a_feed_forward_width_a_layer_is_its_attention_alone():
     layer = EncoderLayer(jax.random.key(0), replace(SIZES, feedforward=0), Softmax())
     whole = EncoderLayer(jax.random.key(0), SIZES, Softmax())
     normed = layer.around_attention.norm(x)
-    expected = x + layer.attention.attend(normed, None, Kept(KEEP) & Rows(KEEP))[0]
+    expected = x + layer.attention.attend(normed, None, KeyPadding(KEEP) & QueryPadding(KEEP))[0]
     np.testing.assert_allclose(jax.jit(lambda layer: layer(x, KEEP)[0])(layer), expected, atol=1e-6)
     # Nothing else of it is another.
     shared = {jax.tree_util.keystr(path): leaf for path, leaf in jax.tree.leaves_with_path(whole)}

@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.mechanisms import Mechanism, Sigmoid, Softmax
 from attnlab.modules.graph import GraphAttention, GraphConvolution, Sparse, thinned, times, with_itself
-from attnlab.ops.edges import Ends
+from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.score import gat
 
 
@@ -19,7 +19,7 @@ class Given(Mechanism):
         """One."""
         return allowed.astype(q.dtype)
 
-    def along(self, q, k, ends, *, i, j, bias=None):
+    def edge_weights(self, q, k, ends, *, i, j, bias=None):
         """One."""
         return jnp.asarray(ends.there).astype(q.dtype)
 
@@ -54,7 +54,7 @@ def test_a_given_edge_from_a_node_to_itself_counts_once():
 
 def test_a_sparse_matrix_is_the_matrix():
     rows, columns = np.nonzero(X > 0)
-    sparse = Sparse(jnp.asarray(X[rows, columns]), Ends(rows, columns, N, 5))
+    sparse = Sparse(jnp.asarray(X[rows, columns]), EdgeIndex(rows, columns, N, 5))
     w = np.ones((5, 2), np.float32)
     np.testing.assert_allclose(times(sparse, jnp.asarray(w)), np.maximum(X, 0) @ w, rtol=1e-5)
     some = thinned(sparse, 0.5, jax.random.key(0)).values

@@ -77,7 +77,10 @@ def test_the_state_is_remembered_once_a_key_head(name):
     grouped, plain = (jax.eval_shape(lambda n=n: made(n, mechanism)) for n in (1, None))
     states = [jax.eval_shape(lambda m=m: m.start(8, jnp.float32)) for m in (grouped, plain)]
     none = lambda axis: axis is None
-    parts = [(none(a), size(kept)) for a, kept in zip(*along(mechanism.apart, states[0], is_leaf=none), strict=True)]
+    parts = [
+        (none(a), size(kept))
+        for a, kept in zip(*along(mechanism.query_head_axes, states[0], is_leaf=none), strict=True)
+    ]
     assert size(states[1]) == sum(numbers * (HEADS if shared else 1) for shared, numbers in parts)
     # Traced alone: that no part of the state becomes a query's.
     assert jax.eval_shape(token_by_token, grouped, x()).shape == (5, WIDTH)

@@ -22,7 +22,7 @@ from attnlab.modules.position import (
     XPos,
 )
 from attnlab.ops.mask import Causal, Full
-from attnlab.ops.position import xpos_reach
+from attnlab.ops.position import xpos_max_length
 
 from .test_attention import token_by_token
 
@@ -178,7 +178,7 @@ def test_quadratic_scores_are_highest_where_a_head_looks():
 def test_xpos_turns_only_where_both_sides_are_seen_and_refuses_what_it_cannot_tell():
     assert made(XPos(), causal=False) == Rotary()
     assert made(XPos()) == XPos()
-    reach = xpos_reach("float16")
+    reach = xpos_max_length("float16")
     assert XPos().table(reach, "float16") is None
     with pytest.raises(ValueError, match=rf"XPos\(.* tells {reach} positions, and a sequence has {reach + 1}"):
         XPos().table(reach + 1, "float16")
@@ -268,7 +268,7 @@ def test_what_cannot_work_is_refused_by_name(make, line):
 def test_each_mechanism_says_which_positions_it_honours():
     for mechanism in MECHANISMS.values():
         assert Position().refusal(mechanism) is None
-        turned = mechanism.turned(Rotary())
+        turned = mechanism.with_rotary(Rotary())
         assert (XPos().refusal(mechanism) is None) == mechanism.turns
         assert (Rotary().refusal(mechanism) is None) == (mechanism.turns or turned is not None)
         features = isinstance(mechanism, Linear) and not mechanism.feature.placed

@@ -10,7 +10,7 @@ import pytest
 from attnlab.mechanisms import MECHANISMS, Softmax, Watched
 from attnlab.modules.recurrent import Reader, Recurrent
 from attnlab.ops.cell import CELLS
-from attnlab.ops.mask import Kept
+from attnlab.ops.mask import KeyPadding
 from attnlab.ops.score import additive, concat, general
 from attnlab.ops.softmax import masked_softmax
 from tests.models.kinds import one_of_each
@@ -177,7 +177,7 @@ def reader(mechanism, heads=2, memory=MEMORY):
 def forms_of_reading(module, x, memory, keep):
     known = module.remember(memory)
     ready = module.ready(known)
-    whole = module.read(x, known, Kept(keep))
+    whole = module.read(x, known, KeyPadding(keep))
     steps = jax.vmap(lambda x, i: module.step(x, ready, keep, i))(x, jnp.arange(len(x)))
     return whole, steps
 

@@ -10,8 +10,8 @@ from attnlab.mechanisms import MECHANISMS, Linear, Watched
 from attnlab.mechanisms.causal import causal
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import Earlier, Rotary, Rotary2D, XPos
-from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, Taylor, Turned
-from attnlab.ops.mask import Causal, EdgeList, Kept, Window
+from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, RotatedFeatures, Taylor
+from attnlab.ops.mask import Causal, EdgeList, KeyPadding, Window
 
 T, K, V = 7, 6, 3
 # An even and an odd number of features, one that has exponentials, one without a denominator.
@@ -26,7 +26,7 @@ every = pytest.mark.parametrize("name", LINEAR)
 
 
 def turned(name, position=POSITIONS["rotary"]):
-    return LINEAR[name].turned(position)
+    return LINEAR[name].with_rotary(position)
 
 
 def inputs():
@@ -77,7 +77,7 @@ def test_every_form_is_the_equation(name, position):
     edges = EdgeList(*(np.array(side, np.int32) for side in np.nonzero(masks["window"])))
     found = {
         "full": mechanism.attend(q, k, v),
-        "kept": mechanism.attend(q, k, v, Kept(jnp.asarray(keep))),
+        "kept": mechanism.attend(q, k, v, KeyPadding(jnp.asarray(keep))),
         "window": mechanism.attend(q, k, v, Window(3, 3)),
         "causal": causal(mechanism, q, k, v),
     }
@@ -153,24 +153,24 @@ def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
         *(MECHANISMS[name] for name in ("gated-linear", "kda", "fast-weight")),
         Linear(feature=Cosformer()),
     ):
-        assert mechanism.turned(Rotary()) is None
+        assert mechanism.with_rotary(Rotary()) is None
         assert "products of q and k" in Rotary().refusal(mechanism)
-    assert Watched(Linear(feature=Cosformer())).turned(Rotary()) is None
+    assert Watched(Linear(feature=Cosformer())).with_rotary(Rotary()) is None
 
 
 def test_too_few_features_are_refused():
     with pytest.raises(ValueError, match=r"Narrow.* has 1 features, and Rotary.* turns 2 together"):
-        Linear(feature=Narrow()).turned(Rotary()).attend(*inputs())
+        Linear(feature=Narrow()).with_rotary(Rotary()).attend(*inputs())
 
 
 def test_equal_positions_make_equal_mechanisms():
-    assert Linear().turned(Rotary()) == Linear().turned(Rotary()) != Linear().turned(Rotary(base=50.0))
-    assert hash(Linear().turned(Rotary())) == hash(Linear().turned(Rotary()))
+    assert Linear().with_rotary(Rotary()) == Linear().with_rotary(Rotary()) != Linear().with_rotary(Rotary(base=50.0))
+    assert hash(Linear().with_rotary(Rotary())) == hash(Linear().with_rotary(Rotary()))
 
 
 def test_it_costs_the_turns_and_the_pairs_that_are_counted_apart():
     plain, mechanism = Linear(), turned("elu+1")
-    assert isinstance(mechanism.feature, Turned)
+    assert isinstance(mechanism.feature, RotatedFeatures)
     assert mechanism.cost(64, 64, 8, 8).flops - plain.cost(64, 64, 8, 8).flops == 3 * 8 * (64 + 64)
     assert mechanism.cost(64, 64, 8, 8).state_bytes == plain.cost(64, 64, 8, 8).state_bytes
     assert mechanism.cost(64, 64, 8, 8, 16).flops - mechanism.cost(64, 64, 8, 8).flops == 64 * 16 * 2 * (16 + 9)

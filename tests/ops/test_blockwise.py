@@ -8,8 +8,8 @@ import pytest
 from jaxtyping import Array
 
 from attnlab.mechanisms import Softmax, causal
-from attnlab.ops.blockwise import Loops, Rule, attend, even, together
-from attnlab.ops.blockwise.route import Runs, route
+from attnlab.ops.blockwise import LoopSchedule, Rule, attend, equal_blocks, merge_parts
+from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
 from attnlab.ops.blockwise.sweep import exponential
 from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, Scattered, Segments, Window
 from attnlab.ops.score import SCORES, Scores, scaled_dot
@@ -160,7 +160,7 @@ def test_a_row_with_nothing_allowed_is_zero_with_zero_gradient_and_harms_no_sum(
     def run(q, k, v):
         rules = [Rule(Window(1, 1) & ~Keys(2), place(4), place(6))]
         parts = attend(q, k, v, Scores(scaled_dot, {}), rules, i=place(4), j=place(6), block=2)
-        return together([parts, parts]), parts[1]
+        return merge_parts([parts, parts]), parts[1]
 
     (y, norm), back = jax.vjp(run, q, k, v)
     np.testing.assert_array_equal(norm[:2], [-np.inf] * 2)
@@ -252,22 +252,22 @@ def test_blocks_above_the_diagonal_are_never_computed():
 
 def test_masks_are_asked_only_where_they_cut():
     place = np.arange(64, dtype=np.int32)
-    ways = route([Rule(Causal(), place, place)], 64, 64, 8, 8)
-    assert isinstance(ways, Runs)
+    ways = plan_blocks([Rule(Causal(), place, place)], 64, 64, 8, 8)
+    assert isinstance(ways, PanelSchedule)
     assert ways.kinds[0] == ((8, True),)
     assert ways.kinds[3] == ((24, False), (8, True))
-    window = route([Rule(Window(8, 1), place, place)], 64, 64, 8, 8)
+    window = plan_blocks([Rule(Window(8, 1), place, place)], 64, 64, 8, 8)
     assert window.kinds == (((8, True),), ((16, True),))
     assert window.which.tolist() == [0] + [1] * 7
-    full = route([Rule(Full(), place, place)], 64, 60, 8, 8)
+    full = plan_blocks([Rule(Full(), place, place)], 64, 60, 8, 8)
     assert full.kinds == (((56, False), (8, True)),)
 
 
 def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
     monkeypatch.setattr(routing_module(), "MOST", 1)
     place = np.arange(13, dtype=np.int32)
-    ways = route([Rule(Causal(), place, place)], 13, 13, 4, 4)
-    assert isinstance(ways, Loops)
+    ways = plan_blocks([Rule(Causal(), place, place)], 13, 13, 4, 4)
+    assert isinstance(ways, LoopSchedule)
     assert ways.whole.counts.tolist() == [0, 1, 2, 3]
     assert ways.part.counts.tolist() == [1] * 4
     same(both(13, 13, Causal(), 4))
@@ -275,20 +275,20 @@ def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
 
 def test_rows_of_many_kinds_that_meet_several_panels_each_are_looped():
     place = np.arange(64, dtype=np.int32)
-    asked = lambda mask: route([Rule(mask, place, place)], 64, 64, 4, 4)
-    assert isinstance(asked(Scattered(2, 4, 7)), Loops)
-    assert isinstance(asked(Causal()), Runs)
-    assert isinstance(asked(Causal() & Window(8, 1)), Runs)
+    asked = lambda mask: plan_blocks([Rule(mask, place, place)], 64, 64, 4, 4)
+    assert isinstance(asked(Scattered(2, 4, 7)), LoopSchedule)
+    assert isinstance(asked(Causal()), PanelSchedule)
+    assert isinstance(asked(Causal() & Window(8, 1)), PanelSchedule)
 
 
 def routing_module():
     import sys
 
-    return sys.modules["attnlab.ops.blockwise.route"]
+    return sys.modules["attnlab.ops.blockwise.schedule"]
 
 
 @pytest.mark.parametrize(("length", "block"), [(1, 4), (4, 4), (8191, 512), (600, 512), (513, 512), (17, 4)])
 def test_blocks_are_even_and_no_larger_than_asked(length, block):
-    size = even(length, block)
+    size = equal_blocks(length, block)
     assert size <= block
     assert -(-length // size) * size - length < max(8, size) + 8

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from attnlab.mechanisms.clock import Clock, place
+from attnlab.mechanisms.position_state import PositionState, next_block
 from attnlab.ops import decay
-from attnlab.ops.fading import by_channels, by_tokens, double, stack, whole
+from attnlab.ops.gate_products import by_channels, by_tokens, chunk_sums, dyadic_sums, stack
 
 K, V = 4, 3
 
 
 def everything(T):
     """T tokens of one run, none of them padding."""
-    return place(Clock.start(), T, None, None, None)[0]
+    return next_block(PositionState.start(), T, None, None, None)[0]
 
 
 def draw(*shapes, seed=0, dtype=jnp.float64):
@@ -88,21 +88,21 @@ def test_halves_give_what_every_pair_and_channel_gives(C):
     log_gates = -np.exp(3 * raw)
     sums = np.cumsum(log_gates, axis=1)
     gates = np.exp(np.minimum(sums[:, :, None] - sums[:, None], 0))
-    both = jax.device_get(jax.jit(lambda q, k, gates: by_channels((q, k), k, double(gates)))(q, k, log_gates))
+    both = jax.device_get(jax.jit(lambda q, k, gates: by_channels((q, k), k, dyadic_sums(gates)))(q, k, log_gates))
     for rows, found in zip((q, k), both, strict=True):
         expected = np.tril(np.einsum("ntk,nsk,ntsk->nts", rows, k, gates))
         np.testing.assert_allclose(found[:, :C, :C], expected, atol=1e-12)
-    found = np.exp(jax.jit(lambda gates: by_tokens(double(gates)))(log_gates[:, :, :1]))[:, :C, :C]
+    found = np.exp(jax.jit(lambda gates: by_tokens(dyadic_sums(gates)))(log_gates[:, :, :1]))[:, :C, :C]
     np.testing.assert_allclose(np.tril(found), np.tril(gates[..., 0]), atol=1e-12)
 
 
 def test_sums_double():
     gates = -jnp.arange(1.0, 6.0).reshape(1, 5, 1)
-    sums = double(gates)
-    assert [x.since.shape for x in sums] == [(8, 1, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1)]
-    np.testing.assert_array_equal(whole(sums, 5).since[0, :, 0], [-1, -3, -6, -10, -15])
-    np.testing.assert_array_equal(whole(sums, 5).until[0, :, 0], [-14, -12, -9, -5, 0])
-    np.testing.assert_array_equal(sums[1].since[:, :, 0], [[-1, -3], [-3, -7], [-5, -5], [0, 0]])
+    sums = dyadic_sums(gates)
+    assert [x.from_start.shape for x in sums] == [(8, 1, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1)]
+    np.testing.assert_array_equal(chunk_sums(sums, 5).from_start[0, :, 0], [-1, -3, -6, -10, -15])
+    np.testing.assert_array_equal(chunk_sums(sums, 5).to_end[0, :, 0], [-14, -12, -9, -5, 0])
+    np.testing.assert_array_equal(sums[1].from_start[:, :, 0], [[-1, -3], [-3, -7], [-5, -5], [0, 0]])
 
 
 def test_squares_are_stacked_in_pairs():

@@ -5,7 +5,7 @@ import pytest
 from jax.test_util import check_grads
 
 from attnlab.ops import delta, triangle
-from attnlab.ops.layer import unit
+from attnlab.ops.layer import l2_normalize
 from tests.ops.test_decay import K, V, draw, everything, products
 
 inverse = jax.jit(triangle.inverse)
@@ -49,7 +49,7 @@ def test_the_inverse_takes_no_powers():
 
 def test_unit_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient():
     x = jnp.array([[3.0, 4.0], [3e-11, 4e-11], [0.0, 0.0], [1e-30, 0.0]])
-    y, back = jax.vjp(unit, x)
+    y, back = jax.vjp(l2_normalize, x)
     np.testing.assert_allclose(y, [[0.6, 0.8], [0.6, 0.8], [0, 0], [1e-18, 0]], rtol=1e-6)
     for cotangent in (jnp.ones_like(x), y):
         assert np.isfinite(back(cotangent)[0]).all()
@@ -60,7 +60,7 @@ def test_unit_rows_have_norm_one_and_zero_stays_zero_with_a_finite_gradient():
 @pytest.mark.parametrize(("T", "size"), [(1, 8), (13, 1), (13, 5), (13, 64), (37, 16)])
 def test_chunks_of_any_size_are_the_recurrence(G, T, size):
     q, k, v, raw, state, strength = draw((T, K), (T, K), (T, V), (T, G), (K, V), (T,))
-    given = q, unit(k), v, -jnp.exp(raw), jax.nn.sigmoid(strength)
+    given = q, l2_normalize(k), v, -jnp.exp(raw), jax.nn.sigmoid(strength)
     y, after = run(*given, size, state)
     expected, left = recurrence(*given, state)
     np.testing.assert_allclose(y, expected, atol=1e-12)
@@ -73,7 +73,7 @@ def test_gradients_through_gates_and_strengths_agree_with_finite_differences(G):
     q, k, v, raw, state, strength = draw((9, K), (9, K), (9, V), (9, G), (K, V), (9,))
 
     def f(q, k, v, raw, strength, state):
-        return run(q, unit(jnp.asarray(k)), v, -jnp.exp(raw), jax.nn.sigmoid(strength), 4, state)
+        return run(q, l2_normalize(jnp.asarray(k)), v, -jnp.exp(raw), jax.nn.sigmoid(strength), 4, state)
 
     check_grads(f, (q, k, v, raw, strength, state), order=1, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
 
@@ -109,7 +109,7 @@ def test_orthogonal_keys_are_linear_attention():
 @pytest.mark.usefixtures("x64")
 def test_nothing_is_written_or_erased_at_strength_zero():
     q, k, v, state = draw((9, K), (9, K), (9, V), (K, V))
-    y, after = run(q, unit(k), v, jnp.zeros((9, K)), jnp.zeros(9), 4, state)
+    y, after = run(q, l2_normalize(k), v, jnp.zeros((9, K)), jnp.zeros(9), 4, state)
     np.testing.assert_allclose(y, q @ state, atol=1e-14)
     np.testing.assert_allclose(after, state, atol=1e-14)
 
@@ -117,7 +117,7 @@ def test_nothing_is_written_or_erased_at_strength_zero():
 @pytest.mark.parametrize("spread", [0.0, 1e-7, 1e-3])
 def test_keys_that_are_one_or_nearly_one_keep_their_precision(spread):
     q, noise, v = draw((256, K), (256, K), (256, V), dtype=jnp.float32)
-    k = unit(jnp.ones((256, K), jnp.float32) + spread * noise)
+    k = l2_normalize(jnp.ones((256, K), jnp.float32) + spread * noise)
     given = q, k, v, jnp.zeros((256, 1), jnp.float32), jnp.ones(256, jnp.float32)
     (y, _), back = jax.vjp(lambda *x: run(*x, size=64), *given)
     expected = recurrence(*given)[0]

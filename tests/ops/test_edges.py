@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from attnlab.ops import edges
-from attnlab.ops.edges import Ends
+from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.softmax import masked_softmax
 
 # Query 1 has no edge, key 3 is in none; the last two edges are padding.
 T, S = 4, 5
-ENDS = Ends(np.array([0, 0, 2, 2, 2, 3, 4, 4]), np.array([0, 4, 0, 1, 2, 2, 5, 5]), T, S)
+ENDS = EdgeIndex(np.array([0, 0, 2, 2, 2, 3, 4, 4]), np.array([0, 4, 0, 1, 2, 2, 5, 5]), T, S)
 ALLOWED = np.zeros((T, S), bool)
 ALLOWED[ENDS.t[:6], ENDS.s[:6]] = True
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def test_softmax_along_edges_is_that_over_rows():
     table = RNG.standard_normal((T, S)).astype(np.float32) * 3
     weights = edges.softmax(jnp.asarray(at_edges(table)), ENDS)
     np.testing.assert_allclose(weights, at_edges(masked_softmax(jnp.asarray(table), jnp.asarray(ALLOWED))), atol=1e-7)
-    np.testing.assert_allclose(edges.total(weights, ENDS), [1, 0, 1, 1], atol=1e-6)
+    np.testing.assert_allclose(edges.sum_per_query(weights, ENDS), [1, 0, 1, 1], atol=1e-6)
 
 
 def test_softmax_along_edges_knows_no_padding_and_no_overflow():
@@ -39,8 +39,8 @@ def test_mixing_is_the_product_with_the_table():
     table, v = RNG.standard_normal((T, S)).astype(np.float32), RNG.standard_normal((S, 3)).astype(np.float32)
     weights = jnp.asarray(at_edges(table))
     expected = np.where(ALLOWED, table, 0) @ v
-    np.testing.assert_allclose(edges.mix(weights, jnp.asarray(v), ENDS), expected, atol=1e-6)
-    half = edges.mix(weights, jnp.asarray(v, jnp.bfloat16), ENDS)
+    np.testing.assert_allclose(edges.sum_values(weights, jnp.asarray(v), ENDS), expected, atol=1e-6)
+    half = edges.sum_values(weights, jnp.asarray(v, jnp.bfloat16), ENDS)
     assert half.dtype == jnp.bfloat16
     np.testing.assert_allclose(half.astype(jnp.float32), expected, atol=0.05)
 
@@ -48,7 +48,7 @@ def test_mixing_is_the_product_with_the_table():
 def test_what_no_edge_leads_to_reaches_nothing():
     v = RNG.standard_normal((S, 3)).astype(np.float32)
     v[3] = np.nan
-    y, pull = jax.vjp(lambda v: edges.mix(jnp.ones(8), v, ENDS), jnp.asarray(v))
+    y, pull = jax.vjp(lambda v: edges.sum_values(jnp.ones(8), v, ENDS), jnp.asarray(v))
     assert np.isfinite(y).all()
     (gradient,) = pull(jnp.ones((T, 3)))
     np.testing.assert_array_equal(gradient[:, 0], [2, 1, 2, 0, 1])
@@ -58,21 +58,23 @@ def test_pairs_are_a_function_of_all_pairs_at_the_edges():
     q, k = RNG.standard_normal((T, 2)).astype(np.float32), RNG.standard_normal((S, 2)).astype(np.float32)
     function = lambda q, k, i, j: q @ k.T + (10 * i)[:, None].astype(q.dtype) + j[None, :].astype(q.dtype)
     i, j = np.arange(T, dtype=np.int32), np.arange(S, dtype=np.int32)
-    found = edges.pairs(function, jnp.asarray(q), jnp.asarray(k), ENDS, i, j)
+    found = edges.edge_scores(function, jnp.asarray(q), jnp.asarray(k), ENDS, i, j)
     expected = q @ k.T + (10 * i)[:, None] + j[None, :]
     np.testing.assert_allclose(found[:6], expected[ENDS.t[:6], ENDS.s[:6]], rtol=1e-6)
 
 
 def test_heads_behind_the_edges_are_heads_one_by_one():
     weights, v = RNG.standard_normal((8, 2)).astype(np.float32), RNG.standard_normal((S, 2, 3)).astype(np.float32)
-    found = edges.mix(jnp.asarray(weights), jnp.asarray(v), ENDS)
+    found = edges.sum_values(jnp.asarray(weights), jnp.asarray(v), ENDS)
     for n in range(2):
-        np.testing.assert_allclose(found[:, n], edges.mix(jnp.asarray(weights[:, n]), jnp.asarray(v[:, n]), ENDS))
+        np.testing.assert_allclose(
+            found[:, n], edges.sum_values(jnp.asarray(weights[:, n]), jnp.asarray(v[:, n]), ENDS)
+        )
 
 
 def test_symmetric_weights_are_those_of_kipf_and_welling():
     # A path of three nodes, each joined to itself: degrees 2, 3, 2.
-    ends = Ends(np.array([0, 0, 1, 1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 2, 1, 2, 3]), 3, 3)
+    ends = EdgeIndex(np.array([0, 0, 1, 1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 2, 1, 2, 3]), 3, 3)
     a, b = 1 / 2, 1 / np.sqrt(6)
     np.testing.assert_allclose(edges.symmetric(ends), [a, b, b, 1 / 3, b, b, a, 0], atol=1e-7)
 
@@ -80,13 +82,13 @@ def test_symmetric_weights_are_those_of_kipf_and_welling():
 @pytest.mark.parametrize("N", [200, 400])
 def test_memory_follows_the_edges(N):
     q = np.arange(N).repeat(3)
-    ends = Ends(q, (q * 7 + np.tile(np.arange(3), N)) % N, N, N)
+    ends = EdgeIndex(q, (q * 7 + np.tile(np.arange(3), N)) % N, N, N)
     K = 4
     x = jnp.zeros((N, K))
 
     def value(x):
-        scores = edges.pairs(lambda q, k, i, j: q @ k.T, x, x, ends, np.arange(N), np.arange(N))
-        return edges.mix(edges.softmax(scores, ends), x, ends).sum()
+        scores = edges.edge_scores(lambda q, k, i, j: q @ k.T, x, x, ends, np.arange(N), np.arange(N))
+        return edges.sum_values(edges.softmax(scores, ends), x, ends).sum()
 
     assert largest(jax.make_jaxpr(jax.value_and_grad(value))(x).jaxpr) <= 3 * N * K
 

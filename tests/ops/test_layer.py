@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from attnlab.ops.layer import ACTIVATIONS, dropout, gelu, layer_norm, rms_norm, unit
+from attnlab.ops.layer import ACTIVATIONS, dropout, gelu, l2_normalize, layer_norm, rms_norm
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -50,7 +50,7 @@ def test_norms_and_activations_are_pytorchs():
         (gelu(jnp.asarray(x)), F.gelu(at)),
         (gelu(jnp.asarray(x), approximate=True), F.gelu(at, approximate="tanh")),
         (ACTIVATIONS["silu"](jnp.asarray(x)), F.silu(at)),
-        (unit(jnp.asarray(x)), F.normalize(at, dim=1, eps=1e-12)),
+        (l2_normalize(jnp.asarray(x)), F.normalize(at, dim=1, eps=1e-12)),
     ]
     for found, other in pairs:
         np.testing.assert_allclose(found, other.numpy(), atol=1e-12)
@@ -58,8 +58,10 @@ def test_norms_and_activations_are_pytorchs():
 
 def test_unit_rows_have_a_norm_of_one_but_for_epsilon():
     """By hand: 3-4-5; and 3-4-5 in ten-thousandths beside ε = 7.5e-7, ‖x‖² + ε = 1e-6, which is 0.3, 0.4."""
-    np.testing.assert_allclose(unit(jnp.array([[3.0, 4.0]])), [[0.6, 0.8]], rtol=1e-15)
-    np.testing.assert_allclose(unit(jnp.array([[3e-4, 4e-4], [0, 0]]), 7.5e-7), [[0.3, 0.4], [0, 0]], rtol=1e-12)
+    np.testing.assert_allclose(l2_normalize(jnp.array([[3.0, 4.0]])), [[0.6, 0.8]], rtol=1e-15)
+    np.testing.assert_allclose(
+        l2_normalize(jnp.array([[3e-4, 4e-4], [0, 0]]), 7.5e-7), [[0.3, 0.4], [0, 0]], rtol=1e-12
+    )
 
 
 def test_dropout_keeps_the_mean_and_without_a_key_everything():

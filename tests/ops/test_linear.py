@@ -42,7 +42,7 @@ def reach_of(keep, run, before=0):
     """The reach of kept tokens of the given runs."""
     keep, run = np.array(keep, bool), np.array(run)
     pairs = np.tril(run[:, None] == run[None, :]) & keep[:, None] & keep[None, :]
-    return linear.Reach(pairs, keep & (run == before), keep & (run == run[-1]), np.array(run[-1] == before))
+    return linear.Visibility(pairs, keep & (run == before), keep & (run == run[-1]), np.array(run[-1] == before))
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,13 @@ def test_scaled_keys_are_those_of_their_true_size_up_to_a_factor_a_query(keep, r
     scale, peak = jnp.asarray(np.random.default_rng(2).normal(size=T) * 3), jnp.asarray(1.5)
     reach = reach_of(keep, run)
     plain, plain_after = linear.chunk(state * jnp.exp(peak), q, k * jnp.exp(scale)[:, None], v, *reach)
-    relative, after_peak = linear.relative(scale, peak, reach)
+    relative, after_peak = linear.relative_visibility(scale, peak, reach)
     y, after = linear.chunk(state, q, k, v, *relative)
     seen = [
-        max([float(peak)] * bool(reach.sees[t]) + [float(scale[j]) for j in range(T) if reach.pairs[t, j]], default=0)
+        max(
+            [float(peak)] * bool(reach.state_visible[t]) + [float(scale[j]) for j in range(T) if reach.pairs[t, j]],
+            default=0,
+        )
         for t in range(T)
     ]
     np.testing.assert_allclose(y * np.exp(seen)[:, None], plain, atol=1e-12)
@@ -66,18 +69,18 @@ def test_scaled_keys_are_those_of_their_true_size_up_to_a_factor_a_query(keep, r
 def test_scales_of_any_size_and_of_later_keys_are_harmless():
     scale = jnp.array([-1e9, 3e9, 0.0, -1e9, 1e9])
     reach = reach_of([1] * 5, [0] * 5)
-    weights, peak = linear.relative(scale, jnp.asarray(linear.NONE), reach)
+    weights, peak = linear.relative_visibility(scale, jnp.asarray(linear.NO_SCALE), reach)
     assert all(np.isfinite(x).all() for x in weights)
     assert peak == 3e9
     # The first query sees its own key whole, though later ones are beyond all measure larger.
     np.testing.assert_array_equal(weights.pairs[:2], [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]])
-    assert not np.any(linear.relative(scale, peak, reach_of([0] * 5, [0] * 5))[0].pairs)
+    assert not np.any(linear.relative_visibility(scale, peak, reach_of([0] * 5, [0] * 5))[0].pairs)
 
 
 def test_fading_is_relative_to_the_largest_allowed():
     scale = jnp.array([0.0, 2.0, 900.0])
     allowed = np.array([[1, 1, 0], [1, 1, 1], [0, 0, 0]], bool)
-    faded = linear.fade(scale, allowed)
+    faded = linear.relative_decay(scale, allowed)
     np.testing.assert_allclose(faded, [[np.exp(-2), 1, 0], [0, 0, 1], [0, 0, 0]], atol=1e-300)
 
 
@@ -85,7 +88,7 @@ def test_fading_is_relative_to_the_largest_allowed():
 def test_a_share_of_next_to_nothing_is_zero_and_its_gradient_finite(dtype):
     total = jnp.array([[0.0], [1e-310], [3e-38], [-1e-35], [2e-30], [-2.0]]).astype(dtype)
     # Of values near three: the numerator is as small as the denominator.
-    y, back = jax.vjp(linear.share, total * jnp.full((1, 4), 3, dtype), total)
+    y, back = jax.vjp(linear.divide_by_total, total * jnp.full((1, 4), 3, dtype), total)
     gradients = back(jnp.full((6, 4), 100, dtype))
     assert all(np.isfinite(g).all() for g in gradients)
     counted = np.abs(total[:, 0]) > (2e-31 if dtype == "float32" else 4e-301)
@@ -97,6 +100,6 @@ def test_a_share_of_next_to_nothing_is_zero_and_its_gradient_finite(dtype):
 def test_the_column_of_ones_carries_the_sum():
     _, q, k, v = drawn()
     q, k = jnp.abs(q), jnp.abs(k)
-    y = linear.normalise(q @ linear.gather(k, linear.with_ones(v)))
+    y = linear.normalise(q @ linear.sum_outer_products(k, linear.append_ones(v)))
     weights = q @ k.T
     np.testing.assert_allclose(y, weights / weights.sum(1, keepdims=True) @ v, atol=1e-12)

@@ -30,7 +30,7 @@ def test_a_list_says_what_its_table_says(name):
 def test_seen_is_told_by_the_edges(name):
     i, j = PLACES[name]
     pairs = np.asarray(Edges(ADJACENCY)(i, j))
-    for seen in (MASK.seen(i, j), jax.jit(lambda mask: mask.seen(i, j))(MASK)):
+    for seen in (MASK.reachable(i, j), jax.jit(lambda mask: mask.reachable(i, j))(MASK)):
         np.testing.assert_array_equal(seen[0], pairs.any(axis=1))
         np.testing.assert_array_equal(seen[1], pairs.any(axis=0))
 

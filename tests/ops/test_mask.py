@@ -8,7 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.ops.mask import Causal, Dilated, Edges, Full, Global, Kept, Keys, Mask, Prefix, Rows, Segments, Window
+from attnlab.ops.mask import (
+    Causal,
+    Dilated,
+    Edges,
+    Full,
+    Global,
+    KeyPadding,
+    Keys,
+    Mask,
+    Prefix,
+    QueryPadding,
+    Segments,
+    Window,
+)
 from attnlab.ops.tree import pytree, static
 
 I, J = np.arange(2, 8), np.arange(8)
@@ -23,11 +36,11 @@ MASKS = {
     "window": (Window(3, 2), lambda i, j: i - 2 <= j <= i + 1),
     "itself": (Window(1, 1), lambda i, j: i == j),
     "keys": (Keys(5), lambda i, j: j < 5),
-    "kept": (Kept(KEEP), lambda i, j: KEEP[j]),
-    "not kept, in numbers": (~Kept(2 * KEEP.astype(int)), lambda i, j: not KEEP[j]),
-    "no rows, in numbers": (~Rows(2 * KEEP.astype(int)), lambda i, j: not KEEP[i]),
-    "rows": (Rows(KEEP), lambda i, j: KEEP[i]),
-    "padding": (Kept(KEEP) & Rows(KEEP), lambda i, j: KEEP[i] and KEEP[j]),
+    "kept": (KeyPadding(KEEP), lambda i, j: KEEP[j]),
+    "not kept, in numbers": (~KeyPadding(2 * KEEP.astype(int)), lambda i, j: not KEEP[j]),
+    "no rows, in numbers": (~QueryPadding(2 * KEEP.astype(int)), lambda i, j: not KEEP[i]),
+    "rows": (QueryPadding(KEEP), lambda i, j: KEEP[i]),
+    "padding": (KeyPadding(KEEP) & QueryPadding(KEEP), lambda i, j: KEEP[i] and KEEP[j]),
     "segments": (Segments(IDS, IDS), lambda i, j: IDS[i] == IDS[j]),
     "edges": (Edges(ADJACENCY), lambda i, j: ADJACENCY[i, j]),
     "prefix": (Causal() | Prefix(4), lambda i, j: j <= i or j < 4),
@@ -51,7 +64,7 @@ def test_a_mask_says_what_its_words_say(name):
 def test_seen_are_rows_and_columns_with_anything_allowed(name, place):
     mask, _ = MASKS[name]
     array = np.asarray(mask(I, J))
-    for seen in (mask.seen(place(I), place(J)), jax.jit(lambda i, j: mask.seen(i, j))(I, J)):
+    for seen in (mask.reachable(place(I), place(J)), jax.jit(lambda i, j: mask.reachable(i, j))(I, J)):
         np.testing.assert_array_equal(seen[0], array.any(axis=1))
         np.testing.assert_array_equal(seen[1], array.any(axis=0))
 
@@ -60,7 +73,7 @@ def test_seen_are_rows_and_columns_with_anything_allowed(name, place):
 def test_seen_is_told_by_blocks_where_pairs_are_many(mask):
     i, j = np.arange(40, 1240), np.arange(1300)
     pairs = np.asarray(mask(i, j))
-    for seen in (mask.seen(i, j), mask.seen(jnp.asarray(i), jnp.asarray(j))):
+    for seen in (mask.reachable(i, j), mask.reachable(jnp.asarray(i), jnp.asarray(j))):
         np.testing.assert_array_equal(seen[0], pairs.any(axis=1))
         np.testing.assert_array_equal(seen[1], pairs.any(axis=0))
 
@@ -134,7 +147,7 @@ def test_what_lies_outside_an_array_is_neither_clamped_nor_counted_from_the_end(
     inside = np.array([[1, 0, 1, 0], [1, 0, 1, 0], [0] * 4, [0] * 4], bool)
     np.testing.assert_array_equal(Edges(jnp.ones((3, 3), bool))(i, j), inside)
     np.testing.assert_array_equal(Segments(ids, ids)(i, j), inside)
-    np.testing.assert_array_equal(Kept(jnp.ones(3, bool))(i, j), np.tile(inside[0], (4, 1)))
+    np.testing.assert_array_equal(KeyPadding(jnp.ones(3, bool))(i, j), np.tile(inside[0], (4, 1)))
 
 
 def test_an_adjacency_of_numbers_is_negated_as_truth():
@@ -170,7 +183,7 @@ def test_a_mask_of_ones_own_may_be_written_with_jax():
 
     i = np.arange(5, dtype=np.int32)
     for mask in (Near(2), Near(2) & Causal(), ~Near(2)):
-        said = jax.jit(lambda mask=mask: mask.seen(i, i))()
+        said = jax.jit(lambda mask=mask: mask.reachable(i, i))()
         pairs = np.asarray(mask(i, i))
         np.testing.assert_array_equal(said[0], pairs.any(axis=1))
         np.testing.assert_array_equal(said[1], pairs.any(axis=0))

@@ -9,7 +9,7 @@ import pytest
 from attnlab.ops.position import (
     alibi_slopes,
     clipped,
-    path,
+    flow_path,
     relative_scores,
     relative_values,
     rotary,
@@ -18,7 +18,7 @@ from attnlab.ops.position import (
     sinusoidal_2d,
     t5_buckets,
     xpos,
-    xpos_reach,
+    xpos_max_length,
 )
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -78,7 +78,7 @@ def test_xpos_is_rotary_whose_products_fade_by_zeta_to_the_distance():
 # The angle of position 18,000 has an ulp of 1e-3 in float32: what is shown here is that the factors fit.
 @pytest.mark.parametrize(("dtype", "digits"), [("float32", 1e-2), ("bfloat16", 3e-2), ("float16", 1e-2)])
 def test_xpos_is_finite_and_right_to_the_end_of_its_reach_and_nan_beyond(dtype, digits):
-    reach = xpos_reach(dtype)
+    reach = xpos_max_length(dtype)
     q, k = same_vector(2)
     q, k = (x.astype(dtype).astype(jnp.float64) for x in (q, k))
     i, j = jnp.array([reach - 1, reach], I32), jnp.array([reach - 9, reach], I32)
@@ -187,7 +187,7 @@ def test_the_path_of_a_flow_is_solved_to_fourth_order():
     errors = []
     for step, length in ((0.2, 11), (0.1, 21)):
         t = np.arange(length) * step
-        found = path(flow, jnp.zeros(2), length, step)
+        found = flow_path(flow, jnp.zeros(2), length, step)
         errors.append(np.abs(found - np.stack([t - np.sin(t), 1 - np.cos(t)], axis=1)).max())
     assert errors[0] < 1e-4
     assert 14 < errors[0] / errors[1] < 18

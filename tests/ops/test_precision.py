@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from attnlab.ops.precision import blend, divide, product, wide
+from attnlab.ops.precision import accumulation_dtype, divide, matmul, weighted_sum
 
 
 def test_sums_are_taken_in_float32_at_least():
-    assert [wide(d) for d in ("float16", "bfloat16", "float32", "float64", "int32")] == [
+    assert [accumulation_dtype(d) for d in ("float16", "bfloat16", "float32", "float64", "int32")] == [
         "float32", "float32", "float32", "float64", "float32",
     ]  # fmt: skip
-    assert product(jnp.ones((2, 3), jnp.bfloat16), jnp.ones((3, 2), jnp.bfloat16)).dtype == jnp.float32
-    assert blend(jnp.ones((2, 3)), jnp.ones((3, 2), jnp.bfloat16)).dtype == jnp.bfloat16
+    assert matmul(jnp.ones((2, 3), jnp.bfloat16), jnp.ones((3, 2), jnp.bfloat16)).dtype == jnp.float32
+    assert weighted_sum(jnp.ones((2, 3)), jnp.ones((3, 2), jnp.bfloat16)).dtype == jnp.bfloat16
 
 
 def test_a_quotient_by_zero_is_zero_with_zero_gradient():

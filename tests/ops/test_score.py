@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.ops.layer import unit
-from attnlab.ops.score import LEARNED, PLAIN, SCORES, Scores, cosine, dot, location, starts
+from attnlab.ops.layer import l2_normalize
+from attnlab.ops.score import LEARNED, PLAIN, SCORES, Scores, cosine, dot, initial, location
 from attnlab.ops.softmax import masked_softmax
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -27,7 +27,7 @@ PAIRS = {
 
 def draw(name, T=4, S=5):
     rng = np.random.default_rng(0)
-    table = starts(SCORES[name], 7, jax.random.key(0), K)
+    table = initial(SCORES[name], 7, jax.random.key(0), K)
     learned = {n: jnp.asarray(rng.standard_normal(x.shape)) for n, x in table.items()}
     return jnp.asarray(rng.standard_normal((T, K))), jnp.asarray(rng.standard_normal((S, K))), learned
 
@@ -99,7 +99,7 @@ def test_the_worked_sequence_to_sequence_attention():
 
 def test_general_starts_as_the_scaled_dot_product():
     q, k, _ = draw("general")
-    start = starts(SCORES["general"], 7, jax.random.key(0), K)
+    start = initial(SCORES["general"], 7, jax.random.key(0), K)
     np.testing.assert_allclose(SCORES["general"](q, k, **start), SCORES["scaled_dot"](q, k), atol=1e-7)
 
 
@@ -125,8 +125,8 @@ def test_a_key_beyond_the_learned_positions_is_nan_and_harms_no_other():
 def test_cosines_of_zero_and_of_faint_vectors_have_finite_gradients():
     for scale in (0.0, 1e-30, 1e4):
         x = jnp.full((1, 3), scale, jnp.float32)
-        assert np.isfinite(unit(x)).all()
-        assert np.isfinite(jax.jacrev(unit)(x)).all()
+        assert np.isfinite(l2_normalize(x)).all()
+        assert np.isfinite(jax.jacrev(l2_normalize)(x)).all()
     y, back = jax.vjp(lambda heat: cosine(jnp.ones((1, 2)), jnp.ones((1, 2)), heat), jnp.asarray(1e4))
     np.testing.assert_allclose(y, 100.0)
     assert np.isfinite(back(jnp.ones((1, 1)))[0])

@@ -39,7 +39,7 @@ def test_classes_and_static_fields_are_told_apart():
 def test_no_two_masks_are_one_to_a_jitted_function():
     array = np.ones(4, bool)
     masks = [
-        mask.Full(), mask.Causal(), mask.Kept(array), mask.Rows(array), mask.Dilated(2), mask.Global(2),
+        mask.Full(), mask.Causal(), mask.KeyPadding(array), mask.QueryPadding(array), mask.Dilated(2), mask.Global(2),
         mask.Full() & mask.Full(), mask.Full() | mask.Full(), ~mask.Full(), ~mask.Causal(),
     ]  # fmt: skip
     structures = [jax.tree.structure(each) for each in masks]

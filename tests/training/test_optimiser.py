@@ -10,7 +10,7 @@ import pytest
 
 from attnlab.lab.study import serialize as configuration
 from attnlab.mechanisms import MECHANISMS, Softmax
-from attnlab.models.retriever import Retriever
+from attnlab.models.associative_memory import Retriever
 from attnlab.modules.block import DecoderLayer, Sizes, stack
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import child

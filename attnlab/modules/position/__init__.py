@@ -6,12 +6,12 @@ parameters). The network owns it and hands it to its layers, so that they share 
 
 from attnlab.modules.position.absolute import Learned, Sinusoidal
 from attnlab.modules.position.base import Hooks, Position
-from attnlab.modules.position.earlier import Earlier
 from attnlab.modules.position.floater import Floater
+from attnlab.modules.position.gaussian_2d import Quadratic2D
 from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
-from attnlab.modules.position.quadratic import Quadratic2D
 from attnlab.modules.position.relative import T5, ALiBi, Shaw
-from attnlab.modules.position.turning import Rotary, XPos
+from attnlab.modules.position.rotary import Rotary, XPos
+from attnlab.modules.position.wrapped import Earlier
 from attnlab.registry import Registry
 
 POSITIONS: dict[str, Position] = Registry("POSITIONS")

@@ -49,14 +49,14 @@ class Hooks:
     def bias(self, heads: int) -> Any:
         """A callable pytree `(q, i, j) -> [T S]` with a leading axis of heads, or None.
 
-        Where the position is `valued`, it also answers `mix(weights [T S], i, j) -> [T V]`: what joins the values.
+        Where the position is `valued`, it also answers `weighted_values(weights [T S], i, j) -> [T V]`: what joins the values.
         """
         return None
 
     def refusal(self, mechanism: Mechanism) -> str | None:
         """Why a mechanism cannot honour this position; None where it can."""
         if self.turning and not mechanism.turns:
-            if mechanism.turned(self) is None:
+            if mechanism.with_rotary(self) is None:
                 return "its scores are not products of q and k alone"
             if not self.rotates:
                 return "what it makes of q and k may be turned, and not fade besides"

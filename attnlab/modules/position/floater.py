@@ -16,8 +16,8 @@ from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
 from attnlab.ops.lookup import lookup
-from attnlab.ops.position import path
-from attnlab.ops.precision import wide
+from attnlab.ops.position import flow_path
+from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Flow(Hooks, nnx.Module):
     def table(self, length, dtype):
         """The paths' first `length` points, [L length D]: solved once, not for every token."""
         first = self.first[...]
-        return jnp.swapaxes(path(self, first.astype(wide(dtype)), length, self.config.step), 0, 1)
+        return jnp.swapaxes(flow_path(self, first.astype(accumulation_dtype(dtype)), length, self.config.step), 0, 1)
 
     def add(self, x, i, table=None):
         """The input x + p_i, where it is added to the input."""

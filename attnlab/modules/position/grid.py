@@ -14,7 +14,7 @@ from attnlab.modules.dense import child
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.absolute import LEVEL
 from attnlab.modules.position.base import Hooks, Position
-from attnlab.modules.position.turning import even_heads
+from attnlab.modules.position.rotary import even_heads
 from attnlab.ops.counts import check_counts
 from attnlab.ops.lookup import lookup
 from attnlab.ops.position import grid, rotary_2d, sinusoidal_2d

@@ -15,7 +15,7 @@ from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
 from attnlab.ops.position import alibi_slopes, clipped, relative_scores, relative_values, t5_buckets
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.tree import pytree, static
 
 
@@ -40,7 +40,7 @@ class Slopes:
     def __call__(self, q, i, j):
         """−m |i−j|: [T S]."""
         distance = jnp.abs(jnp.asarray(i)[:, None] - jnp.asarray(j)[None, :])
-        return -self.slopes.astype(wide(q.dtype)) * distance.astype(wide(q.dtype))
+        return -self.slopes.astype(accumulation_dtype(q.dtype)) * distance.astype(accumulation_dtype(q.dtype))
 
 
 @dataclass(frozen=True)
@@ -149,6 +149,6 @@ class Vectors:
         """q_t · r^K_{clip(j−i)} / √K: [T S]."""
         return relative_scores(q, self.keys, clipped(i, j, self.clip))
 
-    def mix(self, weights, i, j):
+    def weighted_values(self, weights, i, j):
         """Σ_j a_tj r^V_{clip(j−i)}: [T V]."""
         return relative_values(weights, self.values, clipped(i, j, self.clip))

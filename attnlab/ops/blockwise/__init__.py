@@ -6,7 +6,7 @@ Dao et al. 2022). The backward pass computes the scores again from the logarithm
 are never computed, and it is asked only where it allows some pairs of a block and not others.
 """
 
-from attnlab.ops.blockwise.attend import attend, even, together
-from attnlab.ops.blockwise.route import Loops, Rule, Visits
+from attnlab.ops.blockwise.attend import attend, equal_blocks, merge_parts
+from attnlab.ops.blockwise.schedule import BlockVisits, LoopSchedule, Rule
 
-__all__ = ["Loops", "Rule", "Visits", "attend", "even", "together"]
+__all__ = ["LoopSchedule", "Rule", "BlockVisits", "attend", "equal_blocks", "merge_parts"]

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.blockwise.lift import lifted
-from attnlab.ops.blockwise.route import Loops, Rule, route
+from attnlab.ops.blockwise.schedule import LoopSchedule, Rule, plan_blocks
 from attnlab.ops.blockwise.sweep import Plan, backward, forward
-from attnlab.ops.chunks import filled
+from attnlab.ops.blockwise.vmap_groups import vmap_in_groups
+from attnlab.ops.chunks import pad_to_multiple
 from attnlab.ops.mask import Places
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import Scores
 from attnlab.ops.softmax import masked_softmax
 
@@ -34,34 +34,39 @@ def attend(
     i: Int[Places, " T"],
     j: Int[Places, " S"],
     block: int,
-    ways: Loops | None = None,
+    ways: LoopSchedule | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:
     """softmax(scores(q, k)) v over the pairs that all rules allow, and the logarithm of the sum of exponentials.
 
     `i` and `j` are where the scores take queries and keys to stand; blocks hold at most `block` of either. A row with
     nothing allowed is zero, its logarithm −∞. Answers in float32 at least. `ways` says which blocks meet where the
-    caller knows more than the rules; they are then of `even(T, block)` and `even(S, block)` rows.
+    caller knows more than the rules; they are then of `equal_blocks(T, block)` and `equal_blocks(S, block)` rows.
     """
     T, S = q.shape[0], k.shape[0]
     if T == 0 or S == 0:
-        return jnp.zeros((T, v.shape[1]), wide(v.dtype)), jnp.full(T, -jnp.inf, wide(v.dtype))
-    rows, columns = even(T, block), even(S, block)
+        return jnp.zeros((T, v.shape[1]), accumulation_dtype(v.dtype)), jnp.full(
+            T, -jnp.inf, accumulation_dtype(v.dtype)
+        )
+    rows, columns = equal_blocks(T, block), equal_blocks(S, block)
     q, k, scores = scores.plain(q, k)
-    asked = tuple(Rule(rule.mask, filled(rule.i, rows, "edge"), filled(rule.j, columns, "edge")) for rule in rules)
-    way = route(rules, T, S, rows, columns) if ways is None else ways
-    plan = Plan(scores, filled(i, rows, "edge"), filled(j, columns, "edge"), asked, way, rows, S)
-    y, norm = _call(filled(q, rows), filled(k, columns), filled(v, columns), plan)
+    asked = tuple(
+        Rule(rule.mask, pad_to_multiple(rule.i, rows, "edge"), pad_to_multiple(rule.j, columns, "edge"))
+        for rule in rules
+    )
+    way = plan_blocks(rules, T, S, rows, columns) if ways is None else ways
+    plan = Plan(scores, pad_to_multiple(i, rows, "edge"), pad_to_multiple(j, columns, "edge"), asked, way, rows, S)
+    y, norm = _call(pad_to_multiple(q, rows), pad_to_multiple(k, columns), pad_to_multiple(v, columns), plan)
     return y[:T], norm[:T]
 
 
-def together(parts: Sequence[tuple[Float[Array, "T V"], Float[Array, " T"]]]) -> Float[Array, "T V"]:
+def merge_parts(parts: Sequence[tuple[Float[Array, "T V"], Float[Array, " T"]]]) -> Float[Array, "T V"]:
     """One answer out of several over disjoint keys, each with the logarithm of its sum: as if over all keys at once."""
     norms = jnp.stack([norm for _, norm in parts], axis=1)
     shares = masked_softmax(norms, ~jnp.isneginf(norms))
     return jnp.sum(shares[:, :, None] * jnp.stack([y for y, _ in parts], axis=1), axis=1)
 
 
-def even(length: int, block: int) -> int:
+def equal_blocks(length: int, block: int) -> int:
     """Rows of a block, at most `block` of them, such that blocks of one size leave few rows over."""
     count = -(-length // block)
     size = -(-length // count)
@@ -85,7 +90,7 @@ def _call(q, k, v, plan: Plan):
         return jax.tree.unflatten(tree, [next(held[kind]) for kind in kinds])
 
     room = PANEL // (plan.rows * max(1, plan.ways.width))
-    ahead = lifted(lambda q, k, v, learned, given: forward(q, k, v, planned(learned, given)), room)
+    ahead = vmap_in_groups(lambda q, k, v, learned, given: forward(q, k, v, planned(learned, given)), room)
 
     def behind(q, k, v, learned, given, *rest):
         return backward(q, k, v, learned, lambda learned: planned(learned, given), *rest)
@@ -93,7 +98,7 @@ def _call(q, k, v, plan: Plan):
     run = jax.custom_vjp(ahead)
     run.defvjp(
         lambda *args: ((out := ahead(*args)), (args, out)),
-        lambda saved, changes: (*lifted(behind, room)(*saved[0], *saved[1], *changes), None),
+        lambda saved, changes: (*vmap_in_groups(behind, room)(*saved[0], *saved[1], *changes), None),
     )
     return run(q, k, v, of("learned"), of("given"))
 

@@ -11,10 +11,10 @@ from jax.lax import dynamic_slice_in_dim as part
 from jax.lax import dynamic_update_slice_in_dim as put
 from jaxtyping import Array, Float, Int
 
-from attnlab.ops.blockwise.lift import agreed
-from attnlab.ops.blockwise.route import Loops, Rule, Runs
+from attnlab.ops.blockwise.schedule import LoopSchedule, PanelSchedule, Rule
+from attnlab.ops.blockwise.vmap_groups import all_over_vmap
 from attnlab.ops.mask import Full, Places
-from attnlab.ops.precision import product, wide
+from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.score import Scores
 from attnlab.ops.tree import pytree, static
 
@@ -35,7 +35,7 @@ class Plan:
     i: Int[Places, " T"]
     j: Int[Places, " S"]
     rules: tuple[Rule, ...]
-    ways: Runs | Loops
+    ways: PanelSchedule | LoopSchedule
     rows: int = static()
     keys: int = static()
 
@@ -69,19 +69,19 @@ def forward(
     """The values mixed, and the logarithm of the sum of exponentials: zero and −∞ for a row with nothing allowed."""
     if plan.scores.product and jnp.finfo(v.dtype).bits >= 32:
         # Norms bound the scores: where they are small, the pass over all pairs that finds the peaks is saved.
-        small = agreed(_longest(q) * _longest(k) <= SAFE)
+        small = all_over_vmap(_longest(q) * _longest(k) <= SAFE)
         form = lambda peaks: lambda q, k, v: _forward(q, k, v, plan, peaks)
         return jax.lax.cond(small, form(False), form(True), q, k, v)
     return _forward(q, k, v, plan, True)
 
 
 def _longest(x):
-    x = x.astype(wide(x.dtype))
+    x = x.astype(accumulation_dtype(x.dtype))
     return jnp.sqrt(jnp.max(jnp.sum(x * x, axis=1)))
 
 
 def _forward(q, k, v, plan, peaks):
-    dtype, rows = wide(v.dtype), plan.rows
+    dtype, rows = accumulation_dtype(v.dtype), plan.rows
 
     def body(_, here):
         a, q = here
@@ -97,7 +97,7 @@ def _forward(q, k, v, plan, peaks):
                 fade = jnp.exp(peak - finite)
                 peak, total, mixed, scores = new, total * fade, mixed * fade[:, None], scores - finite[:, None]
             share = exponential(scores)
-            return peak, total + share.sum(axis=1), mixed + product(share.astype(v.dtype), part(v, start, width))
+            return peak, total + share.sum(axis=1), mixed + matmul(share.astype(v.dtype), part(v, start, width))
 
         start = jnp.full(rows, -jnp.inf, dtype), jnp.zeros(rows, dtype), jnp.zeros((rows, v.shape[1]), dtype)
         peak, total, mixed = plan.ways.sweep(a, step, start)
@@ -114,11 +114,11 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
 
     Answers the gradients of q, k, v and `learned`, from which `planned` makes the plan.
     """
-    plan, dtype = planned(learned), wide(v.dtype)
+    plan, dtype = planned(learned), accumulation_dtype(v.dtype)
     none = jnp.isneginf(norm)
     # A row with nothing allowed has no logarithm to be changed.
     level, base = jnp.where(none, 0, dnorm) - (dy * y).sum(axis=1), jnp.where(none, 0, norm)
-    zeros = lambda x: jnp.zeros(x.shape, wide(x.dtype))
+    zeros = lambda x: jnp.zeros(x.shape, accumulation_dtype(x.dtype))
     score = _product if plan.scores.product else _through
     # Turned here and not in the loop, where the compiler would turn the product into one that reads along columns.
     columns = k.T
@@ -132,14 +132,14 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             scores, back = score(plan, planned, learned, q, key, part(columns, start, width, 1), a, start)
             # Pairs stand the other way round, keys in rows: every product then reads both sides along their rows.
             share = exponential(scores.astype(dtype) - base[None, :])
-            pull = product(value, dy.T) + level[None, :]
+            pull = matmul(value, dy.T) + level[None, :]
             if asked:
                 allowed = plan.allowed(a, start, width).T
                 share, pull = jnp.where(allowed, share, 0), jnp.where(allowed, pull, 0)
             new_q, new_k, new = back(share * pull)
             add = lambda x, y: put(x, part(x, start, width) + y.astype(x.dtype), start, 0)
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]
-            return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, product(share.astype(v.dtype), dy)), dlearned
+            return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, matmul(share.astype(v.dtype), dy)), dlearned
 
         dq, *sums = plan.ways.sweep(a, step, (zeros(q.T), *sums))
         # Turned behind a barrier, or the compiler turns the products instead, and reads along columns.
@@ -155,9 +155,9 @@ def _product(plan, planned, learned, q, key, column, a, start):
 
     def back(change):
         change = change.astype(key.dtype)
-        return product(column, change), product(change, q), [jnp.zeros_like(x) for x in learned]
+        return matmul(column, change), matmul(change, q), [jnp.zeros_like(x) for x in learned]
 
-    return product(key, q.T), back
+    return matmul(key, q.T), back
 
 
 def _through(plan, planned, learned, q, key, column, a, start):

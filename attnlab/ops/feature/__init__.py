@@ -4,13 +4,13 @@ A feature is a frozen value; `FEATURES` lists them by name.
 """
 
 from attnlab.ops.feature.base import Feature, Mapped
+from attnlab.ops.feature.elementwise import EluPlusOne, Exp, Identity, Relu, SoftmaxFeatures, SquaredRelu
 from attnlab.ops.feature.learned import T2R, Hedgehog, Rebased
 from attnlab.ops.feature.narrow import Narrow
-from attnlab.ops.feature.plain import EluPlusOne, Exp, Identity, Relu, SoftmaxFeatures, SquaredRelu
 from attnlab.ops.feature.position import Cosformer
 from attnlab.ops.feature.products import Dpfp, Taylor
 from attnlab.ops.feature.random import Favor
-from attnlab.ops.feature.turned import Turned
+from attnlab.ops.feature.rotated import RotatedFeatures
 from attnlab.registry import Registry
 
 FEATURES: dict[str, Feature] = Registry("FEATURES")
@@ -50,5 +50,5 @@ __all__ = [
     "SoftmaxFeatures",
     "SquaredRelu",
     "Taylor",
-    "Turned",
+    "RotatedFeatures",
 ]

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.ops.feature.base import Feature, Mapped
-from attnlab.ops.feature.plain import Exp, SoftmaxFeatures, widen
+from attnlab.ops.feature.elementwise import Exp, SoftmaxFeatures, widen
 from attnlab.ops.feature.products import square
 from attnlab.ops.layer import layer_norm
-from attnlab.ops.precision import product
+from attnlab.ops.precision import matmul
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class T2R(Feature):
     def query(self, x, i, *, w, b):
         """max(W x + b, 0)."""
         x = widen(x)
-        return Mapped(jax.nn.relu(product(x, w.astype(x.dtype).T) + b.astype(x.dtype)[None, :]))
+        return Mapped(jax.nn.relu(matmul(x, w.astype(x.dtype).T) + b.astype(x.dtype)[None, :]))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Hedgehog(Feature):
 
     def _mirrored(self, x, w, i):
         x = widen(x)
-        turned = product(x, w.astype(x.dtype).T)
+        turned = matmul(x, w.astype(x.dtype).T)
         if self.joint or self.over.scaled:
             return self.over.query(jnp.concatenate([turned, -turned], axis=1), i)
         return Mapped(jnp.concatenate([self.over.query(half, i).rows for half in (turned, -turned)], axis=1))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnlab.ops.counts import check_counts
-from attnlab.ops.feature.around import Around
+from attnlab.ops.feature.wrapper import FeatureWrapper
 
 
 @dataclass(frozen=True)
-class Narrow(Around):
+class Narrow(FeatureWrapper):
     """φ(x) = `feature` of the first `width` components of x: keys narrower than the head, its values as wide as ever.
 
     As many features as `feature` has for that width: so that maps can be compared at one number of features, in

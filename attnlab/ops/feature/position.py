@@ -11,7 +11,7 @@ from jax.core import Tracer
 
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.base import Feature, Mapped
-from attnlab.ops.feature.plain import widen
+from attnlab.ops.feature.elementwise import widen
 
 
 @dataclass(frozen=True)

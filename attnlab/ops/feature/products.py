@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.base import Feature, Mapped
-from attnlab.ops.feature.plain import widen
+from attnlab.ops.feature.elementwise import widen
 
 
 def square(x: Float[Array, "T K"]) -> Float[Array, "T M"]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature.base import Feature, relative
-from attnlab.ops.feature.plain import widen
-from attnlab.ops.precision import product
+from attnlab.ops.feature.elementwise import widen
+from attnlab.ops.precision import matmul
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Favor(Feature):
     def query(self, x, i):
         """exp(±W x' − |x'|²/2)/√(2m)."""
         x = widen(x) * x.shape[1] ** -0.25
-        turned = product(x, jnp.asarray(directions(self.seed, self.m, x.shape[1]), x.dtype).T)
+        turned = matmul(x, jnp.asarray(directions(self.seed, self.m, x.shape[1]), x.dtype).T)
         size = jnp.sum(x * x, axis=1, keepdims=True) / 2 + math.log(2 * self.m) / 2
         return relative(jnp.concatenate([turned, -turned], axis=1) - size)
 

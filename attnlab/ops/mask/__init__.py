@@ -4,7 +4,7 @@ A mask answers, for query positions `i [T]` and key positions `j [S]`, which pai
 Masks compose by `&`, `|`, `~`, are pytrees (their arrays are traced), and become an array only for the block asked for.
 """
 
-from attnlab.ops.mask.array import Edges, Kept, Rows, Segments
+from attnlab.ops.mask.array import Edges, KeyPadding, QueryPadding, Segments
 from attnlab.ops.mask.base import And, Mask, Not, Or, Places
 from attnlab.ops.mask.formula import Causal, Dilated, Full, Global, Keys, Prefix, Window
 from attnlab.ops.mask.listed import EdgeList
@@ -18,14 +18,14 @@ __all__ = [
     "Edges",
     "Full",
     "Global",
-    "Kept",
+    "KeyPadding",
     "Keys",
     "Mask",
     "Not",
     "Or",
     "Places",
     "Prefix",
-    "Rows",
+    "QueryPadding",
     "Scattered",
     "Segments",
     "Window",

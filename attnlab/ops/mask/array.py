@@ -30,7 +30,7 @@ def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Kept(Mask):
+class KeyPadding(Mask):
     """The keys that a padding mask keeps, wherever they stand: keep[j]."""
 
     keep: Shaped[Places, " S"]
@@ -50,7 +50,7 @@ class Kept(Mask):
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Rows(Mask):
+class QueryPadding(Mask):
     """The queries that a padding mask keeps: keep[i]. The others see nothing, and answer zero."""
 
     keep: Shaped[Places, " T"]

@@ -41,7 +41,7 @@ class Mask:
         """Two vectors, rows [T] and columns [S], whose outer product the mask is; None where it is no such product."""
         return (np.ones(i.shape, bool), self(np.zeros(1, np.int32), j)[0]) if self.keys_only else None
 
-    def seen(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
+    def reachable(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
         """Which queries see any key, [T], and which keys any query sees, [S]: block by block where pairs are many."""
         if (factors := self.factors(i, j)) is not None:
             rows, columns = factors
@@ -79,7 +79,7 @@ class Mask:
 
 
 def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`Mask.seen` of a formula at known positions, while tracing."""
+    """`Mask.reachable` of a formula at known positions, while tracing."""
     rows, columns = np.zeros(i.shape, bool), np.zeros(j.shape, bool)
 
     def pairs_of(I, J):

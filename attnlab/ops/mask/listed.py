@@ -40,7 +40,7 @@ class EdgeList(Mask):
         pairs = jnp.zeros((i.shape[0], j.shape[0]), bool).at[t, s].set(True, mode="drop")
         return lookup(lookup(pairs, _first(i, i), False).T, _first(j, j), False).T
 
-    def seen(self, i, j):
+    def reachable(self, i, j):
         """Edge by edge."""
         i, j = (jnp.asarray(at, jnp.int32) for at in (i, j))
         t, s = _first(i, self.query), _first(j, self.key)

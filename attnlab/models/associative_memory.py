@@ -13,7 +13,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
-from attnlab.mechanisms.given import shape_of
+from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import WIDEST, check_shape, check_sizes
 from attnlab.modules.dense import child
 from attnlab.modules.learned import extras, learned

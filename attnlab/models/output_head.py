@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 from attnlab.modules.dense import Dense
 from attnlab.modules.embed import Embed
 from attnlab.ops.entropy import Entropy, cross_entropy
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 class Scorer(nnx.Module):
@@ -39,7 +39,7 @@ class Scorer(nnx.Module):
     def score(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
         """The scores of every symbol, in float32 at least."""
         scores = self.target.attend(x) if self.output is None else self.output(x)
-        return scores.astype(wide(scores.dtype))
+        return scores.astype(accumulation_dtype(scores.dtype))
 
     def entropy(
         self, x: Float[Array, "N D"], target: Int[Array, " N"], share: Float[Array, " N"], smoothing: float = 0.0

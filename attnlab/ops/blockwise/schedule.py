@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from attnlab.ops.blockwise.lift import most
+from attnlab.ops.blockwise.vmap_groups import max_over_vmap
 from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.times import times
 from attnlab.ops.tree import pytree, static
@@ -46,7 +46,7 @@ class Rule:
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Runs:
+class PanelSchedule:
     """Each block of queries meets a few panels of neighbouring keys; blocks with panels alike share their code.
 
     `kinds` holds for each kind the (width, asked) of its panels, `which` the kind of every block, and `starts` where
@@ -83,7 +83,7 @@ class Runs:
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Visits:
+class BlockVisits:
     """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced.
 
     Where counts are, `usual` says roughly how many to expect, and the rules are asked.
@@ -102,14 +102,14 @@ class Visits:
 
 @pytree
 @dataclass(frozen=True, eq=False)
-class Loops:
+class LoopSchedule:
     """Each block of queries meets blocks of `size` keys one after another, in any order and number.
 
     `whole` are those all of whose pairs may meet, `part` those in which the rules must be asked.
     """
 
-    whole: Visits
-    part: Visits
+    whole: BlockVisits
+    part: BlockVisits
     size: int = static()
 
     @property
@@ -126,7 +126,7 @@ class Loops:
         for visits, asked in ((self.whole, False), (self.part, True)):
             if visits.blocks.shape[1]:
                 blocks, count = jnp.asarray(visits.blocks)[a], jnp.asarray(visits.counts)[a]
-                rounds = most(count)
+                rounds = max_over_vmap(count)
 
                 def meet(n, carry, blocks=blocks, count=count, asked=asked):
                     start = blocks[n] * self.size
@@ -137,7 +137,7 @@ class Loops:
         return carry
 
 
-def route(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> Runs | Loops:
+def plan_blocks(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> PanelSchedule | LoopSchedule:
     """The way of every block of `rows` queries through the keys, in blocks of `columns`."""
     met = [list(_met(rules, slice(a, min(a + rows, T)), 0, S, columns)) for a in range(0, T, rows)]
     panels = [list(_panels(row, max(1, WIDEST // columns))) for row in met]
@@ -145,9 +145,9 @@ def route(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> Run
     kinds = tuple(dict.fromkeys(rowwise))
     count = sum(map(len, kinds))
     if count > MOST or (len(kinds) > FEW and count > 2 * len(kinds)):
-        return Loops(_visits(met, False), _visits(met, True), columns)
+        return LoopSchedule(_visits(met, False), _visits(met, True), columns)
     which = np.array([kinds.index(kind) for kind in rowwise], np.int32)
-    return Runs(which, _table([[b * columns for b, _, _ in row] for row in panels]), kinds)
+    return PanelSchedule(which, _table([[b * columns for b, _, _ in row] for row in panels]), kinds)
 
 
 def _met(rules, here, start, stop, columns) -> Iterator[tuple[int, bool]]:
@@ -175,9 +175,9 @@ def _panels(met, widest) -> Iterator[tuple[int, int, bool]]:
             yield blocks[n][0], len(blocks[n : n + widest]), blocks[n][1]
 
 
-def _visits(met, asked: bool) -> Visits:
+def _visits(met, asked: bool) -> BlockVisits:
     chosen = [[b for b, asks in row if asks is asked] for row in met]
-    return Visits(_table(chosen), np.array([len(row) for row in chosen], np.int32))
+    return BlockVisits(_table(chosen), np.array([len(row) for row in chosen], np.int32))
 
 
 def _table(rows: list[list[int]]) -> np.ndarray:

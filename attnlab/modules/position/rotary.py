@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnlab.modules.position.base import Position
-from attnlab.ops.position import rotary, xpos, xpos_reach
+from attnlab.ops.position import rotary, xpos, xpos_max_length
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class XPos(Position):
 
     def reach(self, dtype):
         """As far as the factors stay within the square root of the dtype's range."""
-        return xpos_reach(dtype, self.scale)
+        return xpos_max_length(dtype, self.scale)
 
     def create(self, key, width, heads, layers=1, causal=False):
         """Itself where the past alone is seen, else plain turns."""

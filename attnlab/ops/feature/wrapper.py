@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from attnlab.ops.feature.base import Feature
-from attnlab.ops.feature.plain import EluPlusOne
+from attnlab.ops.feature.elementwise import EluPlusOne
 
 
 @dataclass(frozen=True)
-class Around(Feature):
+class FeatureWrapper(Feature):
     """`feature`, but for what a subclass makes of it."""
 
     feature: Feature = EluPlusOne()

@@ -7,11 +7,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from attnlab.ops.feature.around import Around
+from attnlab.ops.feature.wrapper import FeatureWrapper
 
 
 @dataclass(frozen=True)
-class Turned(Around):
+class RotatedFeatures(FeatureWrapper):
     """`feature` with its rows turned by their places where they meet values, and not where they are counted.
 
     So φ(q_t)·ψ(k_j) tells the distance t−j in the numerator, and the denominator is as without (Su et al. 2021, eq.

@@ -17,7 +17,7 @@ from attnlab.models.vit import added, laid
 from attnlab.modules.attention import Attention, check_heads
 from attnlab.modules.dense import Dense, child
 from attnlab.modules.position import Position, Quadratic2D
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
@@ -81,4 +81,4 @@ class FilterNetwork(nnx.Module):
         x = added(self.position, self.front(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype))
         y, seen = self.attention.attend(x, position=self.position)
         y = self.head(y).reshape(rows, columns, -1)
-        return y.astype(wide(y.dtype)), {"encoder": None if seen is None else jnp.asarray(seen)[None]}
+        return y.astype(accumulation_dtype(y.dtype)), {"encoder": None if seen is None else jnp.asarray(seen)[None]}

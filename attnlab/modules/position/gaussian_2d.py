@@ -15,7 +15,7 @@ from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.base import Hooks, Position
 from attnlab.ops.counts import check_counts
 from attnlab.ops.position import grid
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.tree import pytree, static
 
 
@@ -70,7 +70,7 @@ class Bowl:
 
     def __call__(self, q, i, j):
         """−α ‖δ − Δ‖²: [T S]."""
-        dtype = wide(q.dtype)
+        dtype = accumulation_dtype(q.dtype)
         squares = 0.0
         for at, own, centre in zip(grid(j, self.columns), grid(i, self.columns), self.centre, strict=True):
             away = (at[None, :] - own[:, None]).astype(dtype) - centre.astype(dtype)

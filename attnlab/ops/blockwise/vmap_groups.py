@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
 
-def lifted(function: Callable, room: int) -> Callable:
+def vmap_in_groups(function: Callable, room: int) -> Callable:
     """`function`, which under `jax.vmap` takes at most `room` examples at a time, one group after another.
 
     On other devices it is left to `jax.vmap`, which takes all at once.
@@ -30,10 +30,10 @@ def lifted(function: Callable, room: int) -> Callable:
 
         def group(some):
             if size == 1:  # without its axis: XLA fuses worse around one
-                out = lifted(function, room)(*joined([x[0] for x in some]))
+                out = vmap_in_groups(function, room)(*joined([x[0] for x in some]))
                 return jax.tree.map(lambda x: x[None], out)
             axes = jax.tree.map(lambda moves: 0 if moves else None, batched)
-            return lifted(jax.vmap(function, axes), room // size)(*joined(some))
+            return vmap_in_groups(jax.vmap(function, axes), room // size)(*joined(some))
 
         out = (
             jax.lax.map(group, moving)
@@ -46,12 +46,12 @@ def lifted(function: Callable, room: int) -> Callable:
     return run
 
 
-def agreed(holds: Any) -> Any:
+def all_over_vmap(holds: Any) -> Any:
     """Whether it holds; under `jax.vmap`, whether it holds for all: one answer, so that a `cond` on it stays one."""
     return _for_all(jnp.all, holds)
 
 
-def most(count: Any) -> Any:
+def max_over_vmap(count: Any) -> Any:
     """The number; under `jax.vmap`, the largest of all: one answer, so that a loop of so many rounds stays one."""
     return _for_all(jnp.max, count)
 

@@ -40,6 +40,6 @@ class EarlierBias:
         """The bias there: [T S]."""
         return self.bias(q, i - 1, j - 1)
 
-    def mix(self, weights, i, j):
+    def weighted_values(self, weights, i, j):
         """What joins the values there: [T V]."""
-        return self.bias.mix(weights, i - 1, j - 1)
+        return self.bias.weighted_values(weights, i - 1, j - 1)

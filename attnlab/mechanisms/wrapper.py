@@ -8,7 +8,7 @@ from attnlab.mechanisms.base import Mechanism
 
 
 @dataclass(frozen=True)
-class Around(Mechanism):
+class Wrapper(Mechanism):
     """`mechanism`, but for what a subclass makes of it."""
 
     mechanism: Mechanism
@@ -55,9 +55,9 @@ class Around(Mechanism):
         """That of the mechanism."""
         return self.mechanism.cost(T, S, K, V, block)
 
-    def turned(self, position):
+    def with_rotary(self, position):
         """Around the mechanism turned."""
-        return None if (turned := self.mechanism.turned(position)) is None else replace(self, mechanism=turned)
+        return None if (turned := self.mechanism.with_rotary(position)) is None else replace(self, mechanism=turned)
 
     def sized(self, length):
         """Around the mechanism for that length."""

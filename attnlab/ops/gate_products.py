@@ -16,42 +16,42 @@ from jaxtyping import Array, Bool, Float
 from attnlab.ops.mask import Places
 
 
-class Sums(NamedTuple):
-    """Sums of log gates in parts of some size: `since` the start of a part up to a token and including it, `until`
+class GateSums(NamedTuple):
+    """Sums of log gates in parts of some size: `from_start` the start of a part up to a token and including it, `to_end`
     its end after the token; [M size G], with a gate a token (G = 1) or one a channel.
     """
 
-    since: Float[Array, "M size G"]
-    until: Float[Array, "M size G"]
+    from_start: Float[Array, "M size G"]
+    to_end: Float[Array, "M size G"]
 
 
-def double(log_gates: Float[Array, "N C G"]) -> list[Sums]:
+def dyadic_sums(log_gates: Float[Array, "N C G"]) -> list[GateSums]:
     """The sums in parts of 1, 2, 4, … tokens, up to a whole chunk; its end filled up with open gates."""
     N, _, G = log_gates.shape
     filled = _fill(log_gates).reshape(-1, 1, G)
-    sums = [Sums(filled, jnp.zeros_like(filled))]
-    while sums[-1].since.shape[0] > N:
+    sums = [GateSums(filled, jnp.zeros_like(filled))]
+    while sums[-1].from_start.shape[0] > N:
         (a, b), (c, d) = ((_first(x), _second(x)) for x in sums[-1])
         since = jnp.concatenate([a, b + a[:, -1:]], axis=1)
         until = jnp.concatenate([c + b[:, -1:], d], axis=1)
-        sums.append(Sums(since, until))
+        sums.append(GateSums(since, until))
     return sums
 
 
-def whole(sums: list[Sums], C: int) -> Sums:
+def chunk_sums(sums: list[GateSums], C: int) -> GateSums:
     """The sums over chunks of C tokens."""
-    return Sums(*(x[:, :C] for x in sums[-1]))
+    return GateSums(*(x[:, :C] for x in sums[-1]))
 
 
-def weights(
+def gated_scores(
     rows: tuple[Float[Array, "N C K"], ...],
     k: Float[Array, "N C K"],
-    sums: list[Sums],
+    sums: list[GateSums],
     pairs: Bool[Places, "#N C C"],
 ) -> tuple[Float[Array, "N C C"], ...]:
     """Σ_κ q_tκ k_sκ a_{s+1,κ} … a_tκ for the pairs of a chunk that meet, s ≤ t, for each q of `rows`."""
     C = k.shape[1]
-    if sums[0].since.shape[-1] == 1:
+    if sums[0].from_start.shape[-1] == 1:
         gates = jnp.exp(by_tokens(sums)[:, :C, :C])
         squares = tuple(product * gates for product in _products(rows, k))
     else:
@@ -59,16 +59,16 @@ def weights(
     return tuple(jnp.where(pairs, square[:, :C, :C], 0) for square in squares)
 
 
-def by_tokens(sums: list[Sums]) -> Float[Array, "N size size"]:
+def by_tokens(sums: list[GateSums]) -> Float[Array, "N size size"]:
     """The log gates after token s up to t, for s ≤ t; zero for s > t."""
-    square = jnp.zeros_like(sums[0].since)
+    square = jnp.zeros_like(sums[0].from_start)
     for since, until in sums[:-1]:
         square = stack(square, _second(since) + jnp.swapaxes(_first(until), 1, 2))
     return square
 
 
 def by_channels(
-    rows: tuple[Float[Array, "N C K"], ...], k: Float[Array, "N C K"], sums: list[Sums]
+    rows: tuple[Float[Array, "N C K"], ...], k: Float[Array, "N C K"], sums: list[GateSums]
 ) -> tuple[Float[Array, "N size size"], ...]:
     """Σ_κ q_tκ k_sκ a_{s+1,κ} … a_tκ for s ≤ t; zero for s > t.
 

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 
 from attnlab.ops.feature.base import Feature, Mapped, relative
-from attnlab.ops.precision import wide
+from attnlab.ops.precision import accumulation_dtype
 
 
 def widen(x):
     """The same in float32 at least."""
-    return x.astype(wide(x.dtype))
+    return x.astype(accumulation_dtype(x.dtype))
 
 
 class Same(Feature):
