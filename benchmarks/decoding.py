@@ -63,7 +63,7 @@ def sources(batch: int) -> np.ndarray:
     except DataError as error:
         say(f"random sources: {error}")
         return np.random.default_rng(0).integers(3, SYMBOLS, (batch, SOURCE), dtype=np.int32)
-    return problem.examination("test", batch)[0]["source"]
+    return problem.eval_batches("test", batch)[0]["source"]
 
 
 def cached(name: str) -> Program:

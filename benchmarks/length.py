@@ -23,7 +23,7 @@ memory; measured again beside softmax alone, since a query fetches its window's 
 from dataclasses import asdict
 
 from attnlab.bench.calls import BOTH, MASKS
-from attnlab.bench.measuring import Cells
+from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
 from attnlab.bench.script import facts, keep, options, say
 from attnlab.console.tables import print_table
@@ -44,7 +44,7 @@ PUBLISHED = {
 def main() -> None:
     """Measure and print, the published beside."""
     chosen = options(__doc__, [1024, 2048, 3072, 4096], 5)
-    plan = Cells(MECHANISMS, chosen.lengths, masks=MASKS, repeat=chosen.repeat)
+    plan = BenchConfig(MECHANISMS, chosen.lengths, masks=MASKS, repeat=chosen.repeat)
     found = side_by_side(plan, "softmax", BOTH, say)
     print_table(relative_table(found, "softmax", BOTH))
     for name, published in PUBLISHED.items():

@@ -21,7 +21,7 @@ sequence at once 150, chunks of 128 120, one head after another 111.
 
 from attnlab.analysis.growth import growth
 from attnlab.bench.calls import BOTH
-from attnlab.bench.measuring import Cells
+from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
 from attnlab.bench.script import claim, claim_growth, options, run, say
 from attnlab.console.tables import print_table
@@ -36,11 +36,11 @@ def main() -> None:
     """Measure, print, judge."""
     chosen = options(__doc__, [1024, 2048, 4096, 8192, 16384], 7)
     linear = {"linear": MECHANISMS["linear"], "product": PRODUCT}
-    plan = Cells(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)
+    plan = BenchConfig(linear, chosen.lengths, masks=("causal",), repeat=chosen.repeat, peers=True)
     found = run(__file__, plan, chosen.save)
 
     kin = {"linear": linear["linear"]} | {name: MECHANISMS[name] for name in KIN if name in MECHANISMS}
-    plan = Cells(kin, [T for T in chosen.lengths if T <= 4096], masks=("causal",), repeat=chosen.repeat)
+    plan = BenchConfig(kin, [T for T in chosen.lengths if T <= 4096], masks=("causal",), repeat=chosen.repeat)
     beside = side_by_side(plan, "linear", BOTH, say)
     print_table(relative_table(beside, "linear", BOTH))
 

@@ -26,7 +26,7 @@ gradients, 0.91 at least full and forwards; jax.nn 1.76 to 5.40 times; memory gr
 """
 
 from attnlab.bench.calls import MASKS, PASSES
-from attnlab.bench.measuring import Cells, Measured, growths
+from attnlab.bench.measuring import BenchConfig, Measured, growths
 from attnlab.bench.script import claim, options, run
 from attnlab.mechanisms import MECHANISMS
 
@@ -49,7 +49,7 @@ def main() -> None:
     """Measure, print, judge."""
     chosen = options(__doc__, [512, 1024, 2048, 4096, 8192], 9)
     name = "softmax-blockwise"
-    plan = Cells({name: MECHANISMS[name]}, chosen.lengths, masks=MASKS, repeat=chosen.repeat, peers=True)
+    plan = BenchConfig({name: MECHANISMS[name]}, chosen.lengths, masks=MASKS, repeat=chosen.repeat, peers=True)
     print("\n".join(claims(run(__file__, plan, chosen.save))))
 
 

@@ -48,7 +48,7 @@ study = Study(
     ),
     question="Do hidden words that were filled in first help to sort questions, for as many steps in all?",
     margin=0.02,
-    # All variants alike, so that a glimpse sees both phases.
+    # All variants alike, so that a preview sees both phases.
     quick={
         "task.masked": 16, "task.buckets": 1, "train.steps": 32, "train.warmup": 4, "train.seeds": 2,
         "train.batch_size": 16, "train.learning_rate": 1e-3,

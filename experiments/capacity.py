@@ -34,7 +34,7 @@ from operator import or_
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.study.variation import Variation, over, product
 from attnlab.mechanisms import Linear, Mechanism, Softmax
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.ops.feature import Dpfp, EluPlusOne, Favor
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.training.config import Train
@@ -76,7 +76,7 @@ def band(name: str, loss: float) -> tuple[float | None, float | None]:
 study = Study(
     Experiment(
         task=Associations(),
-        model=Retriever(),
+        model=AssociativeMemory(),
         train=Train(
             steps=4000,
             batch_size=32,

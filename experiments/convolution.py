@@ -14,7 +14,7 @@ found is not their construction, a head for each pixel, but nine blends of neigh
 
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.study.variation import Variation
-from attnlab.models import Filter
+from attnlab.models import ConvolutionProbe
 from attnlab.modules.position import Position, Quadratic2D
 from attnlab.tasks.synthetic.filtering import Convolution
 from attnlab.training.config import Train
@@ -24,7 +24,7 @@ SIZE = 3  # of the filter, which nobody is told
 study = Study(
     Experiment(
         task=Convolution(size=SIZE),
-        model=Filter(),
+        model=ConvolutionProbe(),
         train=Train(steps=2000, batch_size=16, learning_rate=1e-2, warmup=100, seeds=3, evaluate_every=500),
     ),
     Variation(

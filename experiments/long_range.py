@@ -55,7 +55,7 @@ from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.window import Local
 from attnlab.models import Language
 from attnlab.models.classifier import Classifier
-from attnlab.models.pair_classifier import Matcher
+from attnlab.models.pair_classifier import PairClassifier
 from attnlab.models.vit import ViT
 from attnlab.modules.position import Learned, Sinusoidal
 from attnlab.tasks.synthetic.induction import Induction
@@ -74,7 +74,7 @@ READER = Language(width=64, heads=1, layers=2, feedforward=128)  # one head, as 
 SORTING = {
     "lists": (ListOps(), Classifier(**SIZES), 128),
     "text": (Documents(text="sst2", shortest=128, longest=256), Classifier(**SIZES), 256),
-    "pairs": (DocumentPairs(text="trec", shortest=64, longest=128), Matcher(**SIZES), 128),
+    "pairs": (DocumentPairs(text="trec", shortest=64, longest=128), PairClassifier(**SIZES), 128),
     "pixels": (Figures(size=16), PIXELS, 256),
     "curves": (Pathfinder(size=12, dashes=2, distractors=0), CURVES, 144),
 }

@@ -22,7 +22,7 @@ from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.study.variation import Variation, product
 from attnlab.mechanisms import Linear
 from attnlab.mechanisms.fast_weight import FastWeight
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.ops.feature import Dpfp
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.training.config import Train
@@ -36,7 +36,7 @@ SIZES = {
 study = Study(
     Experiment(
         task=Associations(),
-        model=Retriever(),
+        model=AssociativeMemory(),
         train=Train(
             steps=3000,
             batch_size=32,

@@ -130,5 +130,5 @@ from attnlab.lab import report
 
 print(report(out / "nearness").name)
 model, problem = attnlab.lab.load(out / "nearness" / "nearness")
-asked = problem.ask("k0 v1 k1 v2 k2 v3 k3 v4 k2")
-print(problem.tell(problem.answer(model, asked)))
+asked = problem.encode_prompt("k0 v1 k1 v2 k2 v3 k3 v4 k2")
+print(problem.format_answer(problem.answer(model, asked)))

@@ -27,7 +27,7 @@ class Program:
     run: Callable[[], Any]
     answer: Callable[[], Any] = lambda: None
     compile_seconds: float | None = None
-    init_memory: int | None = None
+    memory: int | None = None
     moved: int | None = None
     flops: int | None = None
 

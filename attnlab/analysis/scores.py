@@ -58,7 +58,7 @@ class Scored(Watched):
         else:
             if isinstance(mechanism, Linear) and isinstance(mechanism.feature, RotatedFeatures):
                 # As softmax it would have queries and keys turned.
-                q, k = mechanism.feature.position.turn(q, k, i, j)
+                q, k = mechanism.feature.position.rotate(q, k, i, j)
             found = Scores(scaled_dot, {}, bias)(q, k, i, j)
         return jnp.where(allowed, found, -jnp.inf)
 

@@ -31,7 +31,7 @@ def entropy(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "... T"]:
     return _entropy(_shared(maps))
 
 
-def reach(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "... T"]:
+def attention_distance(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "... T"]:
     """Σ_j p_tj |t − j| of every row, in tokens, p as in `entropy`; both sides are counted from their first token."""
     p = _shared(maps)
     T, S = p.shape[-2:]

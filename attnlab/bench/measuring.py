@@ -21,7 +21,7 @@ OURS = ""  # a mechanism's own place among its peers
 
 
 @dataclass(frozen=True)
-class Cells:
+class BenchConfig:
     """What to measure: mechanisms by name, lengths, heads of a width, masks, passes, how often, and beside peers?"""
 
     mechanisms: Mapping[str, Mechanism]
@@ -41,7 +41,7 @@ class Beside:
     seconds: tuple[float, ...]
     times: Spread
     difference: float
-    init_memory: int | None
+    memory: int | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Measured:
     T: int
     seconds: tuple[float, ...] = ()
     compile_seconds: float | None = None
-    init_memory: int | None = None
+    memory: int | None = None
     moved: int | None = None
     flops: int | None = None
     beside: dict[str, Beside] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Measured:
         return intensity(self.flops, self.moved) if self.flops and self.moved else None
 
 
-def bench(plan: Cells, note: Callable[[str], Any] = lambda text: None) -> Iterator[Measured]:
+def bench(plan: BenchConfig, note: Callable[[str], Any] = lambda text: None) -> Iterator[Measured]:
     """Every cell of the plan as it is measured; `note` is told in a line how each mechanism fared under each mask."""
     rows = [(name, mask, which) for name in plan.mechanisms for mask in plan.masks for which in plan.passes]
     for n, (name, mask, which) in enumerate(rows):
@@ -93,7 +93,7 @@ def bench(plan: Cells, note: Callable[[str], Any] = lambda text: None) -> Iterat
         note(f"{name}, {mask}, {which}: {told} ({n + 1} of {len(rows)})")
 
 
-def measured(plan: Cells, name: str, mask: str, which: str, T: int) -> Measured:
+def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Measured:
     """One cell: ours and its peers, in turns."""
     mechanism = plan.mechanisms[name]
     ours = prepare(mechanism, mask, which, T, plan.heads, plan.width)
@@ -139,7 +139,7 @@ def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
     return fits
 
 
-def record(plan: Cells, found: Sequence[Measured], machine: Machine) -> dict[str, Any]:
+def record(plan: BenchConfig, found: Sequence[Measured], machine: Machine) -> dict[str, Any]:
     """Everything as JSON: the machine, the plan, every measurement, and how each grows."""
     installed = {name: peer.version for name, peer in peers.PEERS.items() if peer.here} if plan.peers else {}
     settings = {name: value for name, value in vars(plan).items() if name != "mechanisms"}

@@ -36,7 +36,7 @@ class Breach:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ParityResult:
     """One mechanism: its forms by kind, its errors by dtype and length, the seconds it took, and what stopped it.
 
     `unsteady` is why its errors at more than 256 tokens are held to a tenth alone, where they are.
@@ -96,7 +96,7 @@ def parity(
     mechanisms: Mapping[str, Mechanism],
     lengths: Sequence[int] = LENGTHS,
     note: Callable[[str], Any] = lambda text: None,
-) -> Iterator[Standing]:
+) -> Iterator[ParityResult]:
     """Each mechanism's standing, as it is found; `note` is told in a line how each fared.
 
     One mechanism at a time: at T = 4,096 a map in float64 takes 134 MB. Leaves jax set as it was.
@@ -108,7 +108,7 @@ def parity(
         yield found
 
 
-def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> Standing:
+def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> ParityResult:
     """The standing of one mechanism. What it raises, other than refusals, is its trouble."""
     begun = monotonic()
     # Most of the time goes into compiling, which holds no lock: two at once.
@@ -117,9 +117,9 @@ def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> 
         rounded = pool.submit(lambda: {T: _exactly(errors, mechanism, T) for T in lengths})
     trouble = next((error for each in (forms, rounded) if (error := each.exception())), None)
     if trouble is not None:
-        return Standing(name, seconds=monotonic() - begun, trouble=_line(trouble), unsteady=mechanism.unsteady)
+        return ParityResult(name, seconds=monotonic() - begun, trouble=_line(trouble), unsteady=mechanism.unsteady)
     by_dtype = {dtype: {T: found[dtype] for T, found in rounded.result().items()} for dtype in DTYPES}
-    return Standing(name, forms.result(), by_dtype, monotonic() - begun, unsteady=mechanism.unsteady)
+    return ParityResult(name, forms.result(), by_dtype, monotonic() - begun, unsteady=mechanism.unsteady)
 
 
 def _exactly(measure: Callable, *arguments: Any) -> Any:
@@ -132,7 +132,7 @@ def _line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
 
 
-def record(standings: Sequence[Standing], lengths: Sequence[int]) -> dict[str, Any]:
+def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[str, Any]:
     """Everything as JSON: the machine, the limits, every number, and what does not stand."""
     return {
         "machine": environment() | {"matmul_precision": "float32"},
@@ -154,7 +154,7 @@ def record(standings: Sequence[Standing], lengths: Sequence[int]) -> dict[str, A
     }
 
 
-def verdict(standings: Sequence[Standing]) -> str:
+def verdict(standings: Sequence[ParityResult]) -> str:
     """One line naming what broke a limit; nothing where all stands."""
     complaints = [each.complaint for each in standings if each.complaint]
     return f"{len(complaints)} of {len(standings)} break a limit: {'; '.join(complaints)}" if complaints else ""

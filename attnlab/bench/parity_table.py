@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from attnlab.analysis.forms import KINDS
-from attnlab.bench.parity import LIMITS, LOOSE, STEADY, Standing
+from attnlab.bench.parity import LIMITS, LOOSE, STEADY, ParityResult
 from attnlab.console.format import NONE
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHORT = {"float32": "f32", "bfloat16": "bf16", "float16": "fp16"}
 
 
-def parity_table(standings: Sequence[Standing], lengths: Sequence[int]) -> Table:
+def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> Table:
     """A row a mechanism: the largest difference of each kind of form, float32 at every length, the others' largest."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -46,7 +46,7 @@ def parity_table(standings: Sequence[Standing], lengths: Sequence[int]) -> Table
     return table
 
 
-def _cells(each: Standing, lengths: Sequence[int]) -> Iterable[Text]:
+def _cells(each: ParityResult, lengths: Sequence[int]) -> Iterable[Text]:
     for kind in KINDS:
         yield _cell(each.forms.get(kind, {}).values(), LIMITS["forms"])
     single = each.errors.get("float32", {})
@@ -74,7 +74,7 @@ def _cell(values: Iterable[float | None], limit: float, loose: bool = False) -> 
     return Text(small(worst)) if worst <= limit else Text(f"✗{small(worst)}", style="bold red")
 
 
-def _word(each: Standing) -> Text:
+def _word(each: ParityResult) -> Text:
     from rich.text import Text
 
     return Text("✗", style="bold red") if each.complaint else Text("ok", style="green")

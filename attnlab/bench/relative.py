@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.analysis.measure import Program, Spread, timed, times_faster
 from attnlab.bench.calls import prepare
-from attnlab.bench.measuring import Cells
+from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.table import ratio
 from attnlab.console.format import NONE
 from attnlab.console.tables import empty, fill
@@ -29,10 +29,12 @@ class Relative:
     T: int
     seconds: tuple[float, ...]
     times: Spread
-    init_memory: float | None
+    memory: float | None
 
 
-def side_by_side(plan: Cells, base: str, which: str, note: Callable[[str], Any] = lambda text: None) -> list[Relative]:
+def side_by_side(
+    plan: BenchConfig, base: str, which: str, note: Callable[[str], Any] = lambda text: None
+) -> list[Relative]:
     """Every mechanism of the plan at every length beside `base`, all in the same turns, under the plan's first mask.
 
     One that refuses that mask takes its next. Raises ValueError where `base` is not in the plan, or refuses all.
@@ -57,7 +59,7 @@ def side_by_side(plan: Cells, base: str, which: str, note: Callable[[str], Any] 
     return found
 
 
-def _first(plan: Cells, name: str, which: str, T: int) -> tuple[str, Program] | None:
+def _first(plan: BenchConfig, name: str, which: str, T: int) -> tuple[str, Program] | None:
     for mask in plan.masks:
         program = prepare(plan.mechanisms[name], mask, which, T, plan.heads, plan.width)
         if program is not None:

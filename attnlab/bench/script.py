@@ -12,7 +12,7 @@ from typing import Any
 
 from attnlab.analysis.growth import Growth
 from attnlab.analysis.measure import Spread, machine
-from attnlab.bench.measuring import Cells, Measured, bench, processor, record
+from attnlab.bench.measuring import BenchConfig, Measured, bench, processor, record
 from attnlab.bench.plot import draw
 from attnlab.bench.table import grows, tables
 from attnlab.console.tables import print_table
@@ -41,7 +41,7 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def run(script: str, plan: Cells, save: bool) -> list[Measured]:
+def run(script: str, plan: BenchConfig, save: bool) -> list[Measured]:
     """Measure a plan, print its tables, and keep what came out where asked."""
     here = machine()
     found = list(bench(plan, say))

@@ -200,9 +200,9 @@ def translate(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace):
     from dataclasses import fields
 
-    from attnlab.lab.trained.decoding import Asked
+    from attnlab.lab.trained.decoding import DecodingOptions
 
-    return Asked(**{field.name: getattr(options, field.name, None) for field in fields(Asked)})
+    return DecodingOptions(**{field.name: getattr(options, field.name, None) for field in fields(DecodingOptions)})
 
 
 def data(options: argparse.Namespace) -> int:

@@ -53,13 +53,13 @@ def bench(options: argparse.Namespace) -> int:
     use(options.device)
     settings.check()
     from attnlab.analysis.measure import machine
-    from attnlab.bench.measuring import Cells, record
+    from attnlab.bench.measuring import BenchConfig, record
     from attnlab.bench.measuring import bench as measure
     from attnlab.bench.peers import PEERS
     from attnlab.bench.table import tables
     from attnlab.lab.execution.progress import choose
 
-    plan = Cells(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
+    plan = BenchConfig(chosen, lengths, heads, width, masks, repeat=repeat, peers=options.peers)
     if options.peers:
         away = {peer.package: peer.version for peer in PEERS.values() if not peer.here}
         missing = sorted(package for package, version in away.items() if version is None)

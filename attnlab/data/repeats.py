@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 
-from attnlab.data.io.files import DataError, own
+from attnlab.data.io.files import DataError, user_path
 
 
 def repeated(
@@ -29,7 +29,7 @@ def distinct(names: Mapping[str, str | Path]) -> None:
     found: dict[tuple[Path, ...], str] = {}
     for part, name in names.items():
         try:
-            place = tuple(own(each).resolve() for each in str(name).split(","))
+            place = tuple(user_path(each).resolve() for each in str(name).split(","))
         except (OSError, ValueError, RuntimeError):
             continue  # a name that the system cannot have, or a loop of links: who reads it says so
         if (other := found.setdefault(place, part)) != part:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
-class Decoded(NamedTuple):
+class SearchResult(NamedTuple):
     """N texts for one example, the best first: `tokens` [N length] int32, `scores` [N] float32.
 
     A text keeps its `end` and has pads behind it. Its score is the log-probability of its tokens, in nats, among all
@@ -23,7 +23,7 @@ class Decoded(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Request:
+class DecodeProblem:
     """A model, its state before the first symbol, the special symbols, and how many tokens there may be."""
 
     step: Callable
@@ -33,7 +33,7 @@ class Request:
     length: int
     pad: Any
 
-    def read(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " V"], Float[Array, " V"], Any]:
+    def next_scores(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " V"], Float[Array, " V"], Any]:
         """What may follow `token`: the model's scores, in float32 at least, their log-probabilities, the new state.
 
         Both are −inf for `begin` and `pad`, whose share of the probability is not given to others. Where one score is
@@ -47,12 +47,12 @@ class Request:
         never = (symbols == self.begin) | (symbols == self.pad)
         return jnp.where(never, -jnp.inf, scores), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs), state
 
-    def write(self, choose: Callable) -> tuple[Int[Array, " length"], Float[Array, ""]]:
+    def generate(self, choose: Callable) -> tuple[Int[Array, " length"], Float[Array, ""]]:
         """A text and its log-probability; its token t is `choose(scores [V], t)`."""
 
         def append(carry, t):
             state, token, done = carry
-            scores, logs, state = self.read(state, token)
+            scores, logs, state = self.next_scores(state, token)
             token = jnp.where(done, self.pad, choose(scores, t)).astype(jnp.int32)
             return (state, token, done | (token == self.end)), (token, jnp.where(done, 0.0, logs[token]))
 
@@ -61,7 +61,7 @@ class Request:
         return tokens, logs.sum()
 
 
-class Decoder(ABC):
+class Search(ABC):
     """A way from a model that scores the next symbol to an answer; its fields say which.
 
     Called for one example: `step(state, token) -> (scores [V], state)` scores what follows `token`, `state` is the
@@ -82,17 +82,17 @@ class Decoder(ABC):
         length: int,
         pad: int = 0,
         key: PRNGKeyArray | None = None,
-    ) -> Decoded:
+    ) -> SearchResult:
         """The answers to one example."""
         at_least_one(length=length)
         if length > (room := getattr(state, "length", length)):
             raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
         if isinstance(end, Integral) and end in [mark for mark in (begin, pad) if isinstance(mark, Integral)]:
             raise ValueError(f"{end=} must be another symbol than {begin=} and {pad=}, which are never chosen")
-        return self.decode(Request(step, state, begin, end, length, pad), key)
+        return self.search(DecodeProblem(step, state, begin, end, length, pad), key)
 
     @abstractmethod
-    def decode(self, request: Request, key: PRNGKeyArray | None) -> Decoded:
+    def search(self, request: DecodeProblem, key: PRNGKeyArray | None) -> SearchResult:
         """The answers to a request that can be met."""
 
 

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.decoding.base import Decoded, Decoder, Request, at_least_one
+from attnlab.decoding.base import DecodeProblem, Search, SearchResult, at_least_one
 
 STEEPEST = 10  # a penalty above it leaves float32 for long texts, and ranks by length alone
 
 
 @dataclass(frozen=True)
-class Beam(Decoder):
+class Beam(Search):
     """The `best` of the hypotheses that a beam of `size` finds, by log P(y) / ((5 + |y|) / 6)^penalty, `end` counted.
 
     (Wu et al. 2016, section 7, eq. 14; penalty 0 is the plain sum.) At each step the live hypotheses grow by every
@@ -39,12 +39,12 @@ class Beam(Decoder):
         if not 0 <= self.penalty <= STEEPEST:
             raise ValueError(f"penalty={self.penalty} must be at least 0 and at most {STEEPEST}")
 
-    def decode(self, request, key):
+    def search(self, request, key):
         """From `begin` until nothing can get better."""
         lengths = range(1, request.length + 1)
         norms = jnp.asarray([((5 + n) / 6) ** self.penalty for n in lengths], jnp.float32)
 
-        def going(search: Search) -> Bool[Array, ""]:
+        def going(search: BeamState) -> Bool[Array, ""]:
             # Later log-probabilities are at most l ≤ 0, and no norm is above the last: a live hypothesis of
             # log-probability l finishes with a score of at most l / norms[-1].
             bound = search.live.scores[0] / norms[-1]
@@ -56,12 +56,12 @@ class Beam(Decoder):
         order = jnp.argsort(jnp.isneginf(found.scores))[: self.best]
         tokens, scores = found.tokens[order], found.scores[order]
         tokens = jnp.where(jnp.isneginf(scores)[:, None], request.pad, tokens)
-        return Decoded(tokens, jnp.where(search.lost, jnp.nan, scores))
+        return SearchResult(tokens, jnp.where(search.lost, jnp.nan, scores))
 
-    def _start(self, request: Request) -> Search:
+    def _start(self, request: DecodeProblem) -> BeamState:
         """One hypothesis: nothing yet."""
         live = _none(self.size, request)
-        return Search(
+        return BeamState(
             t=jnp.asarray(0, jnp.int32),
             state=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.size, *jnp.shape(leaf))), request.state),
             last=jnp.full(self.size, request.begin, jnp.int32),
@@ -70,24 +70,26 @@ class Beam(Decoder):
             lost=jnp.asarray(False),
         )
 
-    def _advance(self, request: Request, norms: Float[Array, " length"], search: Search) -> Search:
+    def _advance(self, request: DecodeProblem, norms: Float[Array, " length"], search: BeamState) -> BeamState:
         """Every live hypothesis by a symbol; of what comes of it, the best that end and the best that do not."""
         grown, parents, state, lost = self._grow(request, search)
         last, size = grown.tokens[:, search.t], self.size
         ends = last == request.end
         # Only of the likeliest: else a text would finish at every step, however unlikely its end.
         finishing = jnp.where(ends[:size], grown.scores[:size] / norms[search.t], -jnp.inf)
-        finished, _ = _top(_join(search.finished, Decoded(grown.tokens[:size], finishing)), self.best)
+        finished, _ = _top(_join(search.finished, SearchResult(grown.tokens[:size], finishing)), self.best)
         live, kept = _top(grown._replace(scores=jnp.where(ends, -jnp.inf, grown.scores)), size)
         state = jax.tree.map(lambda leaf: leaf[parents[kept]], state)
-        return Search(search.t + 1, state, last[kept], live, finished, lost)
+        return BeamState(search.t + 1, state, last[kept], live, finished, lost)
 
-    def _grow(self, request: Request, search: Search) -> tuple[Decoded, Int[Array, " 2*size"], Any, Bool[Array, ""]]:
+    def _grow(
+        self, request: DecodeProblem, search: BeamState
+    ) -> tuple[SearchResult, Int[Array, " 2*size"], Any, Bool[Array, ""]]:
         """The likeliest longer hypotheses, the live ones that they stem from, the states of those, and `lost`.
 
         They are twice as many as the beam is wide: each live one ends in one way, so that enough do not end.
         """
-        scores, logs, state = jax.vmap(request.read)(search.state, search.last)
+        scores, logs, state = jax.vmap(request.next_scores)(search.state, search.last)
         # By the model's scores, as greedy decoding is: sums of logarithms round different ones to the same.
         _, symbols = jax.lax.top_k(scores, min(self.size + 1, scores.shape[1]))
         before = search.live.scores[:, None]
@@ -96,10 +98,10 @@ class Beam(Decoder):
         best, order = jax.lax.top_k(totals.ravel(), 2 * self.size)
         parents = order // symbols.shape[1]
         tokens = search.live.tokens[parents].at[:, search.t].set(symbols.ravel()[order])
-        return Decoded(tokens, best), parents, state, jnp.isnan(totals).any()
+        return SearchResult(tokens, best), parents, state, jnp.isnan(totals).any()
 
 
-class Search(NamedTuple):
+class BeamState(NamedTuple):
     """What is known after t tokens.
 
     Of the live hypotheses: the `state`s along a leading axis, the `last` tokens, and the log-probabilities as scores.
@@ -110,21 +112,21 @@ class Search(NamedTuple):
     t: Int[Array, ""]
     state: Any
     last: Int[Array, " size"]
-    live: Decoded
-    finished: Decoded
+    live: SearchResult
+    finished: SearchResult
     lost: Bool[Array, ""]
 
 
-def _none(count: int, request: Request) -> Decoded:
+def _none(count: int, request: DecodeProblem) -> SearchResult:
     tokens = jnp.full((count, request.length), request.pad, jnp.int32)
-    return Decoded(tokens, jnp.full(count, -jnp.inf, jnp.float32))
+    return SearchResult(tokens, jnp.full(count, -jnp.inf, jnp.float32))
 
 
-def _join(one: Decoded, other: Decoded) -> Decoded:
-    return Decoded(*(jnp.concatenate(pair) for pair in zip(one, other, strict=True)))
+def _join(one: SearchResult, other: SearchResult) -> SearchResult:
+    return SearchResult(*(jnp.concatenate(pair) for pair in zip(one, other, strict=True)))
 
 
-def _top(found: Decoded, count: int) -> tuple[Decoded, Int[Array, " count"]]:
+def _top(found: SearchResult, count: int) -> tuple[SearchResult, Int[Array, " count"]]:
     """The best of them, of equals the first, and where they stood."""
     scores, order = jax.lax.top_k(found.scores, count)
-    return Decoded(found.tokens[order], scores), order
+    return SearchResult(found.tokens[order], scores), order

@@ -7,17 +7,17 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from attnlab.decoding.base import Decoded, Decoder
+from attnlab.decoding.base import Search, SearchResult
 
 
 @dataclass(frozen=True)
-class Greedy(Decoder):
+class Greedy(Search):
     """Each symbol is the likeliest given those before it; of equals, the first. One answer."""
 
-    def decode(self, request, key):
+    def search(self, request, key):
         """The one text."""
-        tokens, score = request.write(lambda scores, t: jnp.argmax(scores))
-        return Decoded(tokens[None], score[None])
+        tokens, score = request.generate(lambda scores, t: jnp.argmax(scores))
+        return SearchResult(tokens[None], score[None])
 
 
 def greedy(step: Callable, state: Any, begin: int, end: int, length: int, pad: int = 0) -> Int[Array, " length"]:

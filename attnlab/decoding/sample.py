@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from attnlab.decoding.base import Decoded, Decoder, at_least_one
+from attnlab.decoding.base import Search, SearchResult, at_least_one
 
 
 @dataclass(frozen=True)
-class Sample(Decoder):
+class Sample(Search):
     """Symbols drawn from softmax(scores / temperature), cut to the `top_k` likeliest, then to their nucleus.
 
     Top-k: Fan et al. 2018. The nucleus is the smallest set whose probability, among those left, is at
@@ -37,18 +37,18 @@ class Sample(Decoder):
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p={self.top_p} must be above 0 and at most 1")
 
-    def decode(self, request, key):
+    def search(self, request, key):
         """Draw after draw, each with a key of its own, and so each of its tokens."""
         if key is None:
             raise ValueError(f"key=None: {self} draws symbols, and needs a key")
 
         def draw(n):
             own = jax.random.fold_in(key, n)
-            return request.write(lambda scores, t: self._draw(scores, jax.random.fold_in(own, t)))
+            return request.generate(lambda scores, t: self._draw(scores, jax.random.fold_in(own, t)))
 
         tokens, scores = jax.vmap(draw)(jnp.arange(self.best, dtype=jnp.int32))
         order = jnp.argsort(-scores)
-        return Decoded(tokens[order], scores[order])
+        return SearchResult(tokens[order], scores[order])
 
     def _draw(self, scores: Float[Array, " V"], key: PRNGKeyArray) -> Int[Array, ""]:
         # The greatest becomes 0 before it is divided: near temperature 0 the others overflow, to −inf.

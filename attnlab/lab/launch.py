@@ -29,9 +29,9 @@ from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
 from attnlab.system import settings
 from attnlab.system.signals import UNBEGUN, located
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 
-GLIMPSED = 4  # variants of a glimpse at most
+PREVIEWED = 4  # variants of a preview at most
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def run(
 ) -> Results:
     """Train every variant of a study that is not done yet, and write its page.
 
-    `quick` takes the study's own glimpse; `fresh` drops what stands in the folders; `workers` is how many processes
+    `quick` takes the study's own preview; `fresh` drops what stands in the folders; `workers` is how many processes
     share the variants; `progress` is told where it stands (None: a line in a notebook, elsewhere nothing). Nothing is
     written before every variant has been checked. Raises ValueError for what is in no registry, for a folder that
     holds another configuration, and for classes of a notebook that several processes were to share (`sources`),
@@ -119,7 +119,7 @@ def _prepared(
     """The study's folder, cleared of what goes, and a plan for every variant; what there is to know of them is told."""
     told = [*study.notes]
     if quick:
-        study, whole, some = glimpse(study), study, ""
+        study, whole, some = preview(study), study, ""
         if (few := len(study.variants())) < (every := len(whole.variants())):
             some = f", of {few} of the {every} variants, evenly taken"
         told += [f"a preview of a few steps{some}: its numbers mean nothing"]
@@ -128,7 +128,7 @@ def _prepared(
     home = Path(out) / folder_name(study.name or "study")
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no more is to come
-    problems: dict[Any, Problem] = {}
+    problems: dict[Any, TaskData] = {}
     # What is left out was measured, too: it keeps its steps.
     all_of_them = (study.part_of or study).variants().keys() <= study.variants().keys()
     watch = Stopwatch(home, progress.note, fresh and all_of_them) if study.budget == "seconds" else None
@@ -165,7 +165,7 @@ def result(plan: Plan) -> dict:
 
 
 def _begun(home: Path) -> bool:
-    """Whether a folder of a study holds a run that is no glimpse: what the study says of it must stay."""
+    """Whether a folder of a study holds a run that is no preview: what the study says of it must stay."""
     for path in home.glob("*/experiment.json"):
         with suppress(FolderError):
             if (found := RunFolder(path.parent).read("experiment")) is not None and not found["quick"]:
@@ -173,10 +173,10 @@ def _begun(home: Path) -> bool:
     return False
 
 
-def glimpse(study: Study) -> Study:
+def preview(study: Study) -> Study:
     """The study itself; of more variants than compile in a minute or two some, evenly taken, the first among them."""
-    if study.vary is not None and (count := len(study.vary.variants)) > GLIMPSED:
+    if study.vary is not None and (count := len(study.vary.variants)) > PREVIEWED:
         names = list(study.vary.variants)
-        kept = [names[n * count // GLIMPSED] for n in range(GLIMPSED)]
+        kept = [names[n * count // PREVIEWED] for n in range(PREVIEWED)]
         study = study.keeping(Variation({name: study.vary.variants[name] for name in kept}))
     return study

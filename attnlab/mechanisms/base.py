@@ -50,7 +50,7 @@ class State:
     """
 
     clock: Any
-    init_memory: Any
+    memory: Any
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class Mechanism:
         y, memory = self.update(state.memory, q, k, v, block, bias=bias, **extra)
         return select(keep, y), State(clock, memory)
 
-    def whole(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
+    def causal(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
         """`extend` of a whole sequence from its beginning, without the state: the fastest causal form.
 
         Positions that follow from the shapes, or are given as numpy's, reach `attend_causal` as numpy's: they are known

@@ -38,7 +38,7 @@ def causal(
     if T == 0:
         return jnp.zeros_like(v)
     if block is None:
-        return mechanism.whole(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
+        return mechanism.causal(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
     check_counts(block=block)
     q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
     mechanism.check(initial_block(T, i, keep, segment))

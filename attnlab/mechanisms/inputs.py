@@ -41,9 +41,9 @@ def _no_mask(mask: Any) -> str:
         needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
         return f"{mask.__name__} is a class: write {mask.__name__}({', '.join(needed)})"
     if hasattr(mask, "shape"):
-        kind = "Kept" if len(mask.shape) == 1 else "Edges"
+        kind = "KeyPadding" if len(mask.shape) == 1 else "Edges"
         return f"an array {tuple(mask.shape)} is no mask: give {kind}(array)"
-    return f"expected a mask, for example Causal() or Kept(keep), got {type(mask).__name__}"
+    return f"expected a mask, for example Causal() or KeyPadding(keep), got {type(mask).__name__}"
 
 
 def check_names(mechanism: Any, extra: dict) -> None:

@@ -139,7 +139,7 @@ class Watched(Wrapper):
         """As the mechanism."""
         return self.mechanism.attend(q, k, v, mask, **extra)
 
-    def whole(self, q, k, v, **extra):
+    def causal(self, q, k, v, **extra):
         """As the mechanism."""
         return causal(self.mechanism, q, k, v, **extra)
 

@@ -153,4 +153,4 @@ class _Turned(ShortConvolution):
 
     def _convolved(self, memory, q, k, block, kernels):
         q, k, *tail = super()._convolved(memory, q, k, block, kernels)
-        return *self.position.turn(q, k, block.positions, block.positions), *tail
+        return *self.position.rotate(q, k, block.positions, block.positions), *tail

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from attnlab.models.associative_memory import Retriever
+from attnlab.models.associative_memory import AssociativeMemory
 from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
 from attnlab.models.cnn import CNN
-from attnlab.models.convolution_probe import Filter
+from attnlab.models.convolution_probe import ConvolutionProbe
 from attnlab.models.convolutional import ConvolutionalLanguage
 from attnlab.models.detr import Detr
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn
 from attnlab.models.language import Language
 from attnlab.models.mlp import MLP
-from attnlab.models.pair_classifier import Matcher
+from attnlab.models.pair_classifier import PairClassifier
 from attnlab.models.recurrent import RecurrentLanguage
 from attnlab.models.sagan import SAGAN
 from attnlab.models.seq2seq import Seq2Seq
@@ -25,7 +25,7 @@ MODELS: dict[str, Any] = Registry("MODELS")
 MODELS |= {
     "transformer": Transformer(),
     "language": Language(),
-    "retriever": Retriever(),
+    "retriever": AssociativeMemory(),
     "seq2seq": Seq2Seq(),
     "bahdanau": Seq2Seq(cell="gru", bidirectional=True, attention="bahdanau"),
     "luong": Seq2Seq(bidirectional=True, attention="luong", input_feeding=True),
@@ -33,11 +33,11 @@ MODELS |= {
     "convolutional": ConvolutionalLanguage(),
     "classifier": Classifier(),
     "bert": Bert(),
-    "matcher": Matcher(),
+    "matcher": PairClassifier(),
     "vit": ViT(),
     "cnn": CNN(),
     "mlp": MLP(),
-    "filter": Filter(),
+    "filter": ConvolutionProbe(),
     "gat": Gat(),
     "gcn": Gcn(),
     "detr": Detr(),
@@ -45,6 +45,22 @@ MODELS |= {
 }
 
 __all__ = [
-    "CNN", "MLP", "MODELS", "SAGAN", "Bert", "Classifier", "ConvolutionalLanguage", "Detr", "Filter", "Gat", "Gcn",
-    "Language", "Matcher", "RecurrentLanguage", "Retriever", "Seq2Seq", "Transformer", "ViT",
+    "CNN",
+    "MLP",
+    "MODELS",
+    "SAGAN",
+    "AssociativeMemory",
+    "Bert",
+    "Classifier",
+    "ConvolutionProbe",
+    "ConvolutionalLanguage",
+    "Detr",
+    "Gat",
+    "Gcn",
+    "Language",
+    "PairClassifier",
+    "RecurrentLanguage",
+    "Seq2Seq",
+    "Transformer",
+    "ViT",
 ]  # fmt: skip

@@ -15,13 +15,13 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import WIDEST, check_shape, check_sizes
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.learned import extras, learned
 from attnlab.modules.parameter import NoDecay
 
 
 @dataclass(frozen=True)
-class Retriever:
+class AssociativeMemory:
     """One layer, one head: pairs are told, and the values of some keys asked for.
 
     Keys have `width` components, and an embedding of `embedding` times the number of keys, rounded down. `redrawn`
@@ -45,22 +45,22 @@ class Retriever:
         if not self.mechanism.stateful:
             raise ValueError(f"model.mechanism={self.mechanism} has no causal form: it keeps nothing to ask for")
 
-    def watched(self, watch) -> Retriever:
+    def watched(self, watch) -> AssociativeMemory:
         """The same with the mechanism put through `watch`."""
         return replace(self, mechanism=watch(self.mechanism))
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> RetrieverNetwork:
+    def create(self, key: PRNGKeyArray, shape: Any) -> AssociativeMemoryNetwork:
         """A new network for so many keys and values (`attnlab.tasks.synthetic.associations.Facts`)."""
         check_shape(self, shape, "keys", "values")
-        return RetrieverNetwork(key, self, shape.keys, shape.values)
+        return AssociativeMemoryNetwork(key, self, shape.keys, shape.values)
 
 
-class Told(nnx.Module):
+class Associations(nnx.Module):
     """y_t = W [onehot v_t ; e_t] + b for values v and embedded keys e, read from two tables by id."""
 
     def __init__(self, key: PRNGKeyArray, values: int, embedding: int, width: int, scale: float):
-        self.value = _uniform(child(key, "value"), (values, width), scale)
-        self.key = _uniform(child(key, "key"), (embedding, width), scale)
+        self.value = _uniform(fold_key(key, "value"), (values, width), scale)
+        self.key = _uniform(fold_key(key, "key"), (embedding, width), scale)
         self.bias = NoDecay(jnp.zeros(width))
 
     def __call__(self, table, keys: Int[Array, " T"], values: Int[Array, " T"]) -> Float[Array, "T F"]:
@@ -68,26 +68,26 @@ class Told(nnx.Module):
         return self.value[...][values] + (table @ self.key[...])[keys] + self.bias[...][None, :]
 
 
-class RetrieverNetwork(nnx.Module):
-    """The network of a `Retriever`; one example.
+class AssociativeMemoryNetwork(nnx.Module):
+    """The network of a `AssociativeMemory`; one example.
 
     k_t = W_k [onehot v_t ; e(key_t)], q = W_q e(query), v_t one-hot and not learned. Embeddings start normal, W_k and
     W_q uniform in ±1/√width; what else a mechanism asks of a token (the β of the delta rule) is a linear map of the
     same pair. The published network adds 1e-6 to the denominator; here a denominator of zero answers zero.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Retriever, keys: int, values: int):
+    def __init__(self, key: PRNGKeyArray, config: AssociativeMemory, keys: int, values: int):
         self.config, self.values = config, values
         width, embedding = config.width, max(1, int(config.embedding * keys))
         scale = width**-0.5
-        self.embed = NoDecay(jax.random.normal(child(key, "embed"), (keys, embedding)))
-        self.k = Told(child(key, "k"), values, embedding, width, scale)
-        self.q = _uniform(child(key, "q"), (embedding, width), scale)
+        self.embed = NoDecay(jax.random.normal(fold_key(key, "embed"), (keys, embedding)))
+        self.k = Associations(fold_key(key, "k"), values, embedding, width, scale)
+        self.q = _uniform(fold_key(key, "q"), (embedding, width), scale)
         self.bias = NoDecay(jnp.zeros(width))
         self.tokens = nnx.Dict(
             {
-                name: Told(
-                    child(key, name), values, embedding, math.prod(shape_of(shape, width, values)), embedding**-0.5
+                name: Associations(
+                    fold_key(key, name), values, embedding, math.prod(shape_of(shape, width, values)), embedding**-0.5
                 )
                 for name, shape in config.mechanism.tokens.items()
             }

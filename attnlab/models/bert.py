@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
 from attnlab.models.config import check_shape
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position import Learned, Position
@@ -40,7 +40,7 @@ class Bert(Classifier):
         """A new network for sentences (`attnlab.tasks.base.Classes` of `Tokens`). Raises ValueError for others."""
         check_shape(self, shape, "source", "classes")
         check_shape(self, shape.source, "vocabulary", "length")
-        return BertNetwork(key, self, shape, *self.front(child(key, "front"), shape.source))
+        return BertNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
 
 
 class BertNetwork(ClassifierNetwork):
@@ -48,11 +48,11 @@ class BertNetwork(ClassifierNetwork):
 
     def __init__(self, key: PRNGKeyArray, config: Bert, shape: Any, front: nnx.Module, length: int):
         super().__init__(key, config, shape, front, length)
-        self.inner = config.sizes.dense(child(key, "inner"), config.width, config.width)
+        self.inner = config.sizes.dense(fold_key(key, "inner"), config.width, config.width)
         self.norm = config.sizes.norm_layer()
         vocabulary = shape.source.vocabulary
         self.words = (
-            None if config.tied else Embed(child(key, "words"), vocabulary, config.width, config.scale_embeddings)
+            None if config.tied else Embed(fold_key(key, "words"), vocabulary, config.width, config.scale_embeddings)
         )
         self.offset = NoDecay(jnp.zeros(vocabulary))
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import Layers, check_names, check_no_embeddings, check_shape
 from attnlab.models.encoder import Encoder
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.precision import accumulation_dtype
@@ -53,7 +53,7 @@ class Classifier(Layers):
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
         """A new network for examples of that shape (`attnlab.tasks.base.Classes` of `Tokens` or `Frames`)."""
         check_shape(self, shape, "source", "classes")
-        return ClassifierNetwork(key, self, shape, *self.front(child(key, "front"), shape.source))
+        return ClassifierNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
 
     def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
         """What makes vectors [T D] of the source, and the longest T. Raises ValueError for a source it cannot read."""
@@ -82,9 +82,9 @@ class ClassifierNetwork(nnx.Module):
                 f"model.pool=token: in front of {length} places the token does not see them all by model.mechanism="
                 f"{config.mechanism}; use model.pool=mean, or a mechanism such as softmax or longformer"
             )
-        self.token = NoDecay(jax.random.normal(child(key, "token"), (config.width,)) * 0.02) if begins else None
-        self.encoder = Encoder(child(key, "encoder"), config, length)
-        self.head = config.scores(child(key, "head"), shape.classes)
+        self.token = NoDecay(jax.random.normal(fold_key(key, "token"), (config.width,)) * 0.02) if begins else None
+        self.encoder = Encoder(fold_key(key, "encoder"), config, length)
+        self.head = config.scores(fold_key(key, "head"), shape.classes)
 
     def __call__(
         self,

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
 from attnlab.models.mlp import image
 from attnlab.modules.conv import Conv, GroupNorm
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.ops.layer import dropout, relu
 from attnlab.ops.precision import accumulation_dtype
 
@@ -85,14 +85,14 @@ class CNNNetwork(nnx.Module):
         kernel, widths = config.kernel, [source.channels, *(-(-config.width // 2**n) for n in halved)]
         layers: list[nnx.Module] = []
         for n, (inputs, width) in enumerate(pairwise(widths)):
-            layers.append(Conv(child(key, f"halve{n}"), inputs, width, (kernel, kernel), 2))
+            layers.append(Conv(fold_key(key, f"halve{n}"), inputs, width, (kernel, kernel), 2))
             layers += [
-                Residual(child(key, f"layer{n}.{m}"), width, kernel, config.norm_eps) for m in range(config.layers)
+                Residual(fold_key(key, f"layer{n}.{m}"), width, kernel, config.norm_eps) for m in range(config.layers)
             ]
         self.layers = nnx.List(layers)
         self.norm = GroupNorm(widths[-1], epsilon=config.norm_eps)
         places = math.prod(-(-side // 2**config.scales) for side in (source.height, source.width))
-        self.head = Dense(child(key, "head"), places * widths[-1], classes)
+        self.head = Dense(fold_key(key, "head"), places * widths[-1], classes)
 
     def __call__(
         self, source: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None

@@ -13,8 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.inputs import select
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_shape, check_sizes
-from attnlab.models.output_head import Scorer
-from attnlab.modules.dense import Dense, child
+from attnlab.models.output_head import OutputHead
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.norm import LayerNorm
 from attnlab.ops.layer import dropout
@@ -79,8 +79,8 @@ class CausalConvolution(nnx.Module):
         hidden = config.feedforward or 2 * config.width
         self.kernel, self.dilation, self.rate = config.kernel, dilation, config.dropout
         self.norm = LayerNorm(config.width, config.norm_eps)
-        self.inner = Dense(child(key, "inner"), config.kernel * config.width, hidden)
-        self.outer = Dense(child(key, "outer"), hidden, config.width)
+        self.inner = Dense(fold_key(key, "inner"), config.kernel * config.width, hidden)
+        self.outer = Dense(fold_key(key, "outer"), hidden, config.width)
 
     def start(self, width: int, dtype) -> Float[Array, "P D"]:
         """What stands before the first token: zeros, as many as a window reaches back."""
@@ -101,17 +101,17 @@ class CausalConvolution(nnx.Module):
         return x + dropout(y, self.rate, key), line[x.shape[0] :]
 
 
-class ConvolutionalLanguageNetwork(Scorer):
+class ConvolutionalLanguageNetwork(OutputHead):
     """The network of a `ConvolutionalLanguage`; one example."""
 
     def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, vocabulary: int):
         self.config = config
-        self.embed = Embed(child(key, "embed"), vocabulary, config.width)
+        self.embed = Embed(fold_key(key, "embed"), vocabulary, config.width)
         self.layers = nnx.List(
-            CausalConvolution(child(key, f"layer {n}"), config, config.growth**n) for n in range(config.layers)
+            CausalConvolution(fold_key(key, f"layer {n}"), config, config.growth**n) for n in range(config.layers)
         )
         self.norm = LayerNorm(config.width, config.norm_eps)
-        self.output = Dense(child(key, "output"), config.width, vocabulary)
+        self.output = Dense(fold_key(key, "output"), config.width, vocabulary)
 
     def __call__(
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
@@ -119,7 +119,7 @@ class ConvolutionalLanguageNetwork(Scorer):
         """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
         return self.look(tokens, keep, key)[0]
 
-    def seen(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of; there is no attention to be seen."""
         return self._extend(self.start(len(tokens)), tokens, keep, key)[0], {}
 
@@ -130,7 +130,7 @@ class ConvolutionalLanguageNetwork(Scorer):
     def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
         """Scores of the token after `token`, and the state with it."""
         x, state = self._extend(state, token[None], None, None)
-        return self.score(x)[0], state
+        return self.logits(x)[0], state
 
     @property
     def dtype(self) -> Any:

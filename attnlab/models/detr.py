@@ -15,10 +15,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import Layers, check_no_embeddings, check_shape, check_sizes
 from attnlab.models.encoder import Encoder
-from attnlab.models.vit import added, laid
-from attnlab.modules.block import climb, stack
+from attnlab.models.vit import add_position, patch_grid
+from attnlab.modules.block import scan_layers, stack_layers
 from attnlab.modules.conv import Conv, GroupNorm
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.position import Position, Sinusoidal2D
 from attnlab.modules.query import Anchors, QueryLayer, Slots
 from attnlab.ops.precision import accumulation_dtype
@@ -81,7 +81,7 @@ class Detr(Layers):
         if self.queries < shape.most:
             raise ValueError(f"model.queries={self.queries} must be at least {shape.most}: so many boxes one image has")
         grid = self.grid(shape.image.height, shape.image.width)
-        config = replace(self, position=laid(self.position, *grid))
+        config = replace(self, position=patch_grid(self.position, *grid))
         return DetrNetwork(key, config, shape.image.channels, shape.classes, grid)
 
 
@@ -94,7 +94,7 @@ class Features(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int, norm_eps: float):
         widths = [inputs, *(channels * 2**n for n in range(stages))]
-        name = lambda n, what: child(key, f"{n} {what}")
+        name = lambda n, what: fold_key(key, f"{n} {what}")
         self.half = nnx.List(Conv(name(n, "half"), *widths[n : n + 2], stride=2) for n in range(stages))
         self.more = nnx.List(Conv(name(n, "more"), widths[n + 1], widths[n + 1]) for n in range(1, stages))
         groups = lambda width: max(count for count in range(1, 9) if width % count == 0)
@@ -117,24 +117,24 @@ class DetrNetwork(nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
         sizes, attentions, width = config.sizes, config.attentions, config.width
         self.config = config
-        self.features = Features(child(key, "features"), channels, config.channels, config.stages, config.norm_eps)
-        self.front = sizes.dense(child(key, "front"), config.channels * 2 ** (config.stages - 1), width)
-        self.encoder = Encoder(child(key, "encoder"), config, grid[0] * grid[1])
+        self.features = Features(fold_key(key, "features"), channels, config.channels, config.stages, config.norm_eps)
+        self.front = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
+        self.encoder = Encoder(fold_key(key, "encoder"), config, grid[0] * grid[1])
         # What is halved by convolutions of three pixels looks around the first pixel of each place.
         told = isinstance(config.position, Sinusoidal2D) and config.position.normalised
         anchors = partial(Anchors, middle=0.5 / 2**config.stages, normalised=told)
         queries = anchors if config.anchored else Slots
-        self.queries = queries(child(key, "queries"), config.queries, width)
-        self.decoder = stack(
+        self.queries = queries(fold_key(key, "queries"), config.queries, width)
+        self.decoder = stack_layers(
             lambda key: QueryLayer(key, sizes, attentions["among"], attentions["cross"]),
-            child(key, "decoder"),
+            fold_key(key, "decoder"),
             config.layers,
         )
         self.decoded = sizes.norm_layer() if config.norm_first else None
-        self.classes = Dense(child(key, "classes"), width, classes + 1)
-        self.hidden = nnx.List(Dense(child(key, f"hidden {n}"), width, width) for n in range(2))
+        self.classes = Dense(fold_key(key, "classes"), width, classes + 1)
+        self.hidden = nnx.List(Dense(fold_key(key, f"hidden {n}"), width, width) for n in range(2))
         # It starts small, so that boxes start where their queries stand.
-        self.boxes = Dense(child(key, "boxes"), width, 4, initialiser="gaussian")
+        self.boxes = Dense(fold_key(key, "boxes"), width, 4, initialiser="gaussian")
 
     def __call__(
         self, image: Float[Array, "H W C"], key: PRNGKeyArray | None = None
@@ -152,7 +152,7 @@ class DetrNetwork(nnx.Module):
         sides = (side / 2**self.config.stages for side in image.shape[:2])
         place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
         step = lambda layer, x, key: _twice(*layer(x, place, memory, where, key))
-        _, (x, looks) = climb(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
+        _, (x, looks) = scan_layers(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
         L, Q, D = x.shape
         x = x.reshape(L * Q, D)
         x = x if self.decoded is None else self.decoded(x)
@@ -170,7 +170,7 @@ class DetrNetwork(nnx.Module):
         x, seen = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
         i = np.arange(x.shape[0], dtype=np.int32)
         position = self.encoder.position
-        return x, added(position, x, i, position.table(x.shape[0], x.dtype)), seen
+        return x, add_position(position, x, i, position.table(x.shape[0], x.dtype)), seen
 
     def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
         """The boxes of queries after each layer, one layer behind the other, reckoned from their points."""

@@ -11,10 +11,10 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab.models.config import Layers
-from attnlab.models.decoder import placed
-from attnlab.modules.block import EncoderLayer, climb, stack
-from attnlab.modules.dense import child
-from attnlab.modules.position import Earlier
+from attnlab.models.decoder import make_position
+from attnlab.modules.block import EncoderLayer, scan_layers, stack_layers
+from attnlab.modules.dense import fold_key
+from attnlab.modules.position import Wrapped
 from attnlab.ops.layer import dropout
 
 
@@ -27,8 +27,10 @@ class Encoder(nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Layers, length: int):
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.rate, self.remat = config.dropout, config.remat
-        self.position = placed(key, config, "position", length, causal=False)
-        self.layers = stack(lambda key: EncoderLayer(key, sizes, mechanism), child(key, "layers"), config.layers)
+        self.position = make_position(key, config, "position", length, causal=False)
+        self.layers = stack_layers(
+            lambda key: EncoderLayer(key, sizes, mechanism), fold_key(key, "layers"), config.layers
+        )
         # With the norm first, what leaves the last block has not been normed yet.
         self.encoded = sizes.norm_layer() if config.norm_first else None
 
@@ -48,12 +50,12 @@ class Encoder(nnx.Module):
         keys = (None, None) if key is None else jax.random.split(key)
         i = np.arange(x.shape[0], dtype=np.int32)
         table = self.position.table(x.shape[0], x.dtype)
-        before = self.position.before(i, table)
+        before = self.position.per_layer(i, table)
         x, position = self.position.add(x, i, table), self.position
         if first is not None:
-            x, position = jnp.concatenate([first[None].astype(x.dtype), x]), Earlier(position)
+            x, position = jnp.concatenate([first[None].astype(x.dtype), x]), Wrapped(position)
             keep = None if keep is None else jnp.concatenate([jnp.ones(1, bool), keep])
             before = None if before is None else jnp.pad(before, ((0, 0), (1, 0), (0, 0)))
         step = lambda layer, x, key: layer(x, keep, position, key)
-        x, seen = climb(self.layers, dropout(x, self.rate, keys[0]), step, keys[1], before, remat=self.remat)
+        x, seen = scan_layers(self.layers, dropout(x, self.rate, keys[0]), step, keys[1], before, remat=self.remat)
         return (x if self.encoded is None else self.encoded(x)), seen

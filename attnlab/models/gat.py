@@ -12,8 +12,8 @@ from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.config import check_shape
 from attnlab.models.gcn import GraphNetwork, check_graph
 from attnlab.modules.attention import check_heads
-from attnlab.modules.dense import child
-from attnlab.modules.graph import GraphAttention, GraphStack, check_follows
+from attnlab.modules.dense import fold_key
+from attnlab.modules.graph import GraphAttention, GraphStack, check_edges
 from attnlab.ops.score import gat
 
 
@@ -38,7 +38,7 @@ class Gat:
     def __post_init__(self):
         check_graph(self)
         check_heads(self.width, self.heads, self.heads)
-        check_follows(self.mechanism)
+        check_edges(self.mechanism)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
         """A new network for a graph of that shape (`attnlab.tasks.graphs.nodes.Labelled`)."""
@@ -48,7 +48,7 @@ class Gat:
         heads = [self.heads] * (self.layers - 1) + [1]
         mechanism = self.mechanism.sized(shape.nodes)
         layers = [
-            GraphAttention(child(key, f"layer {n}"), width, sizes[n], heads[n], mechanism, self.dropout)
+            GraphAttention(fold_key(key, f"layer {n}"), width, sizes[n], heads[n], mechanism, self.dropout)
             for n, width in enumerate(inputs)
         ]
         stack = GraphStack(layers, jax.nn.elu)

@@ -12,8 +12,8 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.models.config import check_dropout, check_shape, check_sizes
-from attnlab.modules.dense import child
-from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, with_itself
+from attnlab.modules.dense import fold_key
+from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, add_self_loops
 from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.mask import Places
 from attnlab.ops.serial import serial
@@ -41,7 +41,8 @@ class Gcn:
         check_shape(self, shape, "nodes", "features", "classes")
         widths = [shape.features, *[self.width] * (self.layers - 1), shape.classes]
         layers = [
-            GraphConvolution(child(key, f"layer {n}"), *sizes, self.dropout) for n, sizes in enumerate(pairwise(widths))
+            GraphConvolution(fold_key(key, f"layer {n}"), *sizes, self.dropout)
+            for n, sizes in enumerate(pairwise(widths))
         ]
         return GraphNetwork(GraphStack(layers, jax.nn.relu), shape.nodes, shape.features, self.l2, 1)
 
@@ -86,7 +87,7 @@ class GraphNetwork(nnx.Module):
         return 0.5 * self.l2 * jnp.sum(jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in leaves]))
 
     def _placed(self, links, entries) -> tuple[EdgeIndex, EdgeIndex]:
-        return with_itself(links, self.nodes), EdgeIndex(entries[:, 0], entries[:, 1], self.nodes, self.features)
+        return add_self_loops(links, self.nodes), EdgeIndex(entries[:, 0], entries[:, 1], self.nodes, self.features)
 
 
 def check_graph(config: Any) -> None:

@@ -45,9 +45,9 @@ class LanguageNetwork(Decoder):
         """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
         return self.look(tokens, keep, key)[0]
 
-    def seen(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of, and what watched attentions saw: {"decoder": [L H T T] or None}."""
-        return self.forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
+        return self.teacher_forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
 
     def start(self, length: int) -> Decoding:
         """The state before the first token, with room for `length` of them."""

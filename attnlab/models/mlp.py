@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.ops.layer import ACTIVATIONS, dropout
 from attnlab.ops.precision import accumulation_dtype
 
@@ -51,9 +51,9 @@ class MLPNetwork(nnx.Module):
         first = source.height * source.width * source.channels
         inputs = [first, *[config.width] * (config.layers - 1)]
         self.hidden = nnx.List(
-            [Dense(child(key, f"hidden{n}"), size, config.width, True, "kaiming") for n, size in enumerate(inputs)]
+            [Dense(fold_key(key, f"hidden{n}"), size, config.width, True, "kaiming") for n, size in enumerate(inputs)]
         )
-        self.head = Dense(child(key, "head"), config.width, classes)
+        self.head = Dense(fold_key(key, "head"), config.width, classes)
 
     def __call__(
         self, source: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None

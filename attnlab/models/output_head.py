@@ -13,10 +13,10 @@ from attnlab.ops.entropy import Entropy, cross_entropy
 from attnlab.ops.precision import accumulation_dtype
 
 
-class Scorer(nnx.Module):
+class OutputHead(nnx.Module):
     """A network whose last step is a linear map from vectors to the scores of all symbols; one example.
 
-    `seen(*inputs) -> (vectors [T D], looks)` is the network's own. Scores are made by `output`; where that is None, by
+    `hidden_with_maps(*inputs) -> (vectors [T D], looks)` is the network's own. Scores are made by `output`; where that is None, by
     the product with the vectors that `target` reads.
     """
 
@@ -25,23 +25,23 @@ class Scorer(nnx.Module):
 
     def look(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
         """The scores, in float32 at least, and what watched attentions saw."""
-        x, looks = self.seen(*inputs, **named)
-        return self.score(x), looks
+        x, looks = self.hidden_with_maps(*inputs, **named)
+        return self.logits(x), looks
 
-    def vectors(self, *inputs: Any, **named: Any) -> Float[Array, "T D"]:
-        """What the scores are made of: what `entropy` takes, of many examples at once."""
-        return self.seen(*inputs, **named)[0]
+    def hidden_states(self, *inputs: Any, **named: Any) -> Float[Array, "T D"]:
+        """What the scores are made of: what `token_loss` takes, of many examples at once."""
+        return self.hidden_with_maps(*inputs, **named)[0]
 
-    def seen(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_with_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T D"], dict]:
         """The vectors, and what watched attentions saw."""
         raise NotImplementedError
 
-    def score(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
+    def logits(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
         """The scores of every symbol, in float32 at least."""
         scores = self.target.attend(x) if self.output is None else self.output(x)
         return scores.astype(accumulation_dtype(scores.dtype))
 
-    def entropy(
+    def token_loss(
         self, x: Float[Array, "N D"], target: Int[Array, " N"], share: Float[Array, " N"], smoothing: float = 0.0
     ) -> Entropy:
         """`attnlab.ops.entropy.cross_entropy` of the vectors' scores, which are never held all at once."""

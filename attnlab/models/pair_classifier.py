@@ -12,21 +12,21 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
 from attnlab.models.config import check_shape
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 
 
 @dataclass(frozen=True)
-class Matcher(Classifier):
+class PairClassifier(Classifier):
     """A classifier of pairs: both documents go through one encoder, and what scores sees a vector of each.
 
     With a, b these vectors, [a ; b ; a∘b ; a−b] goes through a layer of `width` units, as the Long Range Arena has it
     (Tay et al. 2021, section 2.2.3). The fields are those of `Classifier`.
     """
 
-    def create(self, key: PRNGKeyArray, shape: Any) -> MatcherNetwork:
+    def create(self, key: PRNGKeyArray, shape: Any) -> PairClassifierNetwork:
         """A new network for pairs of that shape (`attnlab.tasks.text.documents.Matches`)."""
         check_shape(self, shape, "document", "classes")
-        return MatcherNetwork(key, self, shape)
+        return PairClassifierNetwork(key, self, shape)
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Tower:
     each: bool = False
 
 
-class MatcherNetwork(nnx.Module):
-    """The network of a `Matcher`; one pair."""
+class PairClassifierNetwork(nnx.Module):
+    """The network of a `PairClassifier`; one pair."""
 
-    def __init__(self, key: PRNGKeyArray, config: Matcher, shape: Any):
-        tower, front = Tower(shape.document, config.width), config.front(child(key, "front"), shape.document)
-        self.tower = ClassifierNetwork(child(key, "tower"), config, tower, *front)
-        self.hidden = Dense(child(key, "hidden"), 4 * config.width, config.width)
-        self.head = Dense(child(key, "head"), config.width, shape.classes)
+    def __init__(self, key: PRNGKeyArray, config: PairClassifier, shape: Any):
+        tower, front = Tower(shape.document, config.width), config.front(fold_key(key, "front"), shape.document)
+        self.tower = ClassifierNetwork(fold_key(key, "tower"), config, tower, *front)
+        self.hidden = Dense(fold_key(key, "hidden"), 4 * config.width, config.width)
+        self.head = Dense(fold_key(key, "head"), config.width, shape.classes)
 
     def __call__(
         self, source: Int[Array, "2 T"], keep: Bool[Array, "2 T"] | None = None, key: PRNGKeyArray | None = None

@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
-from attnlab.models.output_head import Scorer
-from attnlab.modules.dense import Dense, child
+from attnlab.models.output_head import OutputHead
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import Recurrent
 from attnlab.ops.cell import CELLS
@@ -55,15 +55,15 @@ class RecurrentLanguage:
         return RecurrentLanguageNetwork(key, self, shape.vocabulary)
 
 
-class RecurrentLanguageNetwork(Scorer):
+class RecurrentLanguageNetwork(OutputHead):
     """The network of a `RecurrentLanguage`; one example. Its state does not grow with the sequence."""
 
     def __init__(self, key: PRNGKeyArray, config: RecurrentLanguage, vocabulary: int):
         width = config.width
         self.config = config
-        self.embed = Embed(child(key, "embed"), vocabulary, width)
-        self.layers = Recurrent(child(key, "layers"), config.cell, width, width, config.layers, rate=config.dropout)
-        self.output = Dense(child(key, "output"), width, vocabulary)
+        self.embed = Embed(fold_key(key, "embed"), vocabulary, width)
+        self.layers = Recurrent(fold_key(key, "layers"), config.cell, width, width, config.layers, rate=config.dropout)
+        self.output = Dense(fold_key(key, "output"), width, vocabulary)
 
     def __call__(
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
@@ -71,7 +71,7 @@ class RecurrentLanguageNetwork(Scorer):
         """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
         return self.look(tokens, keep, key)[0]
 
-    def seen(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of; there is no attention to be seen."""
         keys = (None, None, None) if key is None else jax.random.split(key, 3)
         x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])
@@ -86,7 +86,7 @@ class RecurrentLanguageNetwork(Scorer):
         """Scores of the token after `token`, and the state with it."""
         gates = self.layers.gates(self.embed(token[None], self.dtype), None)[0][0]
         y, state = self.layers.step(gates, state)
-        return self.score(y[None])[0], state
+        return self.logits(y[None])[0], state
 
     @property
     def dtype(self) -> Any:

@@ -15,7 +15,7 @@ from attnlab.mechanisms import Mechanism, Softmax, Watched
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import check_norm_eps, check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.spectral import normalised
@@ -84,8 +84,8 @@ class SAGANNetwork(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
         self.config = config
-        self.generator = Generator(child(key, "generator"), config, shape)
-        self.discriminator = Discriminator(child(key, "discriminator"), config, shape)
+        self.generator = Generator(fold_key(key, "generator"), config, shape)
+        self.discriminator = Discriminator(fold_key(key, "discriminator"), config, shape)
 
     def players(self) -> tuple[Generator, Discriminator]:
         """Both, their weights spectrally normalised: once for all the examples of a batch."""
@@ -107,13 +107,13 @@ class Generator(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
         width, image = config.width, shape.image
-        self.first = Dense(child(key, "first"), shape.latent, image.height // 4 * (image.width // 4) * 4 * width)
+        self.first = Dense(fold_key(key, "first"), shape.latent, image.height // 4 * (image.width // 4) * 4 * width)
         self.norms = nnx.List(GroupNorm(n * width, epsilon=config.norm_eps) for n in (4, 2, 1))
         self.ups = nnx.List(
-            [Upsample(child(key, "up0"), 4 * width, 2 * width), Upsample(child(key, "up1"), 2 * width, width)]
+            [Upsample(fold_key(key, "up0"), 4 * width, 2 * width), Upsample(fold_key(key, "up1"), 2 * width, width)]
         )
-        self.attention = _attention(child(key, "attention"), config, 2 * width)
-        self.last = Conv(child(key, "last"), width, image.channels)
+        self.attention = _attention(fold_key(key, "attention"), config, 2 * width)
+        self.last = Conv(fold_key(key, "last"), width, image.channels)
         self.quarter = (image.height // 4, image.width // 4)
 
     def __call__(self, latent: Float[Array, " Z"]) -> Float[Array, "H W C"]:
@@ -136,13 +136,13 @@ class Discriminator(nnx.Module):
         width = config.width
         self.downs = nnx.List(
             [
-                Conv(child(key, "down0"), shape.image.channels, width, (4, 4), 2),
-                Conv(child(key, "down1"), width, 2 * width, (4, 4), 2),
+                Conv(fold_key(key, "down0"), shape.image.channels, width, (4, 4), 2),
+                Conv(fold_key(key, "down1"), width, 2 * width, (4, 4), 2),
             ]
         )
-        self.attention = _attention(child(key, "attention"), config, width)
-        self.wide = Conv(child(key, "wide"), 2 * width, 4 * width)
-        self.last = Dense(child(key, "last"), 4 * width, 1)
+        self.attention = _attention(fold_key(key, "attention"), config, width)
+        self.wide = Conv(fold_key(key, "wide"), 2 * width, 4 * width)
+        self.last = Dense(fold_key(key, "last"), 4 * width, 1)
 
     def __call__(self, image: Float[Array, "H W C"]) -> Float[Array, ""]:
         """Above 0: real. The image is in 0 … 1."""
@@ -165,9 +165,9 @@ class ImageAttention(nnx.Module):
         }
         self.shapes = tuple(shapes.items())
         self.maps = nnx.Dict(
-            {name: Dense(child(key, name), width, math.prod(shape), bias=False) for name, shape in self.shapes}
+            {name: Dense(fold_key(key, name), width, math.prod(shape), bias=False) for name, shape in self.shapes}
         )
-        self.o = Dense(child(key, "o"), inner, width, bias=False)
+        self.o = Dense(fold_key(key, "o"), inner, width, bias=False)
         self.learned = learned(mechanism, key, inner, inner)
         self.gamma = NoDecay(jnp.zeros(1))
 

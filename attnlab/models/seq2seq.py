@@ -87,7 +87,7 @@ class Seq2Seq:
         return self.width if self.embedding is None else self.embedding
 
     @property
-    def init_memory(self) -> int:
+    def memory(self) -> int:
         """The width of what the encoder leaves of a symbol."""
         return 2 * self.width if self.bidirectional else self.width
 

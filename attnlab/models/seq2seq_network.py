@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.models.output_head import Scorer
+from attnlab.models.output_head import OutputHead
 from attnlab.modules.block import Memory
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.recurrent import Reader, Recurrent
 from attnlab.ops.cell import CELLS
@@ -31,12 +31,12 @@ class Decoding:
 
     layers: Any
     fed: Any
-    init_memory: Memory
+    memory: Memory
     i: Any
     length: int = static()
 
 
-class Seq2SeqNetwork(Scorer):
+class Seq2SeqNetwork(OutputHead):
     """The network of a `Seq2Seq` (`attnlab.models.seq2seq`); one example.
 
     Calling it teacher-forces a target; `start` and `step` decode symbol after symbol. Sources may be padded anywhere:
@@ -49,17 +49,17 @@ class Seq2SeqNetwork(Scorer):
         deep = every or config.attention == "bahdanau"
         fed = width if config.input_feeding else memory if deep else 0
         self.config = config
-        self.source = Embed(child(key, "source"), shape.source_vocabulary, symbols)
-        self.target = Embed(child(key, "target"), shape.target_vocabulary, symbols)
+        self.source = Embed(fold_key(key, "source"), shape.source_vocabulary, symbols)
+        self.target = Embed(fold_key(key, "target"), shape.target_vocabulary, symbols)
         sizes = (config.cell, symbols, width, config.layers, config.bidirectional, config.dropout)
-        self.encoder = Recurrent(child(key, "encoder"), *sizes)
+        self.encoder = Recurrent(fold_key(key, "encoder"), *sizes)
         self.decoder = Recurrent(
-            child(key, "decoder"), config.cell, symbols + fed, width, config.layers, rate=config.dropout
+            fold_key(key, "decoder"), config.cell, symbols + fed, width, config.layers, rate=config.dropout
         )
-        self.bridge: Any = self._bridge(child(key, "bridge")) if config.bridge == "project" else None
-        self.reader: Any = None if cross is None else Reader(child(key, "cross"), width, memory, config.heads, cross)
-        self.joint = self._joint(child(key, "joint"), deep) if deep or cross is not None else None
-        self.output = None if config.tied else Dense(child(key, "output"), width, shape.target_vocabulary)
+        self.bridge: Any = self._bridge(fold_key(key, "bridge")) if config.bridge == "project" else None
+        self.reader: Any = None if cross is None else Reader(fold_key(key, "cross"), width, memory, config.heads, cross)
+        self.joint = self._joint(fold_key(key, "joint"), deep) if deep or cross is not None else None
+        self.output = None if config.tied else Dense(fold_key(key, "output"), width, shape.target_vocabulary)
 
     def __call__(
         self,
@@ -72,10 +72,10 @@ class Seq2SeqNetwork(Scorer):
         """Scores of every next target symbol, in float32 at least."""
         return self.look(source, target, source_keep, target_keep, key)[0]
 
-    def seen(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of, and what a watched attention saw: {"cross": [1 H T S] or None}."""
         keys = [None] * 5 if key is None else jax.random.split(key, 5)
-        layers, memory = self._encode(*front(source, source_keep), keys[:2])
+        layers, memory = self._encode(*left_align(source, source_keep), keys[:2])
         e = self._embed(self.target, target, keys[2])
         forced = self._one_by_one if self._looped else self._at_once
         x, seen = forced(e, target_keep, layers, memory, keys[3])
@@ -86,7 +86,7 @@ class Seq2SeqNetwork(Scorer):
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """The state before the first target symbol, with room for `length` of them."""
-        layers, memory = self._encode(*front(source, source_keep))
+        layers, memory = self._encode(*left_align(source, source_keep))
         return Decoding(layers, self._unfed, self._ready(memory), jnp.zeros((), jnp.int32), length)
 
     def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
@@ -95,13 +95,13 @@ class Seq2SeqNetwork(Scorer):
         gates = self.decoder.gates(e, jnp.ones(1, bool))[0][0]
         (layers, fed), made = self._advance((state.layers, state.fed), state.memory, gates, state.i)
         h, c, fed_back, _ = jax.tree.map(lambda x: x[None], made)
-        scores = self.score(self._join(h, e, c) if fed_back is None else fed_back)
+        scores = self.logits(self._join(h, e, c) if fed_back is None else fed_back)
         return scores[0], replace(state, layers=layers, fed=fed, i=state.i + 1)
 
     def _bridge(self, key: PRNGKeyArray) -> nnx.Module:
         """A map for each part of each layer's state."""
         parts, config = CELLS[self.config.cell].states, self.config
-        dense = lambda n, part: Dense(child(key, f"{n} {part}"), config.memory, config.width)
+        dense = lambda n, part: Dense(fold_key(key, f"{n} {part}"), config.memory, config.width)
         return nnx.List(nnx.List(dense(n, part) for part in range(parts)) for n in range(config.layers))
 
     def _joint(self, key: PRNGKeyArray, deep: bool) -> Dense:
@@ -131,7 +131,7 @@ class Seq2SeqNetwork(Scorer):
     def _encode(self, source, keep, keys=(None, None)) -> tuple[Any, Memory]:
         """The decoder's first state, and what it reads of the source."""
         vectors, last = self.encoder(self._embed(self.source, source, keys[0]), keep, keys[1])
-        known = None if self.reader is None else self.reader.remember(vectors)
+        known = None if self.reader is None else self.reader.keys_values(vectors)
         if self.config.context == "every":
             known = last[-1][0].astype(self.dtype)
         return self._bridged(last), Memory(known, keep)
@@ -205,12 +205,12 @@ class Seq2SeqNetwork(Scorer):
         return self.joint(jnp.concatenate([h, e, c], axis=1)).reshape(h.shape[0], -1, 2).max(axis=2)
 
 
-def front(ids: Int[Array, " S"], keep: Bool[Array, " S"]) -> tuple[Int[Array, " S"], Bool[Array, " S"]]:
+def left_align(ids: Int[Array, " S"], keep: Bool[Array, " S"]) -> tuple[Int[Array, " S"], Bool[Array, " S"]]:
     """The kept symbols before all padding, in their order, and which these are."""
     moved = jnp.zeros_like(ids).at[jnp.where(keep, _places(keep), ids.shape[0])].set(ids, mode="drop")
     return moved, jnp.arange(ids.shape[0], dtype=jnp.int32) < keep.sum(dtype=jnp.int32)
 
 
 def _places(keep: Bool[Array, " S"]) -> Int[Array, " S"]:
-    """Where `front` puts each kept symbol; 0 for padding before the first."""
+    """Where `left_align` puts each kept symbol; 0 for padding before the first."""
     return jnp.maximum(jnp.cumsum(keep, dtype=jnp.int32) - 1, 0)

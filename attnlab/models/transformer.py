@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import Layers, check_shape
-from attnlab.models.decoder import Decoder, Decoding, placed
-from attnlab.modules.block import EncoderLayer, Memory, climb, stack
-from attnlab.modules.dense import child
+from attnlab.models.decoder import Decoder, Decoding, make_position
+from attnlab.modules.block import EncoderLayer, Memory, scan_layers, stack_layers
+from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 
 
@@ -59,13 +59,15 @@ class TransformerNetwork(Decoder):
             raise ValueError("model.shared=True needs one vocabulary of both sides, such as by task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
         sizes, mechanism = config.sizes, config.attentions["encoder"]
-        self.source_position = placed(key, config, "source_position", shape.source_length, causal=False)
+        self.source_position = make_position(key, config, "source_position", shape.source_length, causal=False)
         self.source: Any = (
             None
             if config.shared
-            else Embed(child(key, "source"), shape.source_vocabulary, config.width, config.scale_embeddings)
+            else Embed(fold_key(key, "source"), shape.source_vocabulary, config.width, config.scale_embeddings)
         )
-        self.encoder = stack(lambda key: EncoderLayer(key, sizes, mechanism), child(key, "encoder"), config.layers)
+        self.encoder = stack_layers(
+            lambda key: EncoderLayer(key, sizes, mechanism), fold_key(key, "encoder"), config.layers
+        )
         self.encoded = sizes.norm_layer() if config.norm_first else None
 
     def __call__(
@@ -79,11 +81,11 @@ class TransformerNetwork(Decoder):
         """Scores of every next target symbol, in float32 at least."""
         return self.look(source, target, source_keep, target_keep, key)[0]
 
-    def seen(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Vectors to score, and what watched attentions saw: {"encoder" | "decoder" | "cross": [L H T S] or None}."""
         keys = [None] * 4 if key is None else jax.random.split(key, 4)
         memory, seen = self.encode(source, source_keep, keys[:2])
-        x, looks = self.forced(target, target_keep, Memory(memory, source_keep), keys[2:])
+        x, looks = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
         return x, seen | looks
 
     def encode(self, source, source_keep, keys=(None, None)) -> tuple[Float[Array, "S D"], dict]:
@@ -93,7 +95,7 @@ class TransformerNetwork(Decoder):
         symbols = self.target if self.source is None else self.source
         x = self.embed(symbols, source, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, source_keep, position, key)
-        x, seen = climb(self.encoder, x, step, keys[1], position.before(i, table), remat=self.config.remat)
+        x, seen = scan_layers(self.encoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
         return (x if self.encoded is None else self.encoded(x)), seen
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:

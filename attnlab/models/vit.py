@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.models.classifier import Classifier, ClassifierNetwork
 from attnlab.models.config import check_no_embeddings, check_shape, check_sizes
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.patches import Patches
 from attnlab.modules.position import Learned2D, Position
 
@@ -45,7 +45,7 @@ class ViT(Classifier):
         """A new network for images of that shape (`attnlab.tasks.base.Classes` of an `Image`)."""
         check_shape(self, shape, "source", "classes")
         rows, columns = self.grid(shape.source)
-        return Classifier.create(replace(self, position=laid(self.position, rows, columns)), key, shape)
+        return Classifier.create(replace(self, position=patch_grid(self.position, rows, columns)), key, shape)
 
     def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
         """What makes a vector of each patch, and how many patches there are."""
@@ -71,23 +71,23 @@ class Hidden(nnx.Module):
     """tanh(x w + b) w + b: one hidden layer."""
 
     def __init__(self, key: PRNGKeyArray, inputs: int, width: int, outputs: int):
-        self.hidden = Dense(child(key, "hidden"), inputs, width)
-        self.scores = Dense(child(key, "scores"), width, outputs)
+        self.hidden = Dense(fold_key(key, "hidden"), inputs, width)
+        self.scores = Dense(fold_key(key, "scores"), width, outputs)
 
     def __call__(self, x: Float[Array, "N D"]) -> Float[Array, "N classes"]:
         """In the dtype of x."""
         return self.scores(jnp.tanh(self.hidden(x)))
 
 
-def laid(position: Position, rows: int, columns: int) -> Position:
+def patch_grid(position: Position, rows: int, columns: int) -> Position:
     """A position over a grid of so many rows and columns; one that knows of neither stays as it is."""
     known = {field.name for field in fields(position)}
     sizes = {"rows": rows, "columns": columns}
     return replace(position, **{name: size for name, size in sizes.items() if name in known})
 
 
-def added(position: Any, x: Float[Array, "T D"], i: Any, table: Any) -> Float[Array, "T D"]:
+def add_position(position: Any, x: Float[Array, "T D"], i: Any, table: Any) -> Float[Array, "T D"]:
     """x with all that a made position adds to vectors: to those of the first layer too, where it adds to each."""
-    before = position.before(i, table)
+    before = position.per_layer(i, table)
     x = position.add(x, i, table)
     return x if before is None else x + before[0].astype(x.dtype)

@@ -16,9 +16,9 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.inputs import select, shape_of
-from attnlab.modules.dense import Dense, child, together
+from attnlab.modules.dense import Dense, fold_key, fused_projection
 from attnlab.modules.learned import extras, learned
-from attnlab.modules.position import Hooks, Position
+from attnlab.modules.position import Position, PositionEncoding
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
 
 NOWHERE = Position()
@@ -27,7 +27,7 @@ NOWHERE = Position()
 class Attention(nnx.Module):
     """q = x W_q, k = m W_k, v = m W_v by heads, mixed by `mechanism`, joined and projected (Vaswani et al. 2017, 3.2).
 
-    One example: x [T D]. Three ways to call it: `attend` (to a memory, or to x itself), `whole` (causally, a sequence
+    One example: x [T D]. Three ways to call it: `attend` (to a memory, or to x itself), `causal` (causally, a sequence
     from its beginning) and `extend` (causally, given a state). Each answers (y, what else it knows): a look at its
     map where the mechanism is watched, or the new state. Each takes the network's position, which layers share.
 
@@ -53,11 +53,11 @@ class Attention(nnx.Module):
             raise TypeError(f"a mechanism is wanted, as MECHANISMS['softmax'], not {mechanism!r}")
         self.width, self.heads, self.key_heads, self.mechanism = width, heads, key_heads, mechanism
         size = width // heads
-        self.q, self.o = (dense(child(key, name), width, width) for name in "qo")
-        self.k, self.v = (dense(child(key, name), width, key_heads * size) for name in "kv")
+        self.q, self.o = (dense(fold_key(key, name), width, width) for name in "qo")
+        self.k, self.v = (dense(fold_key(key, name), width, key_heads * size) for name in "kv")
         self.tokens = nnx.Dict(
             {
-                name: dense(child(key, name), width, key_heads * math.prod(shape_of(shape, size, size)))
+                name: dense(fold_key(key, name), width, key_heads * math.prod(shape_of(shape, size, size)))
                 for name, shape in mechanism.tokens.items()
             }
         )
@@ -68,15 +68,15 @@ class Attention(nnx.Module):
         x: Float[Array, "T D"],
         memory: Float[Array, "S E"] | None = None,
         mask: Mask = Full(),
-        position: Hooks = NOWHERE,
+        position: PositionEncoding = NOWHERE,
         **places: Any,
     ) -> tuple[Float[Array, "T D"], Any]:
         """Every x against every key of the memory (of x itself, if None) that the mask allows."""
         if memory is not None:
-            return self.read(x, self.remember(memory), mask, position, **places)
+            return self.cross(x, self.keys_values(memory), mask, position, **places)
         return self._reading(*self._both(x), mask, position, **places)
 
-    def remember(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
+    def keys_values(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
         """Keys, values and extras of a memory, by key heads [S G ...]: computed once for many readings.
 
         `values`: what the values are made of, where that is not the memory itself.
@@ -96,22 +96,22 @@ class Attention(nnx.Module):
         return {name: found[name].reshape(len(found[name]), self.key_heads, *shape) for name, shape in shapes.items()}
 
     def _both(self, x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], dict[str, Array]]:
-        """The queries of x, and what `remember` makes of it."""
+        """The queries of x, and what `keys_values` makes of it."""
         self._fits("x", x)
         maps = {"q": self.q, **self._maps()}
-        found = dict(zip(maps, together(maps.values(), x), strict=True))
+        found = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
         return found.pop("q"), self._remembered(found)
 
-    def read(
+    def cross(
         self,
         x: Float[Array, "T D"],
         memory: dict[str, Array],
         mask: Mask = Full(),
-        position: Hooks = NOWHERE,
+        position: PositionEncoding = NOWHERE,
         i: Int[Places, " T"] | None = None,
         j: Int[Places, " S"] | None = None,
     ) -> tuple[Float[Array, "T D"], Any]:
-        """Every x against what `remember` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
+        """Every x against what `keys_values` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
         self._fits("x", x)
         return self._reading(self.q(x), memory, mask, position, i, j)
 
@@ -135,8 +135,8 @@ class Attention(nnx.Module):
 
         return self._seen(*self._by_heads(head, q, memory, position))
 
-    def whole(
-        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: Hooks = NOWHERE
+    def causal(
+        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NOWHERE
     ) -> tuple[Float[Array, "T D"], Any]:
         """A sequence from its beginning, causally; `keep` False is padding, behind the sequence or before it all.
 
@@ -169,7 +169,7 @@ class Attention(nnx.Module):
         return jax.vmap(one, axis_size=self.key_heads)()
 
     def extend(
-        self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: Hooks = NOWHERE
+        self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: PositionEncoding = NOWHERE
     ) -> tuple[Float[Array, "T D"], Any]:
         """T new tokens at positions i, given the state. Raises ValueError where a cache is known to be full."""
         mechanism, turn = self._turned(position)
@@ -192,13 +192,13 @@ class Attention(nnx.Module):
         for cache in caches(state):
             cache.check(x.shape[0])
         # One token at a time, a product is no dearer than to lay its matrix beside others.
-        return self._by_heads(head, self.q(x), self.remember(x), position, state, apart, apart)
+        return self._by_heads(head, self.q(x), self.keys_values(x), position, state, apart, apart)
 
-    def _turned(self, position: Hooks) -> tuple[Mechanism, Callable]:
+    def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """The mechanism, and what turns q and k before it: nothing where their features are turned instead."""
         if position.turning and not self.mechanism.turns:
-            return self.mechanism.with_rotary(position) or self.mechanism, NOWHERE.turn
-        return self.mechanism, position.turn
+            return self.mechanism.with_rotary(position) or self.mechanism, NOWHERE.rotate
+        return self.mechanism, position.rotate
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
         """Σ_j a_tj r: what a valued position adds to the values, for one head; what nobody sees reaches nothing."""
@@ -207,7 +207,7 @@ class Attention(nnx.Module):
         q, k = select(sees, q), select(seen, k)
         return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
-    def _by_heads(self, head: Callable, q, memory, position: Hooks, state=None, axes=None, out: Any = 0):
+    def _by_heads(self, head: Callable, q, memory, position: PositionEncoding, state=None, axes=None, out: Any = 0):
         """`head(q, memory, fixed, bias, state) -> (y, known)` for every query head of q [T D], with its key head's.
 
         `axes` and `out`: which of the state and of what is known differ among the query heads of one key head.
@@ -236,7 +236,7 @@ class Attention(nnx.Module):
         if x.ndim != 2:
             raise ValueError(
                 f"{name} {x.shape} is not [T {self.width}] of one example: "
-                "for a batch, write jax.vmap(attention.attend)(x), and likewise of `whole`, `read` and `extend`"
+                "for a batch, write jax.vmap(attention.attend)(x), and likewise of `causal`, `cross` and `extend`"
             )
         if x.shape[1] != self.width:
             raise ValueError(f"{name} has width {x.shape[1]}, and the attention model.width={self.width}")

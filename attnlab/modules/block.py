@@ -14,10 +14,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.attention import NOWHERE, Attention
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.feedforward import FeedForward
 from attnlab.modules.norm import NORMS
-from attnlab.modules.position import Hooks
+from attnlab.modules.position import PositionEncoding
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Full, KeyPadding, Places, QueryPadding
 from attnlab.ops.tree import pytree
@@ -80,11 +80,13 @@ class EncoderLayer(nnx.Module):
     """Self-attention to both sides, then feed-forward where its width is not 0."""
 
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, mechanism: Mechanism):
-        self.attention = sizes.attention(child(key, "attention"), mechanism)
-        self.feedforward, self.around_feedforward = sizes.forward(child(key, "feedforward"))
+        self.attention = sizes.attention(fold_key(key, "attention"), mechanism)
+        self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention = Sublayer(sizes)
 
-    def __call__(self, x: Float[Array, "T D"], keep, position: Hooks = NOWHERE, key: PRNGKeyArray | None = None):
+    def __call__(
+        self, x: Float[Array, "T D"], keep, position: PositionEncoding = NOWHERE, key: PRNGKeyArray | None = None
+    ):
         """One example; `keep` False is padding, None: there is none. Answers (x, looks)."""
         keys = _keys(key, 3)
         # Padding asks nothing either: a mechanism may summarise the queries.
@@ -106,9 +108,9 @@ class DecoderLayer(nnx.Module):
     """Causal self-attention, then cross-attention to a memory (where `cross` is given), then feed-forward likewise."""
 
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, own: Mechanism, cross: Mechanism | None = None):
-        self.attention = sizes.attention(child(key, "attention"), own)
-        self.cross = None if cross is None else sizes.attention(child(key, "cross"), cross)
-        self.feedforward, self.around_feedforward = sizes.forward(child(key, "feedforward"))
+        self.attention = sizes.attention(fold_key(key, "attention"), own)
+        self.cross = None if cross is None else sizes.attention(fold_key(key, "cross"), cross)
+        self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention = Sublayer(sizes)
         self.around_cross = None if cross is None else Sublayer(sizes)
 
@@ -116,31 +118,38 @@ class DecoderLayer(nnx.Module):
         self,
         x: Float[Array, "T D"],
         keep,
-        position: Hooks = NOWHERE,
+        position: PositionEncoding = NOWHERE,
         memory: Memory | None = None,
         key: PRNGKeyArray | None = None,
     ):
         """A whole sequence, teacher-forced; `keep` False is padding, None: there is none. Answers (x, looks)."""
-        whole = lambda x: self.attention.whole(x, keep, position)
+        whole = lambda x: self.attention.causal(x, keep, position)
         if (cross := self._reading(memory)) is None or memory is None:
             return self._layer(x, whole, None, key)
-        known, mask = cross.remember(memory.vectors), KeyPadding(memory.keep)
+        known, mask = cross.keys_values(memory.vectors), KeyPadding(memory.keep)
         mask = mask if keep is None else mask & QueryPadding(keep)
-        return self._layer(x, whole, lambda x: cross.read(x, known, mask), key)
+        return self._layer(x, whole, lambda x: cross.cross(x, known, mask), key)
 
     def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:
         """The state before the first token: what self-attention remembers, and the memory's keys and values."""
         own = {"own": self.attention.start(length, dtype)}
         if (cross := self._reading(memory)) is None or memory is None:
             return own
-        return own | {"memory": cross.remember(memory.vectors)}
+        return own | {"memory": cross.keys_values(memory.vectors)}
 
-    def extend(self, x: Float[Array, "T D"], state: dict[str, Any], i: Int[Places, " T"], position: Hooks, memory_keep):
+    def extend(
+        self,
+        x: Float[Array, "T D"],
+        state: dict[str, Any],
+        i: Int[Places, " T"],
+        position: PositionEncoding,
+        memory_keep,
+    ):
         """New tokens at positions i, given the state. Answers (x, state)."""
         new = lambda x: self.attention.extend(x, state["own"], i, position)
         # At their true positions: what a mechanism sees must be what it saw in the whole sequence.
         cross = self.cross
-        read = None if cross is None else lambda x: cross.read(x, state["memory"], KeyPadding(memory_keep), i=i)
+        read = None if cross is None else lambda x: cross.cross(x, state["memory"], KeyPadding(memory_keep), i=i)
         x, known = self._layer(x, new, read, None)
         return x, {**state, "own": known["decoder"]}
 
@@ -165,13 +174,13 @@ def forward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"
     return layer.around_feedforward(x, lambda x: (layer.feedforward(x, keys[0]), None), keys[1])[0]
 
 
-def stack(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:
-    """`layers` modules as one whose arrays have a leading axis: what `climb` scans."""
-    return jax.vmap(create)(jnp.stack([child(key, str(n)) for n in range(layers)]))
+def stack_layers(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:
+    """`layers` modules as one whose arrays have a leading axis: what `scan_layers` scans."""
+    return jax.vmap(create)(jnp.stack([fold_key(key, str(n)) for n in range(layers)]))
 
 
-def apart(layers: Any) -> list[Any]:
-    """What `stack` put together, layer by layer."""
+def unstack_layers(layers: Any) -> list[Any]:
+    """What `stack_layers` put together, layer by layer."""
     leaves, kind = jax.tree.flatten(layers)
     return [jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)]
 
@@ -179,7 +188,7 @@ def apart(layers: Any) -> list[Any]:
 SHORT = 6  # layers of which each is compiled by itself: a loop would cost more than it saves
 
 
-def climb(
+def scan_layers(
     layers: nnx.Module,
     x: Float[Array, "T D"],
     step: Callable,

@@ -21,7 +21,7 @@ INITIALISERS: dict[str, Callable] = {
 }
 
 
-def child(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
+def fold_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
     """The key of a named part: the same for that name whatever else the module holds, so that variants share it."""
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
@@ -43,7 +43,7 @@ class Dense(nnx.Module):
         return y if self.b is None else y + self.b[...].astype(x.dtype)[None, :]
 
 
-def together(maps: Iterable[Dense], x: Float[Array, "T D"]) -> list[Float[Array, "T F"]]:
+def fused_projection(maps: Iterable[Dense], x: Float[Array, "T D"]) -> list[Float[Array, "T F"]]:
     """What each of several maps makes of x, in one product: a wide one is faster than several narrow ones."""
     maps = list(maps)
     y = rows_product(x, jnp.concatenate([one.w[...] for one in maps], axis=1).astype(x.dtype))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.ops.layer import ACTIVATIONS, dropout, silu
 
 
@@ -23,9 +23,9 @@ class FeedForward(nnx.Module):
     ):
         if activation not in (known := (*ACTIVATIONS, "swiglu")):
             raise ValueError(f"{activation=} must be one of {', '.join(known)}")
-        self.inner = dense(child(key, "inner"), width, hidden)
-        self.outer = dense(child(key, "outer"), hidden, width)
-        self.gate = dense(child(key, "gate"), width, hidden) if activation == "swiglu" else None
+        self.inner = dense(fold_key(key, "inner"), width, hidden)
+        self.outer = dense(fold_key(key, "outer"), hidden, width)
+        self.gate = dense(fold_key(key, "gate"), width, hidden) if activation == "swiglu" else None
         self.activation, self.rate = activation, rate
 
     def __call__(self, x: Float[Array, "T D"], key: PRNGKeyArray | None = None) -> Float[Array, "T D"]:

@@ -13,7 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.dense import INITIALISERS, child
+from attnlab.modules.dense import INITIALISERS, fold_key
 from attnlab.modules.learned import extras, learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops import edges
@@ -29,7 +29,7 @@ class Sparse(NamedTuple):
     ends: EdgeIndex
 
 
-def with_itself(links: Int[Places, "E 2"], N: int) -> EdgeIndex:
+def add_self_loops(links: Int[Places, "E 2"], N: int) -> EdgeIndex:
     """The edges of N nodes (query, key), and one from every node to itself: an isolated one keeps what it is.
 
     Given edges from a node to itself become padding: they would count twice.
@@ -41,12 +41,14 @@ def with_itself(links: Int[Places, "E 2"], N: int) -> EdgeIndex:
     return EdgeIndex(t, s, N, N)
 
 
-def times(x: Float[Array, "N D"] | Sparse, w: Float[Array, "D F"]) -> Float[Array, "N F"]:
+def sparse_matmul(x: Float[Array, "N D"] | Sparse, w: Float[Array, "D F"]) -> Float[Array, "N F"]:
     """x w, in memory that follows what stands in x."""
     return edges.sum_values(x.values, w, x.ends) if isinstance(x, Sparse) else x @ w
 
 
-def thinned(x: Float[Array, "N D"] | Sparse, rate: float, key: PRNGKeyArray | None) -> Float[Array, "N D"] | Sparse:
+def dropout_entries(
+    x: Float[Array, "N D"] | Sparse, rate: float, key: PRNGKeyArray | None
+) -> Float[Array, "N D"] | Sparse:
     """Dropout: zeros stay zeros, so that of a sparse matrix what stands in it is drawn alone."""
     return Sparse(dropout(x.values, rate, key), x.ends) if isinstance(x, Sparse) else dropout(x, rate, key)
 
@@ -63,7 +65,9 @@ class GraphConvolution(nnx.Module):
     def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """Every node from itself and its neighbours."""
         w = self.w[...]
-        return edges.sum_values(edges.symmetric(ends, w.dtype), times(thinned(x, self.rate, key), w), ends)
+        return edges.sum_values(
+            edges.symmetric(ends, w.dtype), sparse_matmul(dropout_entries(x, self.rate, key), w), ends
+        )
 
 
 class GraphAttention(nnx.Module):
@@ -75,16 +79,16 @@ class GraphAttention(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, size: int, heads: int, mechanism: Mechanism, rate: float):
-        check_follows(mechanism)
+        check_edges(mechanism)
         self.heads, self.mechanism, self.rate = heads, mechanism, rate
-        self.w = nnx.Param(INITIALISERS["xavier"](child(key, "w"), (inputs, heads * size)))
+        self.w = nnx.Param(INITIALISERS["xavier"](fold_key(key, "w"), (inputs, heads * size)))
         self.b = NoDecay(jnp.zeros(heads * size))
         self.learned = learned(mechanism, key, size, size, heads)
 
     def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """Every node's heads side by side."""
         inputs, inner = (None, None) if key is None else jax.random.split(key)
-        h = self._heads(thinned(x, self.rate, inputs), ends)
+        h = self._heads(dropout_entries(x, self.rate, inputs), ends)
         y = edges.sum_values(dropout(self._along(h, ends), self.rate, inner), h, ends)
         return y.reshape(ends.T, -1) + self.b[...][None, :]
 
@@ -93,7 +97,7 @@ class GraphAttention(nnx.Module):
         return self._along(self._heads(x, ends), ends)
 
     def _heads(self, x: Any, ends: EdgeIndex) -> Float[Array, "N H K"]:
-        return times(x, self.w[...]).reshape(ends.T, self.heads, -1)
+        return sparse_matmul(x, self.w[...]).reshape(ends.T, self.heads, -1)
 
     def _along(self, h: Float[Array, "N H K"], ends: EdgeIndex) -> Float[Array, "E H"]:
         i = np.arange(ends.T, dtype=np.int32)
@@ -103,7 +107,7 @@ class GraphAttention(nnx.Module):
         )
 
 
-def check_follows(mechanism: Mechanism) -> None:
+def check_edges(mechanism: Mechanism) -> None:
     """Raise ValueError where a mechanism cannot weigh the edges of a graph alone, or asks more of a node.
 
     Or where it would tell nodes by their numbers, which mean nothing.

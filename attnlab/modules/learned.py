@@ -10,7 +10,7 @@ from flax import nnx
 from jaxtyping import Array, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
 
 
@@ -19,7 +19,7 @@ def learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int 
 
     Weight decay reaches those that have two or more axes for one head: matrices, not the constants of gates.
     """
-    key, start = child(key, "learned"), lambda key: mechanism.initial(key, K, V)
+    key, start = fold_key(key, "learned"), lambda key: mechanism.initial(key, K, V)
     started = start(key) if heads is None else jax.vmap(start)(jax.random.split(key, heads))
     axes = 0 if heads is None else 1
     kind = lambda value: nnx.Param if value.ndim - axes >= 2 else NoDecay

@@ -17,10 +17,10 @@ class Patches(nnx.Module):
 
     def __call__(self, image: Float[Array, "H W C"]) -> Float[Array, "T D"]:
         """One example, in the dtype of the image; T = H W / patch²."""
-        return self.dense(cut(image, self.patch))
+        return self.dense(split_patches(image, self.patch))
 
 
-def cut(image: Float[Array, "H W C"], patch: int) -> Float[Array, "T F"]:
+def split_patches(image: Float[Array, "H W C"], patch: int) -> Float[Array, "T F"]:
     """The squares of `patch` × `patch` pixels, row by row, each flattened: F = patch · patch · C.
 
     Raises ValueError where the patch does not divide both sides.

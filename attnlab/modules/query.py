@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.block import Sizes, Sublayer, forward
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.position import normalised, sinusoidal
 
@@ -25,9 +25,9 @@ class QueryLayer(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, sizes: Sizes, among: Mechanism, cross: Mechanism):
-        self.attention = sizes.attention(child(key, "attention"), among)
-        self.cross = sizes.attention(child(key, "cross"), cross)
-        self.feedforward, self.around_feedforward = sizes.forward(child(key, "feedforward"))
+        self.attention = sizes.attention(fold_key(key, "attention"), among)
+        self.cross = sizes.attention(fold_key(key, "cross"), cross)
+        self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention, self.around_cross = Sublayer(sizes), Sublayer(sizes)
 
     def __call__(
@@ -40,10 +40,10 @@ class QueryLayer(nnx.Module):
     ) -> tuple[Float[Array, "Q D"], dict[str, Any]]:
         """One example. Answers (x, looks {"among": [H Q Q], "cross": [H Q S]})."""
         keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
-        own = lambda x: self.attention.read(x + place, self.attention.remember(x + place, x))
+        own = lambda x: self.attention.cross(x + place, self.attention.keys_values(x + place, x))
         x, among = self.around_attention(x, own, keys[0])
-        known = self.cross.remember(where, memory)
-        x, cross = self.around_cross(x, lambda x: self.cross.read(x + place, known), keys[1])
+        known = self.cross.keys_values(where, memory)
+        x, cross = self.around_cross(x, lambda x: self.cross.cross(x + place, known), keys[1])
         return forward(self, x, keys[2:]), {"among": among, "cross": cross}
 
 
@@ -67,9 +67,9 @@ class Anchors(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, count: int, width: int, middle: float = 0.5, normalised: bool = False):
-        start = jax.random.uniform(child(key, "points"), (count, 2), minval=0.05, maxval=0.95)
+        start = jax.random.uniform(fold_key(key, "points"), (count, 2), minval=0.05, maxval=0.95)
         self.points = NoDecay(jnp.log(start / (1 - start)))
-        self.dense = Dense(child(key, "dense"), width, width)
+        self.dense = Dense(fold_key(key, "dense"), width, width)
         self.width, self.middle, self.normalised = width, middle, normalised
 
     def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:

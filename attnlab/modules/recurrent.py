@@ -17,7 +17,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.inputs import select, shape_of
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.modules.attention import check_heads
-from attnlab.modules.dense import INITIALISERS, Dense, child
+from attnlab.modules.dense import INITIALISERS, Dense, fold_key
 from attnlab.modules.learned import extras, learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.cell import CELLS
@@ -38,8 +38,10 @@ class Direction(nnx.Module):
 
     def __init__(self, key: PRNGKeyArray, cell: str, inputs: int, width: int):
         self.cell, self.width = CELLS[cell], width
-        self.w = nnx.Param(_by_gates(INITIALISERS["xavier"], child(key, "w"), inputs, width, self.cell.gates))
-        self.u = nnx.Param(_by_gates(jax.nn.initializers.orthogonal(), child(key, "u"), width, width, self.cell.gates))
+        self.w = nnx.Param(_by_gates(INITIALISERS["xavier"], fold_key(key, "w"), inputs, width, self.cell.gates))
+        self.u = nnx.Param(
+            _by_gates(jax.nn.initializers.orthogonal(), fold_key(key, "u"), width, width, self.cell.gates)
+        )
         bias = np.zeros((self.cell.gates, width), np.float32)
         if self.cell.remembers is not None:
             bias[self.cell.remembers] = 1
@@ -111,7 +113,9 @@ class Recurrent(nnx.Module):
         names = ("forward", "backward") if bidirectional else ("forward",)
         self.width, self.rate, self.outputs = width, rate, width * len(names)
         self.layers = nnx.List(
-            nnx.List(Direction(child(key, f"{name} {n}"), cell, self.outputs if n else inputs, width) for name in names)
+            nnx.List(
+                Direction(fold_key(key, f"{name} {n}"), cell, self.outputs if n else inputs, width) for name in names
+            )
             for n in range(layers)
         )
 
@@ -195,18 +199,18 @@ class Reader(nnx.Module):
         check_heads(width, heads, heads)
         self.heads, self.mechanism = heads, mechanism
         self.sizes = size, values = width // heads, memory // heads
-        plain = lambda name, inputs, outputs: Dense(child(key, name), inputs, outputs, bias=False)
+        plain = lambda name, inputs, outputs: Dense(fold_key(key, name), inputs, outputs, bias=False)
         self.q = plain("q", width, width) if heads > 1 else None
         self.k = plain("k", memory, width) if heads > 1 or memory != width else None
         self.tokens = nnx.Dict(
             {
-                name: Dense(child(key, name), memory, heads * math.prod(shape_of(shape, size, values)))
+                name: Dense(fold_key(key, name), memory, heads * math.prod(shape_of(shape, size, values)))
                 for name, shape in mechanism.tokens.items()
             }
         )
         self.learned = learned(mechanism, key, size, values, heads)
 
-    def remember(self, memory: Float[Array, "S M"]) -> dict[str, Array]:
+    def keys_values(self, memory: Float[Array, "S M"]) -> dict[str, Array]:
         """Keys, values and extras of a memory by heads [S H ...], for `read`."""
         size, values = self.sizes
         made = {"k": memory if self.k is None else self.k(memory), "v": memory}

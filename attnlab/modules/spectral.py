@@ -20,11 +20,11 @@ def normalised(module: Module) -> Module:
     stacked: a leading axis of layers would be taken for rows. To be called once for a batch, not for each example.
     """
     leaves, form = jax.tree.flatten(module)
-    norms = iter(largest([leaf.reshape(-1, leaf.shape[-1]) for leaf in leaves if leaf.ndim > 1]))
+    norms = iter(largest_singular_value([leaf.reshape(-1, leaf.shape[-1]) for leaf in leaves if leaf.ndim > 1]))
     return jax.tree.unflatten(form, [leaf / _above_zero(next(norms)) if leaf.ndim > 1 else leaf for leaf in leaves])
 
 
-def largest(weights: Sequence[Float[Array, "..."]]) -> list[Float[Array, ""]]:
+def largest_singular_value(weights: Sequence[Float[Array, "..."]]) -> list[Float[Array, ""]]:
     """σ(W) = ‖W v‖ of each weight [N M], its largest singular value; v is held: the gradient is u vᵀ (eq. 12).
 
     Miyato et al. remember u and turn it once a step (appendix A). Here nothing is remembered: the smaller Gram matrix

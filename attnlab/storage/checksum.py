@@ -18,7 +18,7 @@ _ROW = re.compile(rb'\A(\{.*), "crc32": "([0-9a-f]{8})"\}\Z', re.DOTALL)
 _OLDER = "it was altered, or written by an older attnlab"
 
 
-def seal(content: bytes, owner: bytes = b"") -> bytes:
+def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
     """A JSON object, in its bytes, sealed as its owner's.
 
     >>> seal(b'{"step": 3}')[:24]
@@ -31,13 +31,13 @@ def seal(content: bytes, owner: bytes = b"") -> bytes:
     return begun + _digest(owner, begun + _BLANK + rest) + rest
 
 
-def sealed(content: bytes) -> bytes:
+def checksum(content: bytes) -> bytes:
     """The digest that a sealed object begins with; nothing where it begins with none."""
     found = _SEALED.match(content)
     return found[2] if found else b""
 
 
-def broken(content: bytes, owner: bytes = b"") -> str | None:
+def is_broken(content: bytes, owner: bytes = b"") -> str | None:
     """What is wrong with an object that should be sealed as its owner's; None where it is as it was written."""
     found = _SEALED.match(content)
     if found is None:
@@ -47,7 +47,7 @@ def broken(content: bytes, owner: bytes = b"") -> str | None:
     return None
 
 
-def seal_row(row: bytes, before: bytes = b"") -> bytes:
+def row_with_checksum(row: bytes, before: bytes = b"") -> bytes:
     """A JSON object with fields, on one line, sealed as the one after the row (or the owner) `before`.
 
     >>> seal_row(b'{"step": 3}')
@@ -56,7 +56,7 @@ def seal_row(row: bytes, before: bytes = b"") -> bytes:
     return row[:-1] + b', "crc32": "' + _sum(row[:-1], before) + b'"}'
 
 
-def row_broken(row: bytes, before: bytes = b"") -> str | None:
+def is_row_broken(row: bytes, before: bytes = b"") -> str | None:
     """What is wrong with a row that should be sealed so; None where it is as it was written, after that row."""
     found = _ROW.match(row)
     if found is None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 
-def settle(file: Any) -> None:
+def fsync(file: Any) -> None:
     """Leave the content of an open file on the disk. Raises OSError."""
     file.flush()
     os.fsync(file.fileno())
 
 
-def settle_folder(path: Path) -> None:
+def fsync_folder(path: Path) -> None:
     """Leave the names in a folder on the disk, where the system can; some file systems cannot. Raises OSError."""
     try:
         handle = os.open(path, os.O_RDONLY)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.storage import checksum as seal
-from attnlab.storage.fsync import settle, settle_folder
+from attnlab.storage.fsync import fsync, fsync_folder
 
 Fields = dict[str, type | tuple[type, ...]]
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a whole number"}
@@ -47,13 +47,13 @@ def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
 
 def sealed(value: dict[str, Any], indent: int | None = None, owner: bytes = b"") -> bytes:
     """`value` as JSON that answers for itself, with a line end."""
-    return seal.seal(encoded(dumps(value, indent)), owner) + b"\n"
+    return seal.with_checksum(encoded(dumps(value, indent)), owner) + b"\n"
 
 
 def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> dict[str, Any]:
     """What `sealed` was given. FolderError, beginning with `where`, for what is not as it was written."""
     value = loads(content, needed, where)
-    if wrong := seal.broken(content.removesuffix(b"\n"), owner):
+    if wrong := seal.is_broken(content.removesuffix(b"\n"), owner):
         raise FolderError(f"{where}: {wrong}")
     del value[seal.OBJECT]
     return value
@@ -77,11 +77,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
         try:
             with part.open("wb") as file:
                 file.write(content if isinstance(content, bytes) else encoded(content))
-                settle(file)
+                fsync(file)
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
-        settle_folder(path.parent)
+        fsync_folder(path.parent)
 
 
 def sweep(folder: Path) -> None:

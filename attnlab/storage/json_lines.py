@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.storage import json_file as jsonfile
-from attnlab.storage.checksum import ROW, row_broken, seal_row
-from attnlab.storage.fsync import settle
+from attnlab.storage.checksum import ROW, is_row_broken, row_with_checksum
+from attnlab.storage.fsync import fsync
 from attnlab.storage.json_file import Fields, FolderError, dumps, encoded, write_whole
 
 FIELDS: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
@@ -31,10 +31,10 @@ def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
         with path.open("a+b") as file:
             last, added = _mend(file) or owner, b""
             for row in rows:
-                last = seal_row(encoded(dumps(row)), last)
+                last = row_with_checksum(encoded(dumps(row)), last)
                 added += last + b"\n"
             file.write(added)
-            settle(file)
+            fsync(file)
 
 
 def truncate(path: Path, step: int, owner: bytes) -> None:
@@ -56,7 +56,7 @@ def _lines(path: Path, owner: bytes) -> list[bytes]:
     if last and not _cut(last):
         lines.append(last)
     for n, (line, before) in enumerate(zip(lines, [owner, *lines], strict=False), 1):
-        if wrong := row_broken(line, before):
+        if wrong := is_row_broken(line, before):
             jsonfile.loads(line, FIELDS, f"{path}, line {n}")
             raise FolderError(f"{path}, line {n}: {wrong}")
     return lines

@@ -1,7 +1,7 @@
 """What a model is asked to do: data, batches, the loss, the metrics. Importing it imports no jax."""
 
 from attnlab.registry import Registry
-from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Problem, Task, Tokens
+from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Task, TaskData, Tokens
 from attnlab.tasks.graphs.nodes import Cora, Nodes
 from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
 from attnlab.tasks.synthetic.associations import Associations
@@ -23,11 +23,49 @@ from attnlab.tasks.vision.generation import Generation
 from attnlab.tasks.vision.images import FashionMNIST, Figures, Images
 
 __all__ = [
-    "TASKS", "Associations", "Boxes", "CMUdict", "Cells", "Classes", "Convolution", "Copy", "Cora", "Dates", "Discs",
-    "DocumentPairs", "Documents", "FashionMNIST", "Figures", "Filtered", "Frames", "Generation", "Image", "Images",
-    "Induction", "ListOps", "Multi30k", "Nodes", "Pairs", "Parallel", "Pathfinder", "Problem", "Questions", "Recall",
-    "Reverse", "Scan", "Sentences", "Shakespeare", "Sigmorphon", "Sounds", "Spoken", "Sst2", "Task", "Text", "Tokens",
-    "Tones", "Trec",
+    "TASKS",
+    "Associations",
+    "Boxes",
+    "CMUdict",
+    "Cells",
+    "Classes",
+    "Convolution",
+    "Copy",
+    "Cora",
+    "Dates",
+    "Discs",
+    "DocumentPairs",
+    "Documents",
+    "FashionMNIST",
+    "Figures",
+    "Filtered",
+    "Frames",
+    "Generation",
+    "Image",
+    "Images",
+    "Induction",
+    "ListOps",
+    "Multi30k",
+    "Nodes",
+    "Pairs",
+    "Parallel",
+    "Pathfinder",
+    "Questions",
+    "Recall",
+    "Reverse",
+    "Scan",
+    "Sentences",
+    "Shakespeare",
+    "Sigmorphon",
+    "Sounds",
+    "Spoken",
+    "Sst2",
+    "Task",
+    "TaskData",
+    "Text",
+    "Tokens",
+    "Tones",
+    "Trec",
 ]  # fmt: skip
 
 TASKS: dict[str, Task] = Registry("TASKS")

@@ -13,7 +13,7 @@ from attnlab.training.state import State
 from attnlab.training.stopping import where_lane
 
 
-def counted(train: Train) -> list[int]:
+def averaged_steps(train: Train) -> list[int]:
     """The steps whose models are averaged: `train.average` of them, within the last `train.average_steps`.
 
     They are steps at which a checkpoint is saved, as long as these lie so close together.
@@ -28,7 +28,7 @@ def counted(train: Train) -> list[int]:
 
 def include(train: Train, state: State, step: int) -> State:
     """The lanes with their models of that step in the mean, where it is one of those counted."""
-    steps = counted(train)
+    steps = averaged_steps(train)
     if step not in steps:
         return state
     return replace(state, mean=_toward(state.mean, state.model, 1 / (1 + steps.index(step))))
@@ -39,14 +39,14 @@ def tested_model(train: Train) -> Literal["mean", "best", "last"]:
     return "mean" if train.average else "best" if train.patience and train.restore_best else "last"
 
 
-def chosen(train: Train, state: State, step: int) -> Any:
+def averaged(train: Train, state: State, step: int) -> Any:
     """The model of every lane that would be tested if the run ended at that step.
 
     The mean, once there is one; the best on validation, where lanes go back to it and have one; else the last.
     """
     if state.best_model is not None:
         return where_lane(jnp.isfinite(state.best), state.best_model, state.model)
-    return state.mean if any(step >= at for at in counted(train)) else state.model
+    return state.mean if any(step >= at for at in averaged_steps(train)) else state.model
 
 
 @jax.jit

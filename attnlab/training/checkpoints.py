@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.storage.fsync import settle_folder
+from attnlab.storage.fsync import fsync_folder
 from attnlab.training import manifest
 from attnlab.training.manifest import CheckpointError, DamagedError
 
@@ -87,7 +87,7 @@ class Checkpoints:
             })  # fmt: skip
             self._drop(step)
             growing.rename(final)
-            settle_folder(self.folder)
+            fsync_folder(self.folder)
             self._prune(step)
         except OSError as error:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error

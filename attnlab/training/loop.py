@@ -12,10 +12,10 @@ import jax
 import numpy as np
 
 from attnlab.system.signals import Interrupted, collected, reached
-from attnlab.training.averaging import chosen, counted, include
+from attnlab.training.averaging import averaged, averaged_steps, include
 from attnlab.training.checkpoints import Checkpoints
-from attnlab.training.state import culprits
-from attnlab.training.stopping import judge
+from attnlab.training.state import parameter_names
+from attnlab.training.stopping import early_stop
 from attnlab.training.trainer import Trainer
 
 
@@ -26,8 +26,8 @@ class Fitted:
     state: Any
     model: Any  # every lane's: the last, the mean of the last few, or the best on validation
     step: int  # the last one made: fewer than planned where every lane was done before
-    died: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
-    culprits: list[str | None]  # what of each lane was not finite first; None where all of it was
+    diverged_step: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
+    first_nonfinite: list[str | None]  # what of each lane was not finite first; None where all of it was
     seconds: float
     compile_seconds: float
     seconds_per_step: float | None  # None where no step was to be made
@@ -53,11 +53,11 @@ def fit(
     state, step, before = _begin(trainer, checkpoints)
     _check_room(train, checkpoints, state, step)
     cut(step)
-    watch, saved, names = _Watch(trainer, before), step, culprits(state.model)
+    watch, saved, names = _Watch(trainer, before), step, parameter_names(state.model)
     with collected(progress.note) as caught:
         while step < train.steps and _learning(state) and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
-            lost = np.asarray(state.died)
+            lost = np.asarray(state.diverged_step)
             with watch.dispatch(count):
                 state, metrics = trainer.advance(state, batches, count)
             step += count
@@ -81,7 +81,7 @@ def fit(
             # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], reached(step))
     return Fitted(
-        state, chosen(train, state, step), step, np.asarray(state.died), _named(state, names), **watch.elapsed(),
+        state, averaged(train, state, step), step, np.asarray(state.diverged_step), _named(state, names), **watch.elapsed(),
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[s
 def _boundary(train: Any, step: int) -> int:
     """The next step at which something other than training happens."""
     regular = (step - step % every + every for every in (train.evaluate_every, train.save_every))
-    return min(train.steps, *regular, *(at for at in counted(train) if at > step))
+    return min(train.steps, *regular, *(at for at in averaged_steps(train) if at > step))
 
 
 def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray]) -> list[dict]:
@@ -166,7 +166,7 @@ def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> 
 
 def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: int) -> list[str]:
     """A line for each lane that has diverged since it was looked at `before`."""
-    found, told = np.asarray(state.died), _named(state, names)
+    found, told = np.asarray(state.diverged_step), _named(state, names)
     good = f"the last good checkpoint is that of step {saved}" if saved else "no checkpoint was saved yet"
     return [
         f"seed {seed} at learning rate {rate:g} diverged in step {found[n] + 1}: {told[n]} is not finite; "
@@ -177,7 +177,7 @@ def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: i
 
 
 def _named(state: Any, names: list[str]) -> list[str | None]:
-    return [names[n] if n >= 0 else None for n in np.asarray(state.culprit)]
+    return [names[n] if n >= 0 else None for n in np.asarray(state.first_nonfinite)]
 
 
 def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
@@ -200,7 +200,7 @@ def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tupl
     signed = [float(mean) * (1 if problem.higher else -1) for mean in means if np.isfinite(mean)]
     merit = max(signed, default=None)
     if train.patience or train.target is not None:
-        state = judge(train, state, values, problem.higher, problem.preparing)
+        state = early_stop(train, state, values, problem.higher, problem.pretraining_steps)
     return state, merit
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import jax
 
-from attnlab.storage.checksum import broken, seal
-from attnlab.storage.fsync import settle, settle_folder
+from attnlab.storage.checksum import is_broken, with_checksum
+from attnlab.storage.fsync import fsync, fsync_folder
 
 MANIFEST = "manifest.json"
 FIELDS = {"step", "merit", "identity", "keys", "facts", "leaves", "files"}
@@ -36,10 +36,10 @@ def write(folder: Path, manifest: dict[str, Any]) -> None:
     """Seal the folder: every file in it is described and on the disk, not in a buffer, when this ends."""
     content = json.dumps({**manifest, "files": hashes(folder, settling=True)}, indent=1).encode()
     with (folder / MANIFEST).open("wb") as file:
-        file.write(seal(content))
-        settle(file)
+        file.write(with_checksum(content))
+        fsync(file)
     for path in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
-        settle_folder(path)
+        fsync_folder(path)
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def read(folder: Path) -> dict[str, Any]:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ValueError("it is a pipe or a device")
         content = path.read_bytes()
-        if wrong := broken(content):
+        if wrong := is_broken(content):
             raise ValueError(wrong)
         found = json.loads(content)
         if not isinstance(found, dict):

@@ -24,7 +24,7 @@ class Steps(NamedTuple):
     shapes: tuple[Shapes, ...]
 
 
-def together(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes], count: int) -> Steps:
+def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes], count: int) -> Steps:
     """The batches [lanes, B, ...] of some steps as `count` of one shape: the last is repeated to fill them up.
 
     Raises ValueError for a batch that has none of the shapes.

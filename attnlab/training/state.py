@@ -21,8 +21,8 @@ from attnlab.training.shapes import Shapes, by_shape
 class State:
     """One lane: its model, its optimiser, its key and rate, the steps done.
 
-    `died` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done early, −1
-    where it did not, or was not; `culprit` says what was not finite first when it diverged (`culprits` names it by this
+    `diverged_step` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done early, −1
+    where it did not, or was not; `first_nonfinite` says what was not finite first when it diverged (`parameter_names` names it by this
     number), −1 where all is; `best` is its best merit on validation so far, `waits` the evaluations since
     (`attnlab.training.stopping`), `mean` the average of its models so far, where one is asked for
     (`attnlab.training.averaging`). Where lanes go back to it, `best_model` is its best model on validation, and
@@ -34,8 +34,8 @@ class State:
     key: PRNGKeyArray
     rate: Float[Array, ""]
     step: Int[Array, ""]
-    died: Int[Array, ""]
-    culprit: Int[Array, ""]
+    diverged_step: Int[Array, ""]
+    first_nonfinite: Int[Array, ""]
     stopped: Int[Array, ""]
     best: Float[Array, ""]
     waits: Int[Array, ""]
@@ -46,7 +46,7 @@ class State:
     @property
     def alive(self) -> Bool[Array, ""]:
         """Whether its numbers are still finite."""
-        return self.died < 0
+        return self.diverged_step < 0
 
     @property
     def learns(self) -> Bool[Array, ""]:
@@ -60,7 +60,7 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
     model = create(jax.random.fold_in(key, 0))
     # Each its own array: what is donated may not be shared.
     step, waits = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)
-    died, culprit, stopped = (jnp.full((), -1, jnp.int32) for _ in range(3))
+    diverged_step, first_nonfinite, stopped = (jnp.full((), -1, jnp.int32) for _ in range(3))
     best = jnp.full((), -jnp.inf, jnp.float32)
     mean = jax.tree.map(jnp.zeros_like, model) if train.average else None
     memory, key = optimiser(train).init(model), jax.random.fold_in(key, 1)
@@ -68,7 +68,7 @@ def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, 
         kept, at = jax.tree.map(jnp.zeros_like, model), jnp.full((), -1, jnp.int32)
     else:
         kept, at = None, None
-    return State(model, memory, key, rate, step, died, culprit, stopped, best, waits, mean, kept, at)
+    return State(model, memory, key, rate, step, diverged_step, first_nonfinite, stopped, best, waits, mean, kept, at)
 
 
 def step(
@@ -101,11 +101,18 @@ def step(
     weights = _squares(model)
     finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(jnp.sum(weights))
     dies = state.learns & ~finite
-    died = jnp.where(dies, state.step, state.died)
-    culprit = jnp.where(dies, _culprit(value, squares, weights), state.culprit)
+    diverged_step = jnp.where(dies, state.step, state.diverged_step)
+    first_nonfinite = jnp.where(dies, _first_nonfinite(value, squares, weights), state.first_nonfinite)
     new, old = (model, memory), (state.model, state.optimiser)
     model, memory = jax.tree.map(lambda a, b: jnp.where(state.learns & finite, a, b), new, old)
-    return replace(state, model=model, optimiser=memory, step=state.step + 1, died=died, culprit=culprit), {
+    return replace(
+        state,
+        model=model,
+        optimiser=memory,
+        step=state.step + 1,
+        diverged_step=diverged_step,
+        first_nonfinite=first_nonfinite,
+    ), {
         "loss": value,
         "gradient_norm": norm,
         **metrics,
@@ -118,7 +125,7 @@ def _pace(model: Any, path: tuple[Any, ...]) -> float:
     return getattr(model, "paces", {}).get(part, 1.0)
 
 
-def culprits(model: Any) -> list[str]:
+def parameter_names(model: Any) -> list[str]:
     """What may cease to be finite in a step of that model: the loss, the gradient of each leaf, each leaf itself."""
     names = [
         jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value") for path, _ in _leaves(model)
@@ -126,8 +133,10 @@ def culprits(model: Any) -> list[str]:
     return ["the loss", *(f"the gradient of {name}" for name in names), *names]
 
 
-def _culprit(value: Float[Array, ""], gradient: Float[Array, " n"], model: Float[Array, " n"]) -> Int[Array, ""]:
-    """The first of `culprits` that is not finite; where only a sum overflows, the largest in it."""
+def _first_nonfinite(
+    value: Float[Array, ""], gradient: Float[Array, " n"], model: Float[Array, " n"]
+) -> Int[Array, ""]:
+    """The first of `parameter_names` that is not finite; where only a sum overflows, the largest in it."""
     first = lambda squares: jnp.argmax(jnp.where(jnp.isfinite(squares), squares, jnp.inf)).astype(jnp.int32)
     of_model = jnp.where(jnp.isfinite(jnp.sum(gradient)), len(gradient) + first(model), first(gradient))
     return jnp.where(jnp.isfinite(value), 1 + of_model, 0).astype(jnp.int32)

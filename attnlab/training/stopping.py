@@ -13,19 +13,19 @@ from attnlab.training.config import Train
 from attnlab.training.state import State
 
 
-def judge(train: Train, state: State, values: np.ndarray, higher: bool, preparing: int = 0) -> State:
+def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pretraining_steps: int = 0) -> State:
     """The lanes after an evaluation that gave the headline metric `values` [lanes]; those that are done are stopped.
 
     Done is a lane that reached `train.target`, or that has not bettered its best for `train.patience` evaluations. A
     value that is not a number is no gain. Where lanes go back to their best model, one that is as good or better is
-    kept as `state.best_model`. Evaluations of the first `preparing` steps, which learn something else than what is
+    kept as `state.best_model`. Evaluations of the first `pretraining_steps` steps, which learn something else than what is
     scored, do not count.
     """
     sign = 1 if higher else -1
     merit = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)
     better = merit > state.best
     waits = jnp.where(better, 0, state.waits + 1)
-    counts = state.learns & (state.step > preparing)
+    counts = state.learns & (state.step > pretraining_steps)
     done = waits >= train.patience if train.patience else jnp.zeros_like(better)
     if train.target is not None:
         done |= merit >= jnp.float32(sign * train.target)

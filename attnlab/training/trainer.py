@@ -16,7 +16,7 @@ from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import fitting
-from attnlab.training.shapes import Shapes, Steps, together
+from attnlab.training.shapes import Shapes, Steps, stack_steps
 
 # Steps to a dispatch: enough that its overhead vanishes. On a CPU that is the memory of temporaries, which comes from
 # the system anew each time: of dates with three lanes a dispatch of one step takes twice as long as a step in a loop.
@@ -67,7 +67,7 @@ class Trainer:
             if rows and row.keys() != rows[0].keys():
                 break
             rows.append(row)
-        return together(rows, self._shapes[frozenset(rows[0])], DISPATCH), len(rows)
+        return stack_steps(rows, self._shapes[frozenset(rows[0])], DISPATCH), len(rows)
 
     def _row(self, step: int) -> dict[str, np.ndarray]:
         """The batch of a step for every lane [lanes, B, ...]."""
@@ -111,7 +111,7 @@ class Trainer:
         loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
         found = []
         with fitting(self.train, "answering"):
-            for batch in self.problem.examination(part, limit):
+            for batch in self.problem.eval_batches(part, limit):
                 found.append(np.asarray(self._compile("loss", loss, (model, batch))(model, batch), np.float64))
         return np.mean(found, axis=0).tolist()
 
@@ -124,7 +124,7 @@ class Trainer:
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
         with fitting(self.train, "answering"):
-            for batch in self.problem.examination(part, limit):
+            for batch in self.problem.eval_batches(part, limit):
                 program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
                 answers.append(jax.tree.map(np.asarray, program(model, batch)))
         lanes = range(len(self.train.lanes))

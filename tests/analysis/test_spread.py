@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attnlab.analysis.spread import distance, effective_rank, entropy, mean, most_entropy, reach
+from attnlab.analysis.spread import attention_distance, distance, effective_rank, entropy, mean, most_entropy
 
 NAN = np.nan
 MAPS = arrays(np.float64, (4, 6), elements=st.floats(0.0, 1.0))
@@ -60,8 +60,8 @@ def test_the_most_that_a_mask_allows():
 def test_the_reach_of_a_row():
     # Rows 0, 1, 2 read token 0, tokens 0 and 3, and with twice the weight token 4.
     weights = np.array([[1.0, 0, 0, 0, 0], [0.5, 0, 0, 0.5, 0], [0, 0, 1.0, 0, -2.0]])
-    np.testing.assert_allclose(reach(weights), [0, (1 + 2) / 2, 4 / 3])
-    assert np.isnan(reach(np.zeros((1, 3)))).all()
+    np.testing.assert_allclose(attention_distance(weights), [0, (1 + 2) / 2, 4 / 3])
+    assert np.isnan(attention_distance(np.zeros((1, 3)))).all()
 
 
 def test_the_distance_of_rows():

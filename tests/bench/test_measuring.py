@@ -5,7 +5,7 @@ import pytest
 from attnlab.analysis.roofline import Machine
 from attnlab.bench import measuring, peers
 from attnlab.bench.calls import FORWARD
-from attnlab.bench.measuring import Cells, bench, growths, record
+from attnlab.bench.measuring import BenchConfig, bench, growths, record
 from attnlab.mechanisms import Softmax
 from attnlab.storage.json_file import dumps
 from tests.analysis.examples import Sum
@@ -16,7 +16,7 @@ MACHINE = Machine("cpu", 1e11, 1e10)
 
 def plan(**changes):
     settings = {"lengths": (8, 16), "heads": 2, "width": 4, "repeat": 2, "passes": (FORWARD,)} | changes
-    return Cells({"softmax": Softmax(), "sum": Sum()}, **settings)
+    return BenchConfig({"softmax": Softmax(), "sum": Sum()}, **settings)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import attnlab
 from attnlab.bench import parity as standing
-from attnlab.bench.parity import Standing
+from attnlab.bench.parity import ParityResult
 from attnlab.bench.parity_table import parity_table
 from attnlab.cli.main import main
 from tests.analysis.examples import Broken, Late, Mean, Mute, Narrow, Sum
@@ -24,7 +24,7 @@ ERRORS = {
     "bfloat16": {64: {"full": None, "causal": 2e-3}, 256: {"full": None, "causal": 3e-3}},
     "float16": {64: {"full": None, "causal": 2e-4}, 256: {"full": None, "causal": 3e-4}},
 }
-GOOD = Standing("good", FORMS, ERRORS, 1.5)
+GOOD = ParityResult("good", FORMS, ERRORS, 1.5)
 
 
 def shown(*standings, lengths=(64, 256), width=100):
@@ -34,7 +34,7 @@ def shown(*standings, lengths=(64, 256), width=100):
 
 
 def changed(**errors):
-    return Standing("bad", FORMS, ERRORS | errors)
+    return ParityResult("bad", FORMS, ERRORS | errors)
 
 
 def test_what_keeps_every_limit_stands():
@@ -47,18 +47,18 @@ def test_a_number_beyond_its_limit_is_named_with_its_place():
     bad = changed(bfloat16={256: {"full": 3.1e-2, "causal": NAN}})
     assert bad.complaint == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
     assert standing.verdict([GOOD, bad]) == f"1 of 2 break a limit: {bad.complaint}"
-    off = Standing("off", FORMS | {"extend": {"in 3 parts": 2e-10}}, ERRORS)
+    off = ParityResult("off", FORMS | {"extend": {"in 3 parts": 2e-10}}, ERRORS)
     assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
 
 
 def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_long():
     late = {"float32": {256: {"full": 1e-6}, 1024: {"full": 2e-5}}}
-    told = Standing("wild", FORMS, late, unsteady="its centre moves")
+    told = ParityResult("wild", FORMS, late, unsteady="its centre moves")
     assert told.complaint == ""
-    assert Standing("wild", FORMS, late).complaint == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
-    early = Standing("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, unsteady="its centre moves")
+    assert ParityResult("wild", FORMS, late).complaint == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
+    early = ParityResult("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, unsteady="its centre moves")
     assert early.complaint == "wild: float32 at T=256 (full) 2.0e-05, limit 5.0e-06"
-    far = Standing("wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, unsteady="its centre moves")
+    far = ParityResult("wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, unsteady="its centre moves")
     assert [str(breach) for breach in far.breaches] == [
         "float32 at T=1024 (full) 2.0e-01, limit 1.0e-01", "float32 at T=1024 (causal) nan, limit 1.0e-01"
     ]  # fmt: skip
@@ -75,13 +75,15 @@ def test_what_is_not_a_number_breaks_every_limit(value):
 
 def test_nothing_to_compare_is_no_pass():
     nothing = {kind: dict.fromkeys(found) for kind, found in FORMS.items()}
-    assert Standing("mute", nothing, ERRORS).complaint == "mute: nothing to compare: forms"
-    assert Standing("ill", trouble="TypeError: a slip").complaint == "ill: TypeError: a slip"
+    assert ParityResult("mute", nothing, ERRORS).complaint == "mute: nothing to compare: forms"
+    assert ParityResult("ill", trouble="TypeError: a slip").complaint == "ill: TypeError: a slip"
 
 
 def test_the_table_fits_a_hundred_columns_and_shows_what_fails_and_what_is_not_there():
-    bad = Standing("softmax-blockwise", FORMS | {"causal": {"attend": 0.5}}, ERRORS | {"float32": {64: {"full": NAN}}})
-    text = shown(GOOD, bad, Standing("ill", trouble="TypeError: a slip"), lengths=(64, 256, 1024, 4096))
+    bad = ParityResult(
+        "softmax-blockwise", FORMS | {"causal": {"attend": 0.5}}, ERRORS | {"float32": {64: {"full": NAN}}}
+    )
+    text = shown(GOOD, bad, ParityResult("ill", trouble="TypeError: a slip"), lengths=(64, 256, 1024, 4096))
     lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     assert max(map(len, text.splitlines())) <= 100
     assert lines["good"].split() == [

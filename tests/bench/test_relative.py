@@ -1,13 +1,13 @@
 import pytest
 
 from attnlab.bench.calls import FORWARD
-from attnlab.bench.measuring import Cells
+from attnlab.bench.measuring import BenchConfig
 from attnlab.bench.relative import relative_table, side_by_side
 from attnlab.mechanisms import Softmax
 from tests.analysis.examples import Mean, Mute, Sum
 from tests.bench.test_table import shown
 
-PLAN = Cells({"softmax": Softmax(), "sum": Sum(), "mean": Mean(), "mute": Mute()}, (4, 8), 2, 4, repeat=2)
+PLAN = BenchConfig({"softmax": Softmax(), "sum": Sum(), "mean": Mean(), "mute": Mute()}, (4, 8), 2, 4, repeat=2)
 
 
 def test_each_takes_the_first_mask_it_honours_and_the_base_is_one():

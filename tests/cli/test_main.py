@@ -361,7 +361,7 @@ def test_show(here, capsys, fake):
     )
     fake(
         "attnlab.lab.planning.ledger",
-        Ledger=lambda: SimpleNamespace(problem=lambda experiment: SimpleNamespace(preparing=0, notes=())),
+        Ledger=lambda: SimpleNamespace(problem=lambda experiment: SimpleNamespace(pretraining_steps=0, notes=())),
     )
     assert main(["show", FILE, "model.width=32", "model.mechanism.normalise=false"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -28,7 +28,7 @@ FULL, SHORT = len(CASES), 60
 def run(count: int, seed: int, folder: Path) -> Count:
     """That many of the cases, drawn without repetition."""
     drawn = np.random.default_rng(seed).permutation(len(CASES))[:count]
-    with inside(folder), mock.patch("attnlab.lab.execution.variant.conduct", _trained):
+    with inside(folder), mock.patch("attnlab.lab.execution.variant.run_variant", _trained):
         Path("runs/old").mkdir(parents=True)
         Path("runs/old/experiment.json").write_text("{}")
         failures, _ = tried(lambda n: _refused(*CASES[drawn[n]]), len(drawn), seed)

@@ -29,7 +29,7 @@ def run(count: int, seed: int, folder: Path) -> Count:
         Path("one.py").write_text("from tests.faults.spoiltruns import EXPERIMENT as experiment\n")
         with (
             mock.patch.dict(MODELS, bigram=EXPERIMENT.model),
-            mock.patch("attnlab.lab.execution.variant.conduct", _trained),
+            mock.patch("attnlab.lab.execution.variant.run_variant", _trained),
         ):
             make()
             trained(RUN)  # as it is, it is good

@@ -12,7 +12,7 @@ from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study import serialize as configuration
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.trained.load import trained
-from attnlab.storage.checksum import seal, seal_row, sealed
+from attnlab.storage.checksum import checksum, row_with_checksum, with_checksum
 from attnlab.tasks.text.text import Text
 from attnlab.training import manifest
 from tests.faults import hostilenames
@@ -26,8 +26,8 @@ FILES = ("experiment", "environment", "result", "maps")
 
 def _sealed(run: RunFolder, name: str, content: bytes) -> None:
     """Put bytes in the place of a run's file, sealed as what belongs to it: damage is not what is tried here."""
-    owner = b"" if name in ("experiment", "environment") else sealed(run.file("experiment").read_bytes())
-    run.file(name).write_bytes(seal(content, owner) + b"\n")
+    owner = b"" if name in ("experiment", "environment") else checksum(run.file("experiment").read_bytes())
+    run.file(name).write_bytes(with_checksum(content, owner) + b"\n")
 
 
 def nested(place: Place) -> None:
@@ -38,14 +38,14 @@ def nested(place: Place) -> None:
         _sealed(run, name, deep)
         refused(f"{name}.json: not JSON", run.read, name)
     run = run_in(place)
-    owner = sealed(run.file("experiment").read_bytes())
-    first = seal_row(deep, owner)
-    second = seal_row(b'{"step": 1, "seed": 0, "learning_rate": 1}', first)
+    owner = checksum(run.file("experiment").read_bytes())
+    first = row_with_checksum(deep, owner)
+    second = row_with_checksum(b'{"step": 1, "seed": 0, "learning_rate": 1}', first)
     run.file("metrics").write_bytes(first + b"\n" + second + b"\n")
     refused(r"metrics.jsonl, line 1: not JSON", run.metrics)
     if len(outcomes(run.path.parent)[0].troubles) != 1:
         raise Fault("what cannot be read is not told on the page")
-    (run.path / "manifest.json").write_bytes(seal(deep))
+    (run.path / "manifest.json").write_bytes(with_checksum(deep))
     refused("manifest.json", manifest.read, run.path)
 
 

@@ -24,7 +24,7 @@ from attnlab.training.checkpoints import Checkpoints, flat
 from attnlab.training.config import Train
 from attnlab.training.loop import fit
 from attnlab.training.shapes import Steps
-from attnlab.training.state import culprits
+from attnlab.training.state import parameter_names
 from attnlab.training.trainer import Trainer
 from tests.faults.count import Count, Fault, tried
 
@@ -66,20 +66,26 @@ def inject(place: str, harm: float, step: int, lane: int, leaf: int, folder: Pat
     told, found, trainer.harm = [], [], (place, harm, step, lane, leaf)
     fitted = _train(trainer, folder, found, told)
     seed, rate = TRAIN.lanes[lane]
-    if fitted.died.tolist() != [step if n == lane else -1 for n in range(len(TRAIN.lanes))]:
-        raise Fault(f"the steps at which lanes diverged are {fitted.died.tolist()}")
+    if fitted.diverged_step.tolist() != [step if n == lane else -1 for n in range(len(TRAIN.lanes))]:
+        raise Fault(f"the steps at which lanes diverged are {fitted.diverged_step.tolist()}")
     # A leaf that is large spoils what it comes to first: the loss, or a gradient.
-    wanted = {"gradient": f"the gradient of {leaves()[leaf]}", "leaf": fitted.culprits[lane], "loss": "the loss"}[place]
-    if fitted.culprits[lane] != wanted:
-        raise Fault(f"{fitted.culprits[lane]} is named, not {wanted}")
+    wanted = {
+        "gradient": f"the gradient of {leaves()[leaf]}",
+        "leaf": fitted.first_nonfinite[lane],
+        "loss": "the loss",
+    }[place]
+    if fitted.first_nonfinite[lane] != wanted:
+        raise Fault(f"{fitted.first_nonfinite[lane]} is named, not {wanted}")
     good = step - step % TRAIN.save_every
-    said = f"seed {seed} at learning rate {rate:g} diverged in step {step + 1}: {fitted.culprits[lane]} is not finite"
+    said = f"seed {seed} at learning rate {rate:g} diverged in step {step + 1}: {fitted.first_nonfinite[lane]} is not finite"
     saved = f"checkpoint is that of step {good}" if good else "no checkpoint was saved yet"
     if len(told) != 1 or said not in told[0] or saved not in told[0]:
         raise Fault(f"told was {told}")
     others = [n for n in range(len(TRAIN.lanes)) if n != lane]
     for name, value in flat(fitted.state).items():
-        if name not in (".died", ".culprit") and not np.array_equal(value[others], states[-1][name][others]):
+        if name not in (".diverged_step", ".first_nonfinite") and not np.array_equal(
+            value[others], states[-1][name][others]
+        ):
             raise Fault(f"{name} of a neighbour is another")
         if name.startswith(".model") and not np.array_equal(value[lane], states[step][name][lane]):
             raise Fault(f"{name} of the lane is not what it was before the step")
@@ -149,7 +155,7 @@ def sound() -> tuple[Spoiling, list[dict], list[dict[str, np.ndarray]]]:
 @cache
 def leaves() -> list[str]:
     """The names of the model's leaves."""
-    names = culprits(jax.eval_shape(lambda: MODEL.create(jax.random.key(0), TASK.load().shape)))
+    names = parameter_names(jax.eval_shape(lambda: MODEL.create(jax.random.key(0), TASK.load().shape)))
     return names[1 + len(names) // 2 :]
 
 

@@ -137,7 +137,10 @@ CASES = [
     _step(lambda: _cut(_state("_METADATA")), "12/state/_METADATA was altered"),
     _step(lambda: _alter(_state("manifest.ocdbt")), "manifest.ocdbt was altered"),
     _step(lambda: _save(lambda x: jax.tree.map(narrow, x)), "another state"),
-    _step(lambda: _save(lambda x: replace(x, died=x.died[:1])), "12 holds another state: .died is"),
+    _step(
+        lambda: _save(lambda x: replace(x, diverged_step=x.diverged_step[:1])),
+        "12 holds another state: .diverged_step is",
+    ),
     _step(lambda: _save(lambda x: x, configuration="0" * 64), "12 is of another run: its configuration differs"),
     _step(lambda: _save(lambda x: x, data="0" * 64), "12 is of another run: its data differs"),
     _step(lambda: _put(NEWEST, "folder"), "12/manifest.json cannot be read: No such file"),

@@ -60,7 +60,7 @@ def write_run(
     finished: bool = True,
     quick: bool = False,
     spread: float = 0.003,
-    died: tuple[int, ...] = (),
+    diverged: tuple[int, ...] = (),
     groups: tuple[str, ...] = LANGUAGES,
     question: str = "Does softmax attention read human-written dates better than linear attention?",
     salt: int = 0,
@@ -72,7 +72,7 @@ def write_run(
     published: float | None = None,
     band: tuple | None = None,
 ) -> RunFolder:
-    """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `died` diverge.
+    """One variant: lanes that learn in a time `offset`, ending near `mean`; seeds in `diverged` diverge.
 
     Of several `rates` the first is the chosen one, and others are worse; what it costs is `costs` times the usual.
     """
@@ -80,10 +80,10 @@ def write_run(
     planned = ({} if order is None else {"order": order, "margin": margin}) | {"published": published, "band": band}
     run.write("experiment", experiment(variant, seeds, steps, quick, question) | planned)
     run.write("environment", ENVIRONMENT)
-    run.append_metrics(_rows(random, mean, offset, seeds, steps if finished else steps // 4, died))
+    run.append_metrics(_rows(random, mean, offset, seeds, steps if finished else steps // 4, diverged))
     if finished:
-        alive = tuple(seed for seed in seeds if seed not in died)
-        found = result(random, mean, spread, alive, steps, groups, died)
+        alive = tuple(seed for seed in seeds if seed not in diverged)
+        found = result(random, mean, spread, alive, steps, groups, diverged)
         for name in ("flops", "state_bytes", "seconds", "seconds_per_step", "memory_bytes"):
             found[name] *= costs
         if rates:
@@ -118,7 +118,7 @@ def experiment(variant: str, seeds: tuple[int, ...], steps: int, quick: bool, qu
     }
 
 
-def result(random, mean, spread, seeds, steps, groups, died) -> dict[str, Any]:
+def result(random, mean, spread, seeds, steps, groups, diverged) -> dict[str, Any]:
     metrics = {}
     if seeds:
         values = np.clip(mean + spread * random.normal(size=len(seeds)), 0, 1)
@@ -134,7 +134,7 @@ def result(random, mean, spread, seeds, steps, groups, died) -> dict[str, Any]:
         "seeds": list(seeds),
         "learning_rate": 0.003,
         "learning_rates": [0.003],
-        "diverged": [{"seed": seed, "learning_rate": 0.003, "step": steps // 2} for seed in died],
+        "diverged": [{"seed": seed, "learning_rate": 0.003, "step": steps // 2} for seed in diverged],
         "parameters": 312_456,
         "flops": 1.62e9,
         "state_bytes": 24_576,
@@ -162,12 +162,12 @@ def _by_rate(random, mean, spread, seeds, rates) -> dict[str, Any]:
     return {**chosen, "by_rate": entries, "diverged": lost}
 
 
-def _rows(random, mean, offset, seeds, last, died) -> list[dict[str, Any]]:
+def _rows(random, mean, offset, seeds, last, diverged) -> list[dict[str, Any]]:
     tempo = {seed: offset * np.exp(0.1 * random.normal()) for seed in seeds}
     rows = []
     for step in range(10, last + 1, 10):
         for seed in seeds:
-            dead = seed in died and step > last // 2
+            dead = seed in diverged and step > last // 2
             loss = (2.9 * np.exp(-step / (150 * tempo[seed])) + 1 - mean) * np.exp(0.08 * random.normal())
             row = {"step": step, "seed": seed, "learning_rate": 0.003, "seconds": step * 0.1}
             # A lane that diverged stands still: what is recorded of it may well be finite.

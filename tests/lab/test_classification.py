@@ -47,7 +47,7 @@ def test_a_trained_model_is_asked_about_one_image(figures):
     place = figures.folder / "base"
     model, problem = load(place)
     found = sample(place, "test:3")
-    assert found["answer"] == problem.tell(problem.answer(model, problem.ask("test:3")))
+    assert found["answer"] == problem.format_answer(problem.answer(model, problem.encode_prompt("test:3")))
     assert found["map"] is None
     inside = inspect(place, "test:3")
     assert inside["attentions"]["encoder"]["figures"][0][0]["rank"] >= 1

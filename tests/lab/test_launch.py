@@ -16,7 +16,7 @@ from attnlab.data.io.files import DataError
 from attnlab.decoding import Beam, Sample
 from attnlab.lab import load, run
 from attnlab.lab.execution.log_lines import Plain
-from attnlab.lab.launch import glimpse
+from attnlab.lab.launch import preview
 from attnlab.lab.planning.costs import describe
 from attnlab.lab.reporting import report
 from attnlab.lab.results.outcome import outcomes
@@ -28,7 +28,7 @@ from attnlab.lab.study.variation import Variation, over
 from attnlab.lab.trained.sample import sample
 from attnlab.lab.trained.translate import translate
 from attnlab.mechanisms import Linear, Softmax
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.storage.json_file import FolderError
 from attnlab.storage.lock import LockedError
 from attnlab.system.signals import UNBEGUN, Interrupted
@@ -42,7 +42,12 @@ from tests.storage.test_lock import HOLD
 
 STUDY = Study(EXPERIMENT, over("model.mechanism", softmax=Softmax(), linear=Linear()), name="small", question="Which?")
 # Compiled in next to no time.
-TINY = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8), "train.steps": 8, "train.save_every": 8}
+TINY = {
+    "task": Associations(keys=4, examined=20),
+    "model": AssociativeMemory(width=8),
+    "train.steps": 8,
+    "train.save_every": 8,
+}
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +131,7 @@ def test_seconds_are_measured_anew_where_all_variants_are_fresh(tmp_path, monkey
     assert seen == [True, False]
 
 
-def test_a_glimpse_gives_way_to_the_real_run(tmp_path):
+def test_a_preview_gives_way_to_the_real_run(tmp_path):
     study = replace(STUDY, vary=over("model.mechanism", softmax=Softmax()), quick={"train.steps": 4})
     run(study, tmp_path, quick=True)
     assert RunFolder(tmp_path / "small" / "softmax").read("result")["steps"] == 4
@@ -139,9 +144,9 @@ def test_a_glimpse_gives_way_to_the_real_run(tmp_path):
 def test_a_trained_run_loads_and_answers(finished):
     out, _ = finished
     model, problem = load(out / "small" / "linear")
-    answer = problem.answer(model, problem.ask("1 2 3"))
+    answer = problem.answer(model, problem.encode_prompt("1 2 3"))
     found = sample(out / "small" / "linear", "1 2 3")
-    assert found["answer"] == problem.tell(answer)
+    assert found["answer"] == problem.format_answer(answer)
     assert found["source"] == ["1", "2", "3", "∎"]
     assert np.shape(found["map"]) == (len(found["target"]), 4)
 
@@ -151,13 +156,13 @@ def test_a_test_is_answered_by_the_decoder_and_the_mean_model(tmp_path):
     run(Study(experiment, name="beam"), tmp_path)
     result = RunFolder(tmp_path / "beam" / "base").read("result")
     model, problem = load(tmp_path / "beam" / "base")
-    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.examination("test")]
+    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.eval_batches("test")]
     assert {name: metric["values"] for name, metric in result["metrics"].items()} == {
         name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
     }
     # The last model is examined, too.
     model, _ = load(tmp_path / "beam" / "base", "last")
-    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.examination("test")]
+    answers = [problem.answer(model, batch, Beam(size=2)) for batch in problem.eval_batches("test")]
     assert (result["tested_model"], result["tested_steps"]) == ("mean", [11, 12])
     assert {name: metric["values"] for name, metric in result["last_metrics"].items()} == {
         name: [pytest.approx(value)] for name, value in problem.score("test", answers).items()
@@ -196,7 +201,7 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
     ids=["draws", "none", "not-decoded"],
 )
 def test_a_decoder_that_cannot_answer_is_refused_before_anything_trains(tmp_path, decoder, task, line):
-    model = EXPERIMENT.model if task is EXPERIMENT.task else Retriever()
+    model = EXPERIMENT.model if task is EXPERIMENT.task else AssociativeMemory()
     with pytest.raises(ValueError, match=line):
         run(Study(replace(EXPERIMENT, task=task, model=model, decoder=decoder)), tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -380,13 +385,13 @@ def test_a_preview_says_that_its_numbers_mean_nothing(tmp_path, untrained, capsy
     assert first == "a preview of a few steps, of 4 of the 5 variants, evenly taken: its numbers mean nothing"
 
 
-def test_a_glimpse_keeps_a_count_of_seeds_a_count():
+def test_a_preview_keeps_a_count_of_seeds_a_count():
     study = Study(change(EXPERIMENT, **{"train.seeds": 5}), name="small")
-    assert study.glimpse["train.seeds"] == 2
-    assert replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)})).glimpse["train.seeds"] == (7, 8)
+    assert study.preview["train.seeds"] == 2
+    assert replace(study, base=change(EXPERIMENT, **{"train.seeds": (7, 8, 9)})).preview["train.seeds"] == (7, 8)
 
 
-def test_a_glimpse_takes_no_mean_of_checkpoints_that_there_will_not_be():
+def test_a_preview_takes_no_mean_of_checkpoints_that_there_will_not_be():
     study = Study(
         change(EXPERIMENT, **{"train.steps": 1000, "train.save_every": 500, "train.average": 2}), name="small"
     )
@@ -394,12 +399,12 @@ def test_a_glimpse_takes_no_mean_of_checkpoints_that_there_will_not_be():
     assert study.variants()["base"].train.average == 2
 
 
-def test_a_glimpse_of_many_variants_has_some_from_first_to_last():
+def test_a_preview_of_many_variants_has_some_from_first_to_last():
     rates = {f"rate-{n:02}": 1e-3 * n for n in range(1, 41)}
     study = Study(EXPERIMENT, over("train.learning_rate", **rates), name="small")
-    assert list(glimpse(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
+    assert list(preview(study).variants()) == ["rate-01", "rate-11", "rate-21", "rate-31"]
     few = replace(study, vary=over("train.learning_rate", **dict(list(rates.items())[:4])))
-    assert list(glimpse(few).variants()) == list(few.variants())
+    assert list(preview(few).variants()) == list(few.variants())
 
 
 def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_path, monkeypatch, capsys):
@@ -410,8 +415,8 @@ def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_p
             raise FolderError("this one cannot")
         return real(plan, *rest)
 
-    real = conduct.conduct
-    monkeypatch.setattr(conduct, "conduct", failing)
+    real = conduct.run_variant
+    monkeypatch.setattr(conduct, "run_variant", failing)
     three = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
     study = Study(change(EXPERIMENT, **TINY), three, name="turns")
     with pytest.raises(FolderError, match="this one cannot"):
@@ -422,7 +427,7 @@ def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_p
     assert "variant b failed: this one cannot" in said
     assert f"report of what is done: {tmp_path / 'turns' / 'report.html'}" in said
     assert "2 of 3 variants finished" in (tmp_path / "turns" / "report.html").read_text()
-    monkeypatch.setattr(conduct, "conduct", real)
+    monkeypatch.setattr(conduct, "run_variant", real)
     assert run(study, tmp_path).code == 0
 
 
@@ -441,13 +446,13 @@ def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
     run(study, tmp_path, fresh=True)
 
 
-def test_a_glimpse_of_some_leaves_real_runs_in_their_place(tmp_path):
+def test_a_preview_of_some_leaves_real_runs_in_their_place(tmp_path):
     five = Variation({name: {"train.warmup": n} for n, name in enumerate("abcde", 1)})
-    study = Study(change(EXPERIMENT, **TINY), five, name="glimpsed", quick={"train.steps": 4, "train.warmup": 2})
-    assert list(glimpse(study).variants()) == ["a", "b", "c", "d"]
+    study = Study(change(EXPERIMENT, **TINY), five, name="previewed", quick={"train.steps": 4, "train.warmup": 2})
+    assert list(preview(study).variants()) == ["a", "b", "c", "d"]
     run(study.keeping(Variation({"e": {"train.warmup": 5}})), tmp_path)
     run(study, tmp_path, quick=True)
-    found = {outcome.name: outcome.result is not None for outcome in outcomes(tmp_path / "glimpsed")}
+    found = {outcome.name: outcome.result is not None for outcome in outcomes(tmp_path / "previewed")}
     assert found == dict.fromkeys("abcde", True)
 
 

@@ -7,7 +7,7 @@ from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.trained.sample import sample
 from attnlab.mechanisms import Linear
-from attnlab.models import Language, Retriever
+from attnlab.models import AssociativeMemory, Language
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations, Recall
 from attnlab.training.config import Train
@@ -19,7 +19,7 @@ STUDIES = {
     "associations": (
         Experiment(
             Associations(keys=4, examined=3),
-            Retriever(width=4, mechanism=Linear()),
+            AssociativeMemory(width=4, mechanism=Linear()),
             Train(**{**vars(TRAIN), "target": 1e6}),
         ),
         "loss", 4, "0:1 2:3 0?", 4 * 4 * 5,
@@ -50,7 +50,9 @@ def test_it_runs_to_its_page_and_is_asked(name, tmp_path):
     assert (folder.read("maps") or {}).get("kind") == (None if name == "associations" else "decoder")
     assert "published" in results.report.read_text()
     model, problem = load(folder.path)
-    assert sample(folder.path, question)["answer"] == problem.tell(problem.answer(model, problem.ask(question)))
+    assert sample(folder.path, question)["answer"] == problem.format_answer(
+        problem.answer(model, problem.encode_prompt(question))
+    )
 
 
 def test_a_model_that_never_looks_back_leaves_no_map(tmp_path):

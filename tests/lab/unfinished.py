@@ -14,10 +14,10 @@ from attnlab.training.trainer import Trainer
 from tests.lab.parrot import PROBLEM
 
 
-def run(folder: Path, experiment, seed=0, died=(), scale=0.5, problem=PROBLEM) -> Path:
+def run(folder: Path, experiment, seed=0, diverged=(), scale=0.5, problem=PROBLEM) -> Path:
     """A folder of the experiment on a problem, the small one, with checkpoints at steps 6 and 12; the folder.
 
-    Their models are drawn on the host, that of step 6 half as large; the lanes in `died` have diverged.
+    Their models are drawn on the host, that of step 6 half as large; the lanes in `diverged` have diverged.
     """
     made, train = RunFolder(folder), experiment.train
     folder.mkdir(parents=True)
@@ -27,14 +27,16 @@ def run(folder: Path, experiment, seed=0, died=(), scale=0.5, problem=PROBLEM) -
     made.write("experiment", facts)
     made.write("vocabulary", problem.vocabulary)
     like = shapes(experiment, problem)
-    lost = np.array([5 if n in died else -1 for n in range(len(train.lanes))], np.int32)
+    lost = np.array([5 if n in diverged else -1 for n in range(len(train.lanes))], np.int32)
     for step, size in ((6, scale / 2), (12, scale)):
         rng = np.random.default_rng(seed)
         drawn = lambda tree, rng=rng, size=size: jax.tree.map(
             lambda x: (size * rng.normal(size=x.shape)).astype(x.dtype), tree
         )
         keys = jax.random.split(jax.random.key(0), len(train.lanes))
-        state = replace(jax.tree.map(zeros, replace(like, key=None)), key=keys, died=lost, model=drawn(like.model))
+        state = replace(
+            jax.tree.map(zeros, replace(like, key=None)), key=keys, diverged_step=lost, model=drawn(like.model)
+        )
         state = replace(state, mean=None if like.mean is None else drawn(like.mean))
         Checkpoints(folder / "checkpoints").save(step, state, {"seconds": 0.0, "compile_seconds": 0.0})
     return folder

@@ -235,7 +235,7 @@ def test_arrays_known_while_tracing_are_taken(name):
     q, k, v, extra = inputs(mechanism, 5)
     if mechanism.stateful:
         keep, segment = np.array([1, 1, 0, 1, 1], bool), np.array([0, 0, 0, 3, 3])
-        y = jax.eval_shape(lambda: mechanism.whole(q, k, v, keep=keep, segment=segment, **extra))
+        y = jax.eval_shape(lambda: mechanism.causal(q, k, v, keep=keep, segment=segment, **extra))
         assert y.shape == v.shape
     honoured(mechanism, Keys(3))
     assert jax.eval_shape(lambda: mechanism.attend(q, k, v, Keys(3), **extra)).shape == v.shape

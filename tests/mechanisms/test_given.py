@@ -36,8 +36,8 @@ def test_whole_numbers_are_mixed_as_the_numbers_they_are():
 def test_whole_numbers_are_mixed_by_every_kind(name):
     q, k, v, extra = inputs(SMALL[name], 4)
     whole = [np.round(x).astype(np.int32) for x in (q, k, v)]
-    found = SMALL[name].whole(*whole, **extra)
-    wanted = SMALL[name].whole(*(x.astype(np.float32) for x in whole), **extra)
+    found = SMALL[name].causal(*whole, **extra)
+    wanted = SMALL[name].causal(*(x.astype(np.float32) for x in whole), **extra)
     np.testing.assert_array_equal(found, wanted)
 
 
@@ -75,10 +75,10 @@ def test_padding_in_numbers_keeps_where_it_is_not_zero():
     ("mask", "told"),
     [
         (np.ones((4, 4), bool), "an array (4, 4) is no mask: give Edges(array)"),
-        (jnp.ones(4, bool), "an array (4,) is no mask: give Kept(array)"),
-        (None, "expected a mask, for example Causal() or Kept(keep), got NoneType"),
+        (jnp.ones(4, bool), "an array (4,) is no mask: give KeyPadding(array)"),
+        (None, "expected a mask, for example Causal() or KeyPadding(keep), got NoneType"),
         (Causal, "Causal is a class: write Causal()"),
-        (KeyPadding, "Kept is a class: write Kept(keep)"),
+        (KeyPadding, "Kept is a class: write KeyPadding(keep)"),
         (Window, "Window is a class: write Window(left, right)"),
     ],
 )
@@ -133,7 +133,7 @@ def test_one_key_head_of_each_kind_has_the_constants_of_its_heads_in_a_module():
     attention.o.w.set_value(jnp.eye(8))
     x = np.zeros((2, 8), np.float32)
     x[:, 0] = 1
-    y = attention.whole(jnp.asarray(x))[0]
+    y = attention.causal(jnp.asarray(x))[0]
     np.testing.assert_allclose(y[1, [0, 4]], [(1 + 31 / 32) / 2, (1 + 63 / 64) / 2], atol=1e-6)
 
 
@@ -177,7 +177,7 @@ def test_of_no_queries_there_is_no_answer_and_no_keys_are_all_unseen(name):
             np.testing.assert_array_equal(mechanism.attend(q, k, v, **extra), np.zeros((T, V)))
     if mechanism.stateful:
         q, k, v, extra = inputs(mechanism, 0)
-        assert mechanism.whole(q, k, v, **extra).shape == (0, V)
+        assert mechanism.causal(q, k, v, **extra).shape == (0, V)
         state = mechanism.start(4, K, V)
         y, after = mechanism.extend(state, q, k, v, **extra)
         assert y.shape == (0, V)

@@ -155,7 +155,7 @@ def test_a_kernel_of_pairs_is_the_product_of_their_features(feature, normalise):
             np.broadcast_to(keep, (T, T)),
             lambda q, k, v, e: mechanism.attend(q, k, v, KeyPadding(keep), **e),
         ),
-        "whole": (past & sees, lambda q, k, v, e: mechanism.whole(q, k, v, keep=keep, segment=segment, **e)),
+        "whole": (past & sees, lambda q, k, v, e: mechanism.causal(q, k, v, keep=keep, segment=segment, **e)),
         "by a state": (past & sees, decoded),
         "weights": (past, weighed),
     }

@@ -72,7 +72,7 @@ def test_rotary_positions_turn_what_was_convolved(name, block):
     mechanism, q, k, v, extra, own = parts(name, 9)
     i, all_ = np.arange(9, dtype=np.int32), np.ones(9, bool)
     q2, k2 = (convolved(x, extra[kernel], all_, i * 0) for x, kernel in ((q, "conv_q"), (k, "conv_k")))
-    expected = causal(INNER[name], *Rotary().turn(jnp.asarray(q2), jnp.asarray(k2), i, i), v, **own)
+    expected = causal(INNER[name], *Rotary().rotate(jnp.asarray(q2), jnp.asarray(k2), i, i), v, **own)
     turned = mechanism.with_rotary(Rotary())
     np.testing.assert_allclose(causal(turned, q, k, v, block=block, **extra), expected, atol=1e-10)
 

@@ -177,12 +177,12 @@ def test_keys_fetched_of_the_past_are_those_of_all_pairs():
     mechanism = LocalP(2)
     q, k, v, learned = inputs(mechanism, 61)
     pairs = mechanism.attend(q, k, v, Causal() & Window(999, 999), **learned)
-    near(mechanism.whole(q, k, v, **learned), pairs)
+    near(mechanism.causal(q, k, v, **learned), pairs)
     near(mechanism.attend(q, k, v, Causal(), **learned), pairs)
     near(mechanism.attend(q[-9:], k, v, Causal(), **learned), pairs[-9:])
     # Positions that are given move the window, not what is past.
     moved = np.arange(61, dtype=np.int32)[::-1] // 2
-    near(mechanism.whole(q, k, v, i=moved, **learned), mechanism.whole(q, k, v, i=jnp.asarray(moved), **learned))
+    near(mechanism.causal(q, k, v, i=moved, **learned), mechanism.causal(q, k, v, i=jnp.asarray(moved), **learned))
 
 
 def test_keys_that_stand_elsewhere_are_not_fetched():

@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.mechanisms import Delta, Linear
-from attnlab.models import MODELS, Filter
+from attnlab.models import MODELS, ConvolutionProbe
 from attnlab.modules.position import POSITIONS, Floater, Learned, Learned2D, Position, Quadratic2D
 from attnlab.ops.conv import conv_2d
 from attnlab.tasks.base.task import Image, Tokens
@@ -15,7 +15,7 @@ from .training import filled
 
 C, SIDE = 2, 5
 SHAPE = Filtered(Image(SIDE, SIDE, C), C)
-CONFIG = Filter(width=18, heads=9)
+CONFIG = ConvolutionProbe(width=18, heads=9)
 IMAGE = np.random.default_rng(0).standard_normal((SIDE, SIDE, C)).astype(np.float32)
 WEIGHTS = np.random.default_rng(1).standard_normal((3, 3, C, C)).astype(np.float32)
 
@@ -36,7 +36,7 @@ def constructed():
 
 
 def test_it_is_one_of_the_models():
-    assert MODELS["filter"] == Filter()
+    assert MODELS["filter"] == ConvolutionProbe()
 
 
 def test_self_attention_contains_convolution():
@@ -57,7 +57,7 @@ def test_each_head_looks_at_its_own_pixel():
 
 def moved(position):
     """How far answers are from those of pixels in another order, put back into theirs."""
-    model = filled(Filter(width=18, heads=9, position=position), SHAPE)
+    model = filled(ConvolutionProbe(width=18, heads=9, position=position), SHAPE)
     order = np.random.default_rng(2).permutation(SIDE * SIDE)
     shuffled = IMAGE.reshape(-1, C)[order].reshape(IMAGE.shape)
     found = model(jnp.asarray(IMAGE)).reshape(-1, C)[order]
@@ -76,22 +76,24 @@ def test_with_one_they_are_not_wherever_it_adds(position):
 def test_the_grid_is_the_images():
     wide = Filtered(Image(2, 7, C), C)
     assert filled(CONFIG, wide).position.config == Quadratic2D(columns=7)
-    assert filled(Filter(width=18, heads=9, position=Learned2D()), wide).position.config == Learned2D(rows=2, columns=7)
+    assert filled(ConvolutionProbe(width=18, heads=9, position=Learned2D()), wide).position.config == Learned2D(
+        rows=2, columns=7
+    )
 
 
 def test_a_position_that_ends_before_the_image_is_refused_as_it_is_made():
     with pytest.raises(ValueError, match="24"):
-        Filter(width=18, heads=9, position=Learned(length=24)).create(jax.random.key(0), SHAPE)
+        ConvolutionProbe(width=18, heads=9, position=Learned(length=24)).create(jax.random.key(0), SHAPE)
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"model.heads=9 must divide model.width=16"):
-        Filter(width=16)
+        ConvolutionProbe(width=16)
     with pytest.raises(ValueError, match=r"model.position=Quadratic2D\(.*\) cannot be honoured by .*adds no bias"):
-        Filter(mechanism=Linear())
+        ConvolutionProbe(mechanism=Linear())
     with pytest.raises(ValueError, match=r"model.mechanism=Delta\(.*\) reads the past only"):
-        Filter(mechanism=Delta(), position=POSITIONS["none"])
+        ConvolutionProbe(mechanism=Delta(), position=POSITIONS["none"])
     with pytest.raises(ValueError, match=r"model=Filter is built for source, channels"):
-        Filter().create(jax.random.key(0), Tokens(5, 5))
+        ConvolutionProbe().create(jax.random.key(0), Tokens(5, 5))
     with pytest.raises(ValueError, match=r"tells 4 positions, and a sequence has 25"):
-        filled(Filter(width=18, heads=9, position=Learned(length=4)), SHAPE)(jnp.asarray(IMAGE))
+        filled(ConvolutionProbe(width=18, heads=9, position=Learned(length=4)), SHAPE)(jnp.asarray(IMAGE))

@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.mechanisms import Linear
 from attnlab.models.classifier import Classifier
-from attnlab.models.pair_classifier import Matcher
+from attnlab.models.pair_classifier import PairClassifier
 from attnlab.tasks.base.task import Classes, Tokens
 from attnlab.tasks.text.documents import Matches
 
@@ -23,7 +23,7 @@ def scores(model, pair, keep):
 
 def test_one_encoder_reads_both_and_the_head_is_the_published_equation():
     """[a ; b ; a∘b ; a−b] through a layer, written out."""
-    model = filled(Matcher(**SMALL), SHAPE)
+    model = filled(PairClassifier(**SMALL), SHAPE)
     a, b = (np.asarray(model.tower(PAIR[n], PAIR[n] != 0), np.float64) for n in (0, 1))
     dense = lambda layer, x: x @ np.asarray(layer.w[...], np.float64) + np.asarray(layer.b[...])
     expected = dense(model.head, np.maximum(dense(model.hidden, np.concatenate([a, b, a * b, a - b])), 0))
@@ -32,7 +32,7 @@ def test_one_encoder_reads_both_and_the_head_is_the_published_equation():
 
 @pytest.mark.parametrize("pool", ["mean", "token"])
 def test_padding_changes_nothing_and_order_does(pool):
-    model = filled(Matcher(**SMALL, pool=pool, mechanism=Linear()), SHAPE)
+    model = filled(PairClassifier(**SMALL, pool=pool, mechanism=Linear()), SHAPE)
     one = scores(model, PAIR, PAIR != 0)
     np.testing.assert_allclose(scores(model, PAIR.at[1, 3].set(7), PAIR != 0), one, atol=1e-5)
     assert np.abs(scores(model, PAIR[::-1], (PAIR != 0)[::-1]) - one).max() > 1e-3
@@ -43,13 +43,13 @@ def test_it_learns_which_pairs_are_the_same():
     first, other = random.integers(1, 9, (2, 8, 5)).astype(np.int32)
     answers = jnp.arange(8, dtype=jnp.int32) % 2
     pairs = jnp.stack([first, np.where(answers[:, None] == 1, first[:, ::-1], other)], axis=1)
-    config = Matcher(width=16, heads=2, layers=1)
+    config = PairClassifier(width=16, heads=2, layers=1)
     model = jax.jit(lambda: config.create(jax.random.key(0), SHAPE))()
     overfitted(model, lambda model: jax.vmap(model)(pairs), answers)
 
 
 def test_dropout_needs_a_key():
-    model = filled(Matcher(**SMALL, dropout=0.5), SHAPE)
+    model = filled(PairClassifier(**SMALL, dropout=0.5), SHAPE)
     run = jax.jit(lambda key: model(PAIR, PAIR != 0, key))
     # Of keys in a batch the checker takes those that a scan reads for used.
     with jax.debug_key_reuse(False):
@@ -59,6 +59,6 @@ def test_dropout_needs_a_key():
 
 def test_the_data_of_another_model_are_refused():
     with pytest.raises(ValueError, match=r"^model=Matcher is built for document, classes, and this task's data have"):
-        Matcher().create(jax.random.key(0), Classes(Tokens(9, 5), 2))
+        PairClassifier().create(jax.random.key(0), Classes(Tokens(9, 5), 2))
     with pytest.raises(ValueError, match=r"^model=Classifier is built for source, classes"):
         Classifier().create(jax.random.key(0), SHAPE)

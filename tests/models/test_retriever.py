@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.models.associative_memory import fingerprint, rotation
 from attnlab.ops.feature import Dpfp, Favor
 from attnlab.tasks.synthetic.associations import Facts
@@ -26,7 +26,7 @@ def ask(config, queries, keys=KEYS, values=VALUES, seed=0):
 
 def test_it_is_the_published_equation():
     """k = W_k [onehot v ; e], q = W_q e, ŷ = Σ φ(q)·φ(k_t) onehot v_t / Σ φ(q)·φ(k_t), written out."""
-    config = Retriever(width=4, mechanism=Linear())
+    config = AssociativeMemory(width=4, mechanism=Linear())
     net = network(config)
     embed, w_value, w_key, w_q = (np.asarray(x[...], np.float64) for x in (net.embed, net.k.value, net.k.key, net.q))
     assert embed.shape == (5, 11)  # int(2.2 · 5)
@@ -40,7 +40,7 @@ def test_it_is_the_published_equation():
 
 @pytest.mark.parametrize("name", [name for name, mechanism in MECHANISMS.items() if mechanism.stateful])
 def test_every_mechanism_that_decodes_can_be_asked_one_question_or_many(name):
-    config = Retriever(width=4, mechanism=MECHANISMS[name])
+    config = AssociativeMemory(width=4, mechanism=MECHANISMS[name])
     together = ask(config, [2, 0, 3])
     assert together.shape == (3, 5)
     assert np.isfinite(together).all()
@@ -50,7 +50,7 @@ def test_every_mechanism_that_decodes_can_be_asked_one_question_or_many(name):
 
 def test_softmax_can_be_set_to_know():
     """Where queries meet their own keys alone, the answer is the value."""
-    config = Retriever(width=5)
+    config = AssociativeMemory(width=5)
     net = network(config)
     eye = jnp.eye(5, 11)
     net.embed[...], net.q[...], net.k.key[...] = eye, 300 * jnp.eye(11, 5), jnp.eye(11, 5)
@@ -59,7 +59,7 @@ def test_softmax_can_be_set_to_know():
 
 
 def test_the_order_of_pairs_does_not_matter_to_a_sum():
-    config = Retriever(width=4, mechanism=Linear(feature=Dpfp()))
+    config = AssociativeMemory(width=4, mechanism=Linear(feature=Dpfp()))
     order = jnp.array([4, 2, 0, 1, 3])
     np.testing.assert_allclose(ask(config, [1], KEYS[order], VALUES[order]), ask(config, [1]), atol=1e-6)
 
@@ -78,13 +78,13 @@ def test_a_rotation_is_orthogonal_and_depends_on_the_sequence_alone():
 
 def test_turning_changes_random_features_and_nothing_that_sees_products_alone():
     for mechanism, same in ((Softmax(), True), (Linear(feature=Favor(m=4)), False)):
-        config = Retriever(width=4, mechanism=mechanism)
+        config = AssociativeMemory(width=4, mechanism=mechanism)
         difference = np.abs(ask(config, [1]) - ask(replace(config, redrawn=True), [1])).max()
         assert bool(difference < 1e-5) is same
 
 
 def test_its_memory_is_one_state_of_the_mechanism():
-    state = network(Retriever(width=4, mechanism=Linear(feature=Dpfp(nu=2)))).start(5)
+    state = network(AssociativeMemory(width=4, mechanism=Linear(feature=Dpfp(nu=2)))).start(5)
     # [M, V + 1]: 2·4·2 features, 5 values and the sum.
     assert {x.shape for x in jax.tree.leaves(state.memory)} == {(16, 6)}
 
@@ -101,4 +101,4 @@ def test_its_memory_is_one_state_of_the_mechanism():
 )
 def test_what_cannot_work_names_the_field(fields, words):
     with pytest.raises(ValueError, match=words):
-        Retriever(**fields)
+        AssociativeMemory(**fields)

@@ -13,7 +13,7 @@ from attnlab.models.sagan import SAGAN, ImageAttention
 from attnlab.modules.spectral import normalised
 from attnlab.ops.layer import relu
 from attnlab.tasks.base.task import Image, Tokens
-from attnlab.tasks.vision.generation import Generated, Painting
+from attnlab.tasks.vision.generation import Generated, ImageGeneration
 
 from .kinds import one_of_each
 from .training import filled
@@ -82,7 +82,7 @@ def test_each_player_learns_from_its_own_loss_alone():
     model = filled(SAGAN(width=4), shape)
     source, latent = rng.integers(256, size=(3, 4, 4, 1)).astype(np.uint8), rng.standard_normal((3, 2))
     batch = {"source": source, "latent": latent.astype(np.float32)}
-    play = object.__new__(Painting).loss
+    play = object.__new__(ImageGeneration).loss
 
     def alone(part, found):
         """The gradient of one player's loss, the other held."""

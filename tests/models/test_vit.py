@@ -6,7 +6,7 @@ import pytest
 from attnlab.analysis import cost
 from attnlab.analysis.maps import maps
 from attnlab.mechanisms import Linear
-from attnlab.models.vit import ViT, laid
+from attnlab.models.vit import ViT, patch_grid
 from attnlab.modules.position import Learned, Learned2D, Position, Rotary2D, Sinusoidal, Sinusoidal2D
 from attnlab.tasks.base.task import Classes, Image, Tokens
 
@@ -73,8 +73,8 @@ def test_positions_of_a_grid_are_laid_over_the_images_own(position):
 
 
 def test_a_position_without_a_grid_stays_as_it_is():
-    assert laid(Sinusoidal(), 2, 3) == Sinusoidal()
-    assert laid(Rotary2D(base=7.0), 2, 3) == Rotary2D(columns=3, base=7.0)
+    assert patch_grid(Sinusoidal(), 2, 3) == Sinusoidal()
+    assert patch_grid(Rotary2D(base=7.0), 2, 3) == Rotary2D(columns=3, base=7.0)
 
 
 def test_a_token_reads_as_well_as_the_mean():

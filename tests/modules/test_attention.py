@@ -24,7 +24,7 @@ def made(mechanism, heads=2, **fields):
     return module, jax.random.normal(jax.random.key(1), (6, 8))
 
 
-whole = jax.jit(lambda module, *given: module.whole(*given))
+whole = jax.jit(lambda module, *given: module.causal(*given))
 attend = jax.jit(lambda module, *given, **places: module.attend(*given, **places))
 
 
@@ -127,7 +127,7 @@ def test_widths_that_do_not_fit_are_refused_by_name():
     with pytest.raises(ValueError, match=r"memory has width 4, and the attention model.width=8"):
         module.attend(x, x[:, :4])
     with pytest.raises(ValueError, match=r"x has width 4, and the attention model.width=8"):
-        module.whole(x[:, :4])
+        module.causal(x[:, :4])
 
 
 @pytest.mark.parametrize("position", [XPos(), ALiBi(), Shaw()], ids=str)
@@ -146,12 +146,12 @@ def test_padding_reaches_neither_an_answer_nor_a_gradient():
 
     @jax.jit
     def run(x):
-        loss = lambda x: jnp.sum(module.whole(x, keep, position)[0][:4] ** 2)
+        loss = lambda x: jnp.sum(module.causal(x, keep, position)[0][:4] ** 2)
         return jax.value_and_grad(loss)(x)
 
     value, gradient = run(poisoned)
     assert np.isfinite(value)
-    np.testing.assert_allclose(value, jnp.sum(module.whole(x[:4], None, position)[0] ** 2), rtol=1e-5)
+    np.testing.assert_allclose(value, jnp.sum(module.causal(x[:4], None, position)[0] ** 2), rtol=1e-5)
     assert np.isfinite(gradient[:4]).all()
     assert NOWHERE.bias(2) is None
 
@@ -183,5 +183,5 @@ def test_a_full_cache_is_refused(key_heads):
 def test_nothing_is_read_as_nothing(mechanism):
     module = Attention(jax.random.key(0), 8, 2, mechanism)
     for keep in (None, jnp.ones(0, bool)):
-        assert module.whole(jnp.ones((0, 8)), keep)[0].shape == (0, 8)
+        assert module.causal(jnp.ones((0, 8)), keep)[0].shape == (0, 8)
     assert module.attend(jnp.ones((0, 8)), jnp.ones((3, 8)))[0].shape == (0, 8)

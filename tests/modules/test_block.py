@@ -7,8 +7,8 @@ import pytest
 
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
-from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sublayer, climb, stack
-from attnlab.modules.dense import INITIALISERS, Dense, child, together
+from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sublayer, scan_layers, stack_layers
+from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
 from attnlab.ops.mask import KeyPadding, QueryPadding
@@ -18,13 +18,13 @@ KEEP = jnp.ones(5, bool)
 
 
 def layers(count):
-    make = lambda: stack(lambda key: EncoderLayer(key, SIZES, Softmax()), jax.random.key(0), count)
+    make = lambda: stack_layers(lambda key: EncoderLayer(key, SIZES, Softmax()), jax.random.key(0), count)
     return jax.jit(make)()
 
 
 @jax.jit
 def up(layers, x, key=None, before=None):
-    return climb(layers, x, lambda layer, x, key: layer(x, KEEP, key=key), key, before)[0]
+    return scan_layers(layers, x, lambda layer, x, key: layer(x, KEEP, key=key), key, before)[0]
 
 
 def test_scanned_layers_are_the_layers_one_after_another():
@@ -101,8 +101,8 @@ def test_every_activation_feeds_forward(activation):
 
 def test_a_part_starts_the_same_whatever_else_there_is():
     key = jax.random.key(0)
-    np.testing.assert_array_equal(Dense(child(key, "q"), 4, 4).w[...], Dense(child(key, "q"), 4, 4).w[...])
-    assert not np.array_equal(jax.random.key_data(child(key, "q")), jax.random.key_data(child(key, "k")))
+    np.testing.assert_array_equal(Dense(fold_key(key, "q"), 4, 4).w[...], Dense(fold_key(key, "q"), 4, 4).w[...])
+    assert not np.array_equal(jax.random.key_data(fold_key(key, "q")), jax.random.key_data(fold_key(key, "k")))
 
 
 @pytest.mark.parametrize(("name", "deviation"), [("gaussian", 0.02), ("xavier", (2 / 300) ** 0.5), ("kaiming", 0.1)])
@@ -142,11 +142,11 @@ def test_tied_scores_are_products_with_the_vectors_read():
 @pytest.mark.parametrize("bias", [True, False])
 def test_maps_of_one_vector_are_one_product(bias):
     key, x = jax.random.key(0), jax.random.normal(jax.random.key(1), (3, 4))
-    maps = [Dense(child(key, str(n)), 4, n, bias) for n in (2, 5, 1)]
+    maps = [Dense(fold_key(key, str(n)), 4, n, bias) for n in (2, 5, 1)]
     for n, one in enumerate(maps):
         if one.b is not None:
             one.b[...] = jnp.full(one.b.shape, float(n))
-    for y, one in zip(together(maps, x), maps, strict=True):
+    for y, one in zip(fused_projection(maps, x), maps, strict=True):
         np.testing.assert_allclose(y, one(x), rtol=1e-6, atol=1e-6)
-    products = [each for each in operations(lambda x: together(maps, x), x) if each.name == "dot_general"]
+    products = [each for each in operations(lambda x: fused_projection(maps, x), x) if each.name == "dot_general"]
     assert [each.sizes for each in products] == [(1, 3, 4, 8)]

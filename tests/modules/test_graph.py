@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Mechanism, Sigmoid, Softmax
-from attnlab.modules.graph import GraphAttention, GraphConvolution, Sparse, thinned, times, with_itself
+from attnlab.modules.graph import (
+    GraphAttention,
+    GraphConvolution,
+    Sparse,
+    add_self_loops,
+    dropout_entries,
+    sparse_matmul,
+)
 from attnlab.ops.edges import EdgeIndex
 from attnlab.ops.score import gat
 
@@ -31,7 +38,7 @@ X = np.random.default_rng(0).standard_normal((N, 5)).astype(np.float32)
 
 
 def test_every_node_is_joined_to_itself():
-    ends = with_itself(LINKS, N)
+    ends = add_self_loops(LINKS, N)
     table = np.zeros((N, N), int)
     np.add.at(table, (ends.t, ends.s), 1)
     np.testing.assert_array_equal(table, [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
@@ -44,22 +51,22 @@ def test_a_given_edge_from_a_node_to_itself_counts_once():
     # D^−½ (A + 1) D^−½ X W of the graph in a row, its degrees 2, 3, 2 and 1.
     table = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 1]]) / np.sqrt(np.outer(*[[2, 3, 2, 1]] * 2))
     expected = table @ X @ np.asarray(convolution.w[...])
-    for layer, right in ((convolution, expected), (attention, attention(x, with_itself(LINKS, N)))):
-        np.testing.assert_allclose(layer(x, with_itself(looped, N)), right, rtol=1e-5, atol=1e-6)
-        traced = jax.jit(lambda links, layer=layer: layer(x, with_itself(links, N)))
+    for layer, right in ((convolution, expected), (attention, attention(x, add_self_loops(LINKS, N)))):
+        np.testing.assert_allclose(layer(x, add_self_loops(looped, N)), right, rtol=1e-5, atol=1e-6)
+        traced = jax.jit(lambda links, layer=layer: layer(x, add_self_loops(links, N)))
         np.testing.assert_allclose(traced(looped), right, rtol=1e-5, atol=1e-6)
     # What it is given twice weighs nothing.
-    np.testing.assert_array_equal(attention.weights(x, with_itself(looped, N))[4:6], 0)
+    np.testing.assert_array_equal(attention.weights(x, add_self_loops(looped, N))[4:6], 0)
 
 
 def test_a_sparse_matrix_is_the_matrix():
     rows, columns = np.nonzero(X > 0)
     sparse = Sparse(jnp.asarray(X[rows, columns]), EdgeIndex(rows, columns, N, 5))
     w = np.ones((5, 2), np.float32)
-    np.testing.assert_allclose(times(sparse, jnp.asarray(w)), np.maximum(X, 0) @ w, rtol=1e-5)
-    some = thinned(sparse, 0.5, jax.random.key(0)).values
+    np.testing.assert_allclose(sparse_matmul(sparse, jnp.asarray(w)), np.maximum(X, 0) @ w, rtol=1e-5)
+    some = dropout_entries(sparse, 0.5, jax.random.key(0)).values
     assert set(np.unique(np.round(some / sparse.values, 3))) == {0, 2}
-    assert thinned(sparse, 0.5, None).values is sparse.values
+    assert dropout_entries(sparse, 0.5, None).values is sparse.values
 
 
 def test_attention_is_the_equations_of_the_paper_and_an_isolated_node_keeps_itself():
@@ -73,17 +80,17 @@ def test_attention_is_the_equations_of_the_paper_and_an_isolated_node_keeps_itse
             scores = np.array([h[i] @ a[head, 0] + h[j] @ a[head, 1] for j in near])
             shares = np.exp(np.where(scores > 0, scores, 0.2 * scores))
             expected[i, head] = shares / shares.sum() @ h[near]
-    y = layer(jnp.asarray(X), with_itself(LINKS, N))
+    y = layer(jnp.asarray(X), add_self_loops(LINKS, N))
     np.testing.assert_allclose(y, expected.reshape(N, 6), rtol=1e-5)
     np.testing.assert_allclose(y[3], X[3] @ w.reshape(5, 6), rtol=1e-5)
-    weights = layer.weights(jnp.asarray(X), with_itself(LINKS, N))
+    weights = layer.weights(jnp.asarray(X), add_self_loops(LINKS, N))
     assert weights.shape == (8, 2)
     np.testing.assert_allclose(weights[-1], 1, rtol=1e-6)
 
 
 def test_inputs_and_weights_are_dropped_and_the_rest_made_up_for():
     layer = GraphAttention(jax.random.key(0), 5, 3, 2, Given(), 0.5)
-    ends, x = with_itself(LINKS, N), jnp.ones((N, 5))
+    ends, x = add_self_loops(LINKS, N), jnp.ones((N, 5))
     drawn = jax.jit(jax.vmap(lambda key: layer(x, ends, key)))(jax.random.split(jax.random.key(1), 4000))
     plain = layer(x, ends)
     # Fixed weights leave the answer linear in what is dropped: unbiased, and not the same twice.
@@ -98,7 +105,7 @@ def test_convolution_is_the_product_of_matrices():
     adjacency[LINKS[:, 0], LINKS[:, 1]] = 1
     root = np.diag(adjacency.sum(axis=1) ** -0.5)
     expected = root @ adjacency @ root @ X @ np.asarray(layer.w[...])
-    np.testing.assert_allclose(layer(jnp.asarray(X), with_itself(LINKS, N)), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(layer(jnp.asarray(X), add_self_loops(LINKS, N)), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_mechanism_that_cannot_weigh_edges_is_refused():

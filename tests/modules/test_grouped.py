@@ -105,5 +105,5 @@ def test_positions_are_those_of_query_heads(name):
     grouped = made(2)
     plain = repeated(grouped, 2, Softmax())
     position = POSITIONS[name].create(jax.random.key(2), WIDTH, HEADS, 1, causal=True)
-    run = jax.jit(lambda module, x: module.whole(x, None, position)[0])
+    run = jax.jit(lambda module, x: module.causal(x, None, position)[0])
     np.testing.assert_allclose(run(grouped, x()), run(plain, x()), atol=1e-6)

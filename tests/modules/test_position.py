@@ -9,7 +9,6 @@ from attnlab.modules.position import (
     POSITIONS,
     T5,
     ALiBi,
-    Earlier,
     Floater,
     Learned,
     Learned2D,
@@ -19,6 +18,7 @@ from attnlab.modules.position import (
     Rotary2D,
     Shaw,
     Sinusoidal2D,
+    Wrapped,
     XPos,
 )
 from attnlab.ops.mask import Causal, Full
@@ -70,7 +70,7 @@ def test_which_are_inductive_data_driven_and_parameter_efficient(name, inductive
     assert facts == ("inductive" in line, "data-driven" in line, "parameter-efficient" in line)
     count = lambda position: sum(leaf.size for leaf in jax.tree.leaves(made(position)))
     assert (not data_driven) or count(position) > 0
-    if position.reach("float32") is not None and data_driven:
+    if position.max_length("float32") is not None and data_driven:
         assert not parameter_efficient
 
 
@@ -94,7 +94,7 @@ def test_token_by_token_equals_the_whole_and_the_order_tells(name):
         state, rows = jax.lax.scan(step, module.start(8, x.dtype), (x, jnp.arange(6)))
         new, _ = module.extend(x[:2], state, jnp.arange(6, 8), position)
         longer = jnp.concatenate([x, x[:2]])
-        return rows[:, 0], module.whole(x, None, position)[0], new, module.whole(longer, None, position)[0][6:]
+        return rows[:, 0], module.causal(x, None, position)[0], new, module.causal(longer, None, position)[0][6:]
 
     steps, whole, new, longer = forms(module, x())
     np.testing.assert_allclose(steps, whole, atol=1e-6)
@@ -119,7 +119,7 @@ def test_shaw_is_the_loop_over_all_pairs(mask):
     found = jax.jit(lambda module, x: module.attend(x, None, mask, position)[0])(module, x())
     np.testing.assert_allclose(found, expected, atol=1e-5)
     if mask == Causal():
-        found = jax.jit(lambda module, x: module.whole(x, None, position)[0])(module, x())
+        found = jax.jit(lambda module, x: module.causal(x, None, position)[0])(module, x())
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -214,11 +214,11 @@ def test_floater_stands_at_the_input_or_before_every_layer():
     table = every.table(6, "float32")
     assert every.add(x(), I, table) is not None
     np.testing.assert_array_equal(every.add(x(), I, table), x())
-    np.testing.assert_array_equal(every.before(I[2:4], table), table[:, 2:4])
+    np.testing.assert_array_equal(every.per_layer(I[2:4], table), table[:, 2:4])
     once = made(Floater(place="input"), layers=3)
     table = once.table(6, "float32")
     assert table.shape == (1, 6, 8)
-    assert once.before(I, table) is None
+    assert once.per_layer(I, table) is None
     np.testing.assert_allclose(once.add(x(), I, table), x() + table[0], atol=1e-6)
     # Shared dynamics: the layers' own are where they start.
     count = lambda flow: sum(leaf.size for leaf in jax.tree.leaves(flow))
@@ -282,11 +282,11 @@ def test_each_mechanism_says_which_positions_it_honours():
 @pytest.mark.parametrize("name", POSITIONS)
 def test_rows_one_place_earlier_are_told_what_the_rows_before_them_were(name):
     position = made(POSITIONS[name], causal=False)
-    moved, (q, k) = Earlier(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
+    moved, (q, k) = Wrapped(position), jax.random.normal(jax.random.key(0), (2, 6, 4))
     for what in ("turning", "rotates", "biasing", "valued"):
         assert getattr(moved, what) == getattr(position, what)
     assert str(moved) == str(position)
-    for one, other in zip(moved.turn(q, k, I, I), position.turn(q[1:], k[1:], I[:-1], I[:-1]), strict=True):
+    for one, other in zip(moved.rotate(q, k, I, I), position.rotate(q[1:], k[1:], I[:-1], I[:-1]), strict=True):
         np.testing.assert_allclose(one[1:], other, rtol=1e-5, atol=1e-6)
     if (bias := moved.bias(2)) is None:
         return
@@ -299,14 +299,14 @@ def test_xpos_fades_with_the_distance_to_the_past():
     q, k = (jax.random.normal(jax.random.key(n), (1, 2)) for n in (5, 6))
     for a, b in ((9, 9), (9, 5), (30, 2)):
         at = [np.array([each]) for each in (a, b)]
-        (turned, other), (fading, faded) = Rotary().turn(q, k, *at), XPos(scale=8.0).turn(q, k, *at)
+        (turned, other), (fading, faded) = Rotary().rotate(q, k, *at), XPos(scale=8.0).rotate(q, k, *at)
         wanted = (turned @ other.T) * (2 / 7) ** ((a - b) / 8)  # .4 / 1.4 of the first pair, as in the authors' code
         np.testing.assert_allclose(fading @ faded.T, wanted, rtol=1e-4)
 
 
 def test_rotary_positions_of_halves_tell_distances_too():
     q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
-    turn = lambda pairs, i, j: Rotary(pairs=pairs).turn(q, k, np.array([i]), np.array([j]))
+    turn = lambda pairs, i, j: Rotary(pairs=pairs).rotate(q, k, np.array([i]), np.array([j]))
     for pairs in ("interleaved", "halves"):
         one, other = (np.vdot(*turn(pairs, *at)) for at in ((5, 2), (9, 6)))
         np.testing.assert_allclose(one, other, rtol=1e-4)
@@ -320,11 +320,11 @@ def test_rotary_positions_of_halves_tell_distances_too():
 
 def test_rotary_positions_in_a_grid_tell_rows_and_columns_apart():
     q, k = (jax.random.normal(jax.random.key(n), (1, 8)) for n in (5, 6))
-    product = lambda i, j: float(np.vdot(*Rotary2D(columns=4).turn(q, k, np.array([i]), np.array([j]))))
+    product = lambda i, j: float(np.vdot(*Rotary2D(columns=4).rotate(q, k, np.array([i]), np.array([j]))))
     assert product(0, 0) == pytest.approx(float(np.vdot(q, k)), abs=1e-5)
     # One row down and one column on, wherever it is; and neither one alone.
     assert product(0, 5) == pytest.approx(product(4, 9), abs=1e-5) == pytest.approx(product(10, 15), abs=1e-5)
     assert len({round(product(5, j), 4) for j in (5, 6, 9, 10)}) == 4
     half = lambda x: jnp.concatenate([x[:, :4], jnp.zeros((1, 4))], axis=1)
-    rows = lambda i, j: float(np.vdot(*Rotary2D(columns=4).turn(half(q), half(k), np.array([i]), np.array([j]))))
+    rows = lambda i, j: float(np.vdot(*Rotary2D(columns=4).rotate(half(q), half(k), np.array([i]), np.array([j]))))
     assert rows(5, 6) == pytest.approx(rows(5, 5), abs=1e-5) != pytest.approx(rows(5, 9), abs=1e-3)

@@ -61,11 +61,11 @@ def test_values_do_not_tell_where_they_stand():
     norm = lambda around, x: around.norm(x)
     own, cross = model.attention, model.cross
     lay = norm(model.around_attention, x)
-    told = own.remember(lay + place)
-    x = x + own.read(lay + place, told | {"v": own.remember(lay)["v"]})[0]
+    told = own.keys_values(lay + place)
+    x = x + own.cross(lay + place, told | {"v": own.keys_values(lay)["v"]})[0]
     lay = norm(model.around_cross, x)
-    told = cross.remember(where) | {"v": cross.remember(memory)["v"]}
-    x = x + cross.read(lay + place, told)[0]
+    told = cross.keys_values(where) | {"v": cross.keys_values(memory)["v"]}
+    x = x + cross.cross(lay + place, told)[0]
     y = x + model.feedforward(norm(model.around_feedforward, x), None)
     np.testing.assert_allclose(ask(model, *given)[0], y, atol=1e-5)
 

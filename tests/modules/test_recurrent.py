@@ -175,7 +175,7 @@ def reader(mechanism, heads=2, memory=MEMORY):
 
 @jax.jit
 def forms_of_reading(module, x, memory, keep):
-    known = module.remember(memory)
+    known = module.keys_values(memory)
     ready = module.ready(known)
     whole = module.read(x, known, KeyPadding(keep))
     steps = jax.vmap(lambda x, i: module.step(x, ready, keep, i))(x, jnp.arange(len(x)))
@@ -235,7 +235,7 @@ def test_one_head_scores_states_as_they_are_where_widths_agree():
     x, memory = vectors(5, WIDTH, 5), vectors(6, WIDTH, 4)
     scores = x @ np.asarray(plain.learned["w"][0]) @ memory.T
     expected = masked_softmax(jnp.asarray(scores), jnp.ones((5, 6), bool)) @ memory
-    found = plain.read(jnp.asarray(x), plain.remember(jnp.asarray(memory)))[0]
+    found = plain.read(jnp.asarray(x), plain.keys_values(jnp.asarray(memory)))[0]
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

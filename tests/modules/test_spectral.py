@@ -11,7 +11,7 @@ from attnlab.modules.dense import Dense
 @jax.jit
 def norm(w):
     """Of one weight among others, which are not to matter."""
-    return spectral.largest([jnp.ones((2, 40)), w, jnp.zeros((3, 3))])[1]
+    return spectral.largest_singular_value([jnp.ones((2, 40)), w, jnp.zeros((3, 3))])[1]
 
 
 rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from jax.test_util import check_grads
 from attnlab.mechanisms import MECHANISMS, Linear, Watched
 from attnlab.mechanisms.causal import causal
 from attnlab.modules.attention import Attention
-from attnlab.modules.position import Earlier, Rotary, Rotary2D, XPos
+from attnlab.modules.position import Rotary, Rotary2D, Wrapped, XPos
 from attnlab.ops.feature import FEATURES, Cosformer, Identity, Narrow, RotatedFeatures, Taylor
 from attnlab.ops.mask import Causal, EdgeList, KeyPadding, Window
 
@@ -109,17 +109,17 @@ def test_gradients_are_those_of_finite_differences(name):
 def test_without_a_denominator_and_a_map_turned_features_are_turned_queries_and_keys():
     q, k, v = inputs()
     at = np.arange(T, dtype=np.int32)
-    y = LINEAR["plain"].attend(*Rotary(base=50.0).turn(q, k, at, at), v)
+    y = LINEAR["plain"].attend(*Rotary(base=50.0).rotate(q, k, at, at), v)
     np.testing.assert_allclose(turned("plain").attend(q, k, v), y, atol=1e-5)
 
 
-@pytest.mark.parametrize("position", [Rotary(), Rotary2D(columns=3), Earlier(Rotary())], ids=str)
+@pytest.mark.parametrize("position", [Rotary(), Rotary2D(columns=3), Wrapped(Rotary())], ids=str)
 @pytest.mark.parametrize("key_heads", [2, 1])
 def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
     make = lambda mechanism: jax.jit(lambda: Attention(jax.random.key(0), 8, 2, mechanism, key_heads))()
     module, watched = make(Linear(block=2)), make(Watched(Linear(block=2)))
     x = jax.random.normal(jax.random.key(1), (6, 8))
-    y, _ = module.whole(x, None, position)
+    y, _ = module.causal(x, None, position)
     at = jnp.arange(6, dtype=jnp.int32)
     state, steps = module.start(6, x.dtype), []
     for t in range(6):
@@ -127,12 +127,12 @@ def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
         steps.append(one[0])
     np.testing.assert_allclose(jnp.stack(steps), y, atol=1e-5)
     np.testing.assert_allclose(module.attend(x, None, Causal(), position)[0], y, atol=1e-5)
-    seen, map_ = watched.whole(x, None, position)
+    seen, map_ = watched.causal(x, None, position)
     np.testing.assert_allclose(seen, y, atol=1e-5)
     # What is shown is what is computed: values weighed by it are the answer.
-    values = jnp.repeat(module.remember(x)["v"], 2 // key_heads, axis=1)
+    values = jnp.repeat(module.keys_values(x)["v"], 2 // key_heads, axis=1)
     np.testing.assert_allclose(module.o(jnp.einsum("hts,shv->thv", map_, values).reshape(6, 8)), y, atol=1e-5)
-    assert np.abs(y - module.whole(x)[0]).max() > 1e-3
+    assert np.abs(y - module.causal(x)[0]).max() > 1e-3
 
 
 def test_padding_reaches_nobody():
@@ -142,12 +142,12 @@ def test_padding_reaches_nobody():
     for other in (0.0, 1e9):
         padded = jnp.where(keep[:, None], x, other)
         np.testing.assert_allclose(
-            module.whole(padded, keep, Rotary())[0][:4], module.whole(x[:4], None, Rotary())[0], atol=1e-6
+            module.causal(padded, keep, Rotary())[0][:4], module.causal(x[:4], None, Rotary())[0], atol=1e-6
         )
 
 
 def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
-    for position in (XPos(), Earlier(XPos())):
+    for position in (XPos(), Wrapped(XPos())):
         assert "not fade" in position.refusal(Linear())
     for mechanism in (
         *(MECHANISMS[name] for name in ("gated-linear", "kda", "fast-weight")),

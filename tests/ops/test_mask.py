@@ -166,7 +166,7 @@ for make in (lambda: Kept([True]), lambda: Rows([True]), lambda: Segments([0], [
         print(error)
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    fields = ("Kept: keep", "Rows: keep", "Segments: query", "Edges: adjacency")
+    fields = ("KeyPadding: keep", "QueryPadding: keep", "Segments: query", "Edges: adjacency")
     assert told.splitlines() == [f"{field} must be an array, not list; numpy.array makes one" for field in fields]
 
 

@@ -4,61 +4,61 @@ import json
 
 import pytest
 
-from attnlab.storage.checksum import broken, row_broken, seal, seal_row, sealed
+from attnlab.storage.checksum import checksum, is_broken, is_row_broken, row_with_checksum, with_checksum
 
 OBJECTS = [b"{}", b'{"a": 1}', b'{\n "a": "\xc3\xa9",\n "b": [1e-3, null]\n}']
 
 
 @pytest.mark.parametrize("content", OBJECTS)
 def test_a_sealed_object_is_json_with_its_digest_first_and_its_fields_as_before(content):
-    found = seal(content)
-    assert broken(found) is None
+    found = with_checksum(content)
+    assert is_broken(found) is None
     name, *_ = value = json.loads(found)
     assert name == "sha256"
-    assert value.pop("sha256").encode() == sealed(found)
+    assert value.pop("sha256").encode() == checksum(found)
     assert value == json.loads(content)
 
 
 @pytest.mark.parametrize("content", OBJECTS)
 def test_every_flipped_bit_of_an_object_is_found(content):
-    found = seal(content, b"run")
-    assert broken(found, b"run") is None
+    found = with_checksum(content, b"run")
+    assert is_broken(found, b"run") is None
     for at in range(len(found)):
         for bit in range(8):
-            assert broken(flipped(found, at, bit), b"run"), (at, bit)
+            assert is_broken(flipped(found, at, bit), b"run"), (at, bit)
 
 
 def test_a_cut_object_and_that_of_another_owner_are_found():
-    found = seal(OBJECTS[1], b"one")
-    assert all(broken(found[:at], b"one") for at in range(len(found)))
-    assert "another run's" in (broken(found, b"other") or "")
-    assert broken(found)
+    found = with_checksum(OBJECTS[1], b"one")
+    assert all(is_broken(found[:at], b"one") for at in range(len(found)))
+    assert "another run's" in (is_broken(found, b"other") or "")
+    assert is_broken(found)
 
 
 def test_what_was_never_sealed_says_so():
-    assert "does not begin with its sha256" in (broken(b'{"a": 1}') or "")
-    assert "does not end with its crc32" in (row_broken(b'{"a": 1}') or "")
-    assert sealed(b'{"a": 1}') == b""
+    assert "does not begin with its sha256" in (is_broken(b'{"a": 1}') or "")
+    assert "does not end with its crc32" in (is_row_broken(b'{"a": 1}') or "")
+    assert checksum(b'{"a": 1}') == b""
 
 
 def test_every_flipped_bit_of_a_row_is_found():
-    first = seal_row(b'{"step": 1, "note": "\xc3\xa9"}', b"run")
-    second = seal_row(b'{"step": 2}', first)
+    first = row_with_checksum(b'{"step": 1, "note": "\xc3\xa9"}', b"run")
+    second = row_with_checksum(b'{"step": 2}', first)
     assert json.loads(second)["step"] == 2
-    assert row_broken(first, b"run") is None
-    assert row_broken(second, first) is None
+    assert is_row_broken(first, b"run") is None
+    assert is_row_broken(second, first) is None
     for at in range(len(second)):
         for bit in range(8):
-            assert row_broken(flipped(second, at, bit), first), (at, bit)
+            assert is_row_broken(flipped(second, at, bit), first), (at, bit)
 
 
 def test_rows_lost_twice_or_in_another_order_are_found():
     rows = [b"run"]
     for step in range(4):
-        rows.append(seal_row(b'{"step": %d}' % step, rows[-1]))
+        rows.append(row_with_checksum(b'{"step": %d}' % step, rows[-1]))
     for n, row in enumerate(rows[1:], 1):
         for m, before in enumerate(rows):
-            assert (row_broken(row, before) is None) == (m == n - 1)
+            assert (is_row_broken(row, before) is None) == (m == n - 1)
 
 
 def flipped(content, at, bit):

@@ -2,7 +2,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from attnlab.data.text.units import Units
+from attnlab.data.text.units import TokenizerSpec
 from attnlab.tasks import TASKS, Task
 
 
@@ -24,5 +24,5 @@ def test_a_task_is_a_frozen_dataclass_of_plain_values(name):
     assert task == type(task)()
     assert type(task).__doc__
     for field in fields(task):
-        assert isinstance(getattr(task, field.name), int | float | str | tuple | Units | Task | None)
-    assert set(task.teaching) <= {field.name for field in fields(task)}
+        assert isinstance(getattr(task, field.name), int | float | str | tuple | TokenizerSpec | Task | None)
+    assert set(task.training_only_fields) <= {field.name for field in fields(task)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.lab.study import serialize as configuration
-from attnlab.training.averaging import chosen, counted
+from attnlab.training.averaging import averaged, averaged_steps
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted
 from tests.training.test_loop import Listener, leaves
@@ -36,7 +36,7 @@ THREE = replace(CONFIG, target=None, average=3, evaluate_every=50)
     ],
 )
 def test_the_steps_whose_models_are_averaged(train, steps):
-    assert counted(train) == steps
+    assert averaged_steps(train) == steps
 
 
 def test_more_models_than_there_are_steps_for_are_refused():
@@ -63,8 +63,8 @@ def test_the_model_is_the_mean_of_them_and_training_goes_on_from_the_last(tmp_pa
 
 def test_before_the_first_of_them_it_is_the_last_model(tmp_path):
     fitted = train(tmp_path, [], THREE)
-    assert chosen(THREE, fitted.state, 89) is fitted.state.model
-    assert chosen(THREE, fitted.state, 90) is fitted.state.mean
+    assert averaged(THREE, fitted.state, 89) is fitted.state.model
+    assert averaged(THREE, fitted.state, 90) is fitted.state.mean
 
 
 def test_interrupted_between_them_and_resumed_it_is_the_same(tmp_path):

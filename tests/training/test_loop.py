@@ -82,7 +82,7 @@ def test_every_lane_is_recorded_and_evaluated_and_saved_when_asked(tmp_path):
     assert all(np.isfinite(row["loss"]) for row in rows)
     assert [row["step"] for row in rows if "valid.exact_match" in row] == [6] * 4 + [12] * 4 + [13] * 4
     np.testing.assert_array_equal(fitted.state.step, [13] * 4)
-    assert fitted.died.tolist() == [-1] * 4
+    assert fitted.diverged_step.tolist() == [-1] * 4
 
 
 def test_any_number_of_steps_to_a_dispatch_is_the_same_training(tmp_path):
@@ -111,13 +111,13 @@ def test_the_seconds_of_a_step_hold_no_compilation(tmp_path):
 def test_a_rate_that_diverges_stops_alone_and_is_named(tmp_path):
     rows, listener = [], Listener()
     fitted = train(tmp_path, rows, listener, replace(TRAIN, learning_rate=(1e-3, 1e38), warmup=0, clip=0.0))
-    assert (fitted.died[0::2] == -1).all()
-    assert (fitted.died[1::2] >= 0).all()
+    assert (fitted.diverged_step[0::2] == -1).all()
+    assert (fitted.diverged_step[1::2] >= 0).all()
     assert all(np.isfinite(row["loss"]) for row in rows if row["learning_rate"] == 1e-3)
-    assert fitted.culprits[0::2] == [None, None]
+    assert fitted.first_nonfinite[0::2] == [None, None]
     assert len(listener.notes) == 2
     for seed, line in enumerate(listener.notes):
-        what = fitted.culprits[2 * seed + 1]
+        what = fitted.first_nonfinite[2 * seed + 1]
         assert line.startswith(f"seed {seed} at learning rate 1e+38 diverged in step ")
         assert f"{what} is not finite" in line
         assert line.endswith("no checkpoint was saved yet")
@@ -129,7 +129,7 @@ def test_where_nothing_learns_any_more_training_ends(tmp_path):
     fitted = train(tmp_path, rows, config=config)
     assert fitted.step < 40
     assert Checkpoints(tmp_path).steps() == [fitted.step]
-    assert (train(tmp_path, rows, config=config).died >= 0).all()
+    assert (train(tmp_path, rows, config=config).diverged_step >= 0).all()
 
 
 def test_the_best_on_validation_is_kept_and_known_again(tmp_path):

@@ -10,10 +10,10 @@ import pytest
 
 from attnlab.lab.study import serialize as configuration
 from attnlab.mechanisms import MECHANISMS, Softmax
-from attnlab.models.associative_memory import Retriever
-from attnlab.modules.block import DecoderLayer, Sizes, stack
+from attnlab.models.associative_memory import AssociativeMemory
+from attnlab.modules.block import DecoderLayer, Sizes, stack_layers
 from attnlab.modules.conv import Conv, GroupNorm
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.graph import GraphAttention, GraphConvolution
 from attnlab.modules.position import POSITIONS
@@ -31,8 +31,8 @@ SIZES = Sizes(8, 2, 12, "relu", "layer", True, 0.0)
 TOLD = Sizes(8, 2, 12, "swiglu", "rms", True, 0.0)
 
 MADE = {
-    "layers": lambda key: stack(lambda key: DecoderLayer(key, SIZES, MECHANISMS["kda"], Softmax()), key, 2),
-    "gated": lambda key: stack(lambda key: DecoderLayer(key, TOLD, MECHANISMS["gated-delta"]), key, 2),
+    "layers": lambda key: stack_layers(lambda key: DecoderLayer(key, SIZES, MECHANISMS["kda"], Softmax()), key, 2),
+    "gated": lambda key: stack_layers(lambda key: DecoderLayer(key, TOLD, MECHANISMS["gated-delta"]), key, 2),
     "short-convolution": lambda key: DecoderLayer(key, SIZES, MECHANISMS["short-convolution"]),
     "hedgehog": lambda key: DecoderLayer(key, SIZES, MECHANISMS["hedgehog"]),
     "rebased": lambda key: DecoderLayer(key, SIZES, MECHANISMS["rebased"]),
@@ -43,9 +43,9 @@ MADE = {
     "gat": lambda key: GraphAttention(key, 3, 4, 2, Softmax(score=gat), 0.0),
     "gcn": lambda key: GraphConvolution(key, 3, 4, 0.0),
     "queries": lambda key: {"slots": Slots(key, 3, 8), "anchors": Anchors(key, 3, 8)},
-    "retriever": lambda key: Retriever(width=4).create(key, Facts(6, 5, 4)),
+    "retriever": lambda key: AssociativeMemory(width=4).create(key, Facts(6, 5, 4)),
     "positions": lambda key: {
-        name: made.create(child(key, name), 8, 2, 2)
+        name: made.create(fold_key(key, name), 8, 2, 2)
         for name, made in POSITIONS.items()
         if name in ("learned", "learned-2d", "t5", "shaw", "floater")
     },

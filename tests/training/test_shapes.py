@@ -8,7 +8,7 @@ import pytest
 from attnlab.data.batches import Buckets
 from attnlab.training import state as lane
 from attnlab.training.config import Train
-from attnlab.training.shapes import together
+from attnlab.training.shapes import stack_steps
 from attnlab.training.trainer import DISPATCH, Trainer
 
 TRAIN = Train(steps=12, batch_size=4, seeds=2, warmup=0, schedule="constant", learning_rate=0.1)
@@ -67,7 +67,7 @@ def test_a_step_is_the_same_whatever_dispatch_it_is_in():
 
 def test_batches_are_padded_to_the_largest_shape_and_filled_up():
     rows = [{"x": np.full((3, 2, width), width)} for width in (8, 4)]
-    steps = together(rows, SHAPES, DISPATCH)
+    steps = stack_steps(rows, SHAPES, DISPATCH)
     assert steps.batches["x"].shape == (DISPATCH, 3, 2, 8)
     assert steps.kind.tolist() == [1] + [0] * 7
     assert steps.batches["x"][1, 0, 0].tolist() == [4] * 4 + [0] * 4
@@ -75,4 +75,4 @@ def test_batches_are_padded_to_the_largest_shape_and_filled_up():
 
 def test_a_shape_that_was_not_announced_is_refused():
     with pytest.raises(ValueError, match="first_steps"):
-        together([{"x": np.zeros((3, 2, 5))}], SHAPES, DISPATCH)
+        stack_steps([{"x": np.zeros((3, 2, 5))}], SHAPES, DISPATCH)

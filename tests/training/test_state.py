@@ -9,7 +9,7 @@ import pytest
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 from attnlab.training.optimiser import schedule
-from attnlab.training.state import culprits
+from attnlab.training.state import parameter_names
 
 TRAIN = Train(steps=20, warmup=0, schedule="constant", clip=0.0, seeds=1)
 
@@ -106,8 +106,8 @@ def test_a_lane_that_diverges_is_frozen_and_its_neighbour_goes_on(bad):
     good, _ = run(states, both)
     spoiled, _ = run(good, {**both, "y": both["y"].at[1, 0].set(bad)})
     later, _ = run(spoiled, both)
-    np.testing.assert_array_equal(later.died, [-1, 1])
-    assert [culprits(good.model)[n] if n >= 0 else None for n in later.culprit] == [None, "the loss"]
+    np.testing.assert_array_equal(later.diverged_step, [-1, 1])
+    assert [parameter_names(good.model)[n] if n >= 0 else None for n in later.first_nonfinite] == [None, "the loss"]
     np.testing.assert_array_equal(later.model["w"][1], good.model["w"][1])
     assert np.abs(later.model["w"][0] - spoiled.model["w"][0]).max() > 0
     np.testing.assert_array_equal(jax.tree.leaves(later.optimiser)[0][1], jax.tree.leaves(good.optimiser)[0][1])
@@ -154,8 +154,8 @@ def test_a_lane_whose_model_overflows_in_its_last_step_has_diverged():
     after, metrics = lane.step(loss, TRAIN, before, batch())
     assert np.isfinite(metrics["loss"])
     assert np.isfinite(metrics["gradient_norm"])
-    assert int(after.died) == 0
-    assert culprits(before.model)[int(after.culprit)] == "w"
+    assert int(after.diverged_step) == 0
+    assert parameter_names(before.model)[int(after.first_nonfinite)] == "w"
     np.testing.assert_array_equal(after.model["w"], before.model["w"])
 
 
@@ -175,5 +175,5 @@ def test_the_leaf_whose_gradient_is_not_finite_is_named(leaf, harm):
     before = lane.start(lambda key: model, TRAIN, jnp.uint32(0), jnp.float32(0.1))
     after, metrics = lane.step(whole, TRAIN, before, {name: jnp.float32(harm if name == leaf else 0) for name in model})
     assert np.isfinite(metrics["loss"])
-    assert culprits(model)[int(after.culprit)] == f"the gradient of {leaf}"
+    assert parameter_names(model)[int(after.first_nonfinite)] == f"the gradient of {leaf}"
     np.testing.assert_array_equal(after.model[leaf], model[leaf])

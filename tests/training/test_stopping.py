@@ -12,7 +12,7 @@ from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted, fit
 from attnlab.training.state import State
-from attnlab.training.stopping import judge
+from attnlab.training.stopping import early_stop
 from attnlab.training.trainer import Trainer
 from tests.training.test_loop import Listener, leaves, plain
 
@@ -25,11 +25,11 @@ def lanes(count, step=10):
     )  # fmt: skip
 
 
-def judged(train, *evaluations, higher=False, preparing=0):
+def judged(train, *evaluations, higher=False, pretraining_steps=0):
     state = lanes(len(evaluations[0]))
     for n, values in enumerate(evaluations, start=1):
-        state = judge(
-            train, replace(state, step=jnp.full_like(state.step, 10 * n)), np.array(values), higher, preparing
+        state = early_stop(
+            train, replace(state, step=jnp.full_like(state.step, 10 * n)), np.array(values), higher, pretraining_steps
         )
     return state
 
@@ -51,26 +51,26 @@ def test_evaluations_of_the_steps_that_prepare_do_not_count():
     # Up to step 20 the target is no target, and a chance value that stays no end; nor is it a best to be bettered.
     values = [9.0], [9.0], [3.0], [4.0], [4.0]
     np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True).stopped, [30])
-    np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True, preparing=20).stopped, [-1])
-    np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, preparing=20).stopped, [-1])
-    np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, preparing=19).stopped, [20])
+    np.testing.assert_array_equal(judged(Train(patience=2), *values, higher=True, pretraining_steps=20).stopped, [-1])
+    np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, pretraining_steps=20).stopped, [-1])
+    np.testing.assert_array_equal(judged(Train(target=9.0), *values, higher=True, pretraining_steps=19).stopped, [20])
 
 
 def test_a_run_is_not_stopped_while_it_prepares(tmp_path, monkeypatch):
-    monkeypatch.setattr(Falling, "preparing", 40)
+    monkeypatch.setattr(Falling, "pretraining_steps", 40)
     # It is at its target in step 10 already.
     np.testing.assert_array_equal(train(tmp_path, [], replace(CONFIG, learning_rate=(0.1,))).state.stopped, [45])
 
 
 def test_a_lane_that_diverged_is_not_done():
-    state = replace(lanes(2), died=jnp.array([5, -1], "int32"))
-    np.testing.assert_array_equal(judge(Train(target=1.0), state, np.array([0.0, 0.0]), False).stopped, [-1, 10])
+    state = replace(lanes(2), diverged_step=jnp.array([5, -1], "int32"))
+    np.testing.assert_array_equal(early_stop(Train(target=1.0), state, np.array([0.0, 0.0]), False).stopped, [-1, 10])
 
 
 class Falling:
     """A problem whose validation metric is the model's own number, which Adam carries down."""
 
-    metric, higher, preparing = "height", False, 0
+    metric, higher, pretraining_steps = "height", False, 0
     first_steps = (0,)
 
     def batch(self, seed, step, size):
@@ -82,7 +82,7 @@ class Falling:
     def answer(self, model, batch):
         return {"w": model["w"]}
 
-    def examination(self, part, limit=None):
+    def eval_batches(self, part, limit=None):
         return [{"x": np.ones((1, 1), np.float32)}]
 
     def score(self, part, answers, limit=None):

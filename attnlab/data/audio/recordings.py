@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlab.data.audio import waves
 from attnlab.data.io import folders
-from attnlab.data.io.files import DataError, own
+from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import composed
 
 RATES = (4_000, 384_000)  # samples a second of what is read
@@ -30,7 +30,7 @@ class Recording(NamedTuple):
 Parts = dict[str, list[Recording]]  # "train", "valid", "test"
 
 
-def heard(wave: waves.Wave, label: str, name: str, rate: int, least: int = 2) -> Recording:
+def load_recording(wave: waves.Wave, label: str, name: str, rate: int, least: int = 2) -> Recording:
     """A wave as a recording of `rate`. Raises DataError naming it where it is no such thing.
 
     That is: of a rate outside 4,000 … 384,000, longer than half a minute, or shorter than `least` samples at `rate`.
@@ -86,9 +86,9 @@ def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[l
     `path` itself by what stands before the first underscore of its name (yes_anna.wav). Names that begin with a dot
     are passed over. Raises DataError where the folder is missing or has no such file, a file has no label (unless
     `strict` is False: its label is ""), and as
-    `folders.files`, `waves.read` and `heard`.
+    `folders.files`, `waves.read` and `load_recording`.
     """
-    root = own(path)
+    root = user_path(path)
     if not root.is_dir():
         raise DataError(f"{path} is no folder: one of wav files is needed, in a subfolder for each class")
     found, other, rates = [], 0, Counter()
@@ -99,7 +99,7 @@ def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[l
             continue
         wave = waves.read(file)
         rates[wave.rate] += 1
-        found.append(heard(wave, _label(root, file, strict), name, rate, least))
+        found.append(load_recording(wave, _label(root, file, strict), name, rate, least))
     if not found:
         raise DataError(f"{path} holds no wav file")
     return found, tuple(_notes(path, rate, rates, other))
@@ -111,7 +111,7 @@ def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple
     They have none where the folder has no subfolders and no name begins with one of `classes` and an underscore.
     Raises DataError as `folder`, and for a class that is none of `classes`.
     """
-    root = own(path)
+    root = user_path(path)
     flat = root.is_dir() and all(file.parent == root for file in folders.files(root))
     found, notes = folder(path, rate, least, strict=not flat)
     if flat and not {each.label for each in found} & {*classes}:

@@ -3,7 +3,7 @@
 import re
 
 from attnlab.data.audio import waves
-from attnlab.data.audio.recordings import Parts, heard
+from attnlab.data.audio.recordings import Parts, load_recording
 from attnlab.data.io.bundles import Bundle
 from attnlab.data.names import check
 
@@ -35,7 +35,7 @@ def parts(rate: int = 8000, speaker: str = "", least: int = 2) -> Parts:
     for file, content in RECORDINGS.read().items():
         name, digit, person, index = NAME.fullmatch(file).groups()  # pyright: ignore[reportOptionalMemberAccess]
         part = _part(person, int(index), speaker)
-        found[part].append(heard(waves.read(content, file), digit, name, rate, least))
+        found[part].append(load_recording(waves.read(content, file), digit, name, rate, least))
     return found
 
 

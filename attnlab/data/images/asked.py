@@ -29,7 +29,7 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
     Raises DataError, naming the file and the line, for images of another size than `like`, for a class that is none of
     `classes`, and where there is no image.
     """
-    path = files.own(name)
+    path = files.user_path(name)
     if path.is_dir() and not images.holds(name, "test"):
         return _read(_foldered(path, classes), like)
     if path.suffix.lower() in photos.SUFFIXES:
@@ -46,7 +46,7 @@ def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
         found = images.checked([array, np.zeros(len(array), np.int32)], [path, path])
         found = Labelled(found.images, np.full(len(found.images), UNKNOWN, np.int32))
     else:
-        found = images.own(name, "test")
+        found = images.read_user_images(name, "test")
     if found.images.shape[1:] != like:
         has, needs = images.measures(found.images), " × ".join(map(str, like))
         raise DataError(f"{path} holds images of {has}, and the model was made for {needs}")

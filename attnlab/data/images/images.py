@@ -51,7 +51,7 @@ def fashion() -> dict[str, Labelled]:
     return {"train": checked(found[:2], names[:2]), "test": checked(found[2:], names[2:])}
 
 
-def own(name: str, part: str) -> Labelled:
+def read_user_images(name: str, part: str) -> Labelled:
     """One's own images: an IDX file of them, or a folder that holds one for that part; gzipped or plain.
 
     In a folder the file's name begins with the part's and holds "images": train-images…, valid-images… (or val-…),
@@ -64,8 +64,8 @@ def own(name: str, part: str) -> Labelled:
 
 
 def chosen(name: str, part: str) -> Path:
-    """The file of a part's images: what is named, or the one that a folder holds for it, as `own` says."""
-    path = files.own(name)
+    """The file of a part's images: what is named, or the one that a folder holds for it, as `read_user_images` says."""
+    path = files.user_path(name)
     return _within(path, part) if path.is_dir() else path
 
 
@@ -160,7 +160,7 @@ def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
 
     Raises DataError as `photos.opened`, and for one of another size: it is not resized.
     """
-    path = files.own(name)
+    path = files.user_path(name)
     height, width, channels = like
     picture = photos.opened(files.contents(path, unpack=False), path)
     if picture.size != (width, height):
@@ -175,7 +175,7 @@ def measures(images: np.ndarray) -> str:
 
 def holds(folder: str, part: str) -> bool:
     """Whether a folder of one's own has a file, or several, of that part's images."""
-    return any(name.startswith(NAMES[part]) for name in _images(files.own(folder)))
+    return any(name.startswith(NAMES[part]) for name in _images(files.user_path(folder)))
 
 
 def _images(folder: Path) -> list[str]:

@@ -68,7 +68,7 @@ def locate(source: Source) -> Path | None:
 def places(name: str) -> list[Path]:
     """The folders in which the files of a data set are looked for, in order."""
     given = os.environ.get("ATTNLAB_DATA")
-    roots = [own(given)] if given else []
+    roots = [user_path(given)] if given else []
     with suppress(DataError):
         roots.append(cache())
     return [root / name for root in roots]
@@ -176,7 +176,7 @@ def text(content: bytes, path: str | Path) -> str:
     return found
 
 
-def own(name: str) -> Path:
+def user_path(name: str) -> Path:
     """Where a file of a user's own lies, `~` being the home; DataError where whose home is meant cannot be told."""
     try:
         return Path(name).expanduser()

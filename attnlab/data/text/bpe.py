@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from attnlab.data.text.codec import Codec, Units, plain, present
+from attnlab.data.text.codec import Tokenizer, TokenizerSpec, normalize, present
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 
 
 @dataclass(frozen=True)
-class Bpe(Units):
+class Bpe(TokenizerSpec):
     """A symbol is a character or a merged pair of symbols, the most frequent pairs first (Sennrich et al. 2016).
 
     `size` bounds the ids in all: the reserved ones, every character seen, then merges, fewer where no further
@@ -30,11 +30,11 @@ class Bpe(Units):
         if isinstance(self.size, bool) or not isinstance(self.size, int) or not RESERVED < self.size < 2**31:
             raise ValueError(f"size={self.size!r} must be a whole number in {RESERVED + 1} … {2**31 - 1}")
 
-    def fit(self, sentences: Iterable[str]) -> Codec:
+    def fit(self, sentences: Iterable[str]) -> Tokenizer:
         """The codec of the merges learned; ValueError where the characters alone are more than `size`."""
         from tokenizers.trainers import BpeTrainer
 
-        sentences = [" " + plain(sentence, self.lower) for sentence in present(sentences)]
+        sentences = [" " + normalize(sentence, self.lower) for sentence in present(sentences)]
         tokenizer = _tokenizer(self, {}, ())
         trainer = BpeTrainer(vocab_size=self.size - RESERVED, min_frequency=2, show_progress=False)
         tokenizer.train_from_iterator(sentences, trainer)
@@ -44,7 +44,7 @@ class Bpe(Units):
             raise ValueError(f"size={self.size} must be at least {RESERVED + len(symbols)}: so many characters occur")
         return BpeCodec(self, Vocabulary(symbols), tuple(map(tuple, learned["merges"])))
 
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Codec:
+    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
         """The codec with this vocabulary and the merges; ValueError where a merge is not of its symbols."""
         merges, symbols = content.get("merges"), set(vocabulary.symbols)
         if not isinstance(merges, list) or " " not in symbols:
@@ -57,7 +57,7 @@ class Bpe(Units):
 
 
 @dataclass(frozen=True)
-class BpeCodec(Codec):
+class BpeCodec(Tokenizer):
     """The codec of merged pairs: `merges` in the order in which they are tried.
 
     A space is put before the text, so that its first word is written as any other, and taken away again; not of what
@@ -69,7 +69,7 @@ class BpeCodec(Codec):
 
     def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
         """The ids of `text`; a symbol never seen is always a character, for the rest is made of them."""
-        text = plain(text, self.units.lower)
+        text = normalize(text, self.units.lower)
         if not self._seen.issuperset(text):
             seen = Vocabulary(tuple(sorted(self._seen)))
             if not known:
@@ -78,9 +78,9 @@ class BpeCodec(Codec):
         ids = self._tokenizer.encode(text if within else " " + text, add_special_tokens=False).ids if text else []
         return [RESERVED + n for n in ids]
 
-    def unseen(self, text: str) -> tuple[list[str], int]:
+    def unknown_symbols(self, text: str) -> tuple[list[str], int]:
         """Of the characters of `text`: all other symbols are made of them."""
-        text = plain(text, self.units.lower)
+        text = normalize(text, self.units.lower)
         return [character for character in text if character not in self._seen], len(text)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
@@ -88,9 +88,9 @@ class BpeCodec(Codec):
         text = "".join(self.vocabulary.decode(ids))
         return text if within else text.removeprefix(" ")
 
-    def plain(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The text in NFC, in lower case if the units are."""
-        return plain(text, self.units.lower)
+        return normalize(text, self.units.lower)
 
     def to_json(self) -> dict[str, Any]:
         """The symbols and the merges."""

@@ -11,10 +11,10 @@ from attnlab.data.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Codec(ABC):
+class Tokenizer(ABC):
     """Text as ids of `vocabulary`, and back. Two are equal where they read and write the same."""
 
-    units: "Units"
+    units: "TokenizerSpec"
     vocabulary: Vocabulary
 
     @abstractmethod
@@ -25,7 +25,7 @@ class Codec(ABC):
         """
 
     @abstractmethod
-    def unseen(self, text: str) -> tuple[list[str], int]:
+    def unknown_symbols(self, text: str) -> tuple[list[str], int]:
         """The symbols of a text that were never seen, as often as they stand in it, and how many it has in all."""
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Codec(ABC):
         """
 
     @abstractmethod
-    def plain(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The text as `decode` writes it, symbols never seen too: what an answer is compared with."""
 
     @property
@@ -50,7 +50,7 @@ class Codec(ABC):
 
 
 @dataclass(frozen=True)
-class Units(ABC):
+class TokenizerSpec(ABC):
     """What the symbols of a text are. Plain configuration; `fit` learns which ones there are.
 
     `kind` is their name in a file. `spells` says whether they are all of the text: joined, they are it again.
@@ -60,18 +60,18 @@ class Units(ABC):
     spells: ClassVar[bool] = True
 
     @abstractmethod
-    def fit(self, sentences: Iterable[str]) -> Codec:
+    def fit(self, sentences: Iterable[str]) -> Tokenizer:
         """The codec of the symbols in `sentences`; give the lines of both languages for one they share.
 
         Raises DataError where there is no text.
         """
 
     @abstractmethod
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Codec:
+    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
         """The codec with this vocabulary, whose `to_json` is `content`; ValueError where it cannot be one."""
 
 
-def plain(text: str, lower: bool = False) -> str:
+def normalize(text: str, lower: bool = False) -> str:
     """The text in NFC, in lower case if asked: what looks the same is the same."""
     return composed(text.lower() if lower else text)
 

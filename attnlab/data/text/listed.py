@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.data.io.files import DataError
-from attnlab.data.text.codec import Codec, Units, plain, present
+from attnlab.data.text.codec import Tokenizer, TokenizerSpec, normalize, present
 from attnlab.data.text.example import Symbols
 from attnlab.data.text.vocabulary import Vocabulary
 
@@ -15,7 +15,7 @@ _BYTE = {symbol: n for n, symbol in enumerate(BYTES)}
 
 
 @dataclass(frozen=True)
-class Listed(Units):
+class Listed(TokenizerSpec):
     """Units of which each stands by itself: the vocabulary is those that occur."""
 
     @abstractmethod
@@ -26,11 +26,11 @@ class Listed(Units):
     def join(self, symbols: Sequence[str]) -> str:
         """The text of symbols."""
 
-    def fit(self, sentences: Iterable[str]) -> Codec:
+    def fit(self, sentences: Iterable[str]) -> Tokenizer:
         """The codec of all symbols that occur, in the order of their code points."""
         return ListCodec(self, Vocabulary.of(map(self.cut, present(sentences))))
 
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Codec:
+    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
         """The codec with this vocabulary."""
         return ListCodec(self, vocabulary)
 
@@ -44,7 +44,7 @@ class Characters(Listed):
 
     def cut(self, text: str) -> Symbols:
         """The characters of a text."""
-        return plain(text, self.lower)
+        return normalize(text, self.lower)
 
     def join(self, symbols: Sequence[str]) -> str:
         """The characters side by side."""
@@ -61,7 +61,7 @@ class Words(Listed):
 
     def cut(self, text: str) -> Symbols:
         """The words of a text."""
-        return plain(text, self.lower).split()
+        return normalize(text, self.lower).split()
 
     def join(self, symbols: Sequence[str]) -> str:
         """The words with a space between them."""
@@ -85,11 +85,11 @@ class Bytes(Listed):
         """The text that the bytes spell."""
         return bytes(_BYTE[symbol] for symbol in symbols).decode("utf-8", errors="replace")
 
-    def fit(self, sentences: Iterable[str] = ()) -> Codec:
+    def fit(self, sentences: Iterable[str] = ()) -> Tokenizer:
         """The codec of all bytes: nothing is learned."""
         return ListCodec(self, Vocabulary(BYTES))
 
-    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Codec:
+    def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
         """The codec; ValueError where the vocabulary is not the 256 bytes."""
         if vocabulary.symbols != BYTES:
             raise ValueError("the symbols are not the 256 bytes")
@@ -97,7 +97,7 @@ class Bytes(Listed):
 
 
 @dataclass(frozen=True)
-class ListCodec(Codec):
+class ListCodec(Tokenizer):
     """The codec of symbols that stand each by itself."""
 
     units: Listed
@@ -107,7 +107,7 @@ class ListCodec(Codec):
         symbols = self.units.cut(text)
         return self.vocabulary.encode(self.vocabulary.known(symbols) if known else symbols)
 
-    def unseen(self, text: str) -> tuple[list[str], int]:
+    def unknown_symbols(self, text: str) -> tuple[list[str], int]:
         """Of the symbols that `text` is cut into."""
         symbols = self.units.cut(text)
         return self.vocabulary.unknown(symbols), len(symbols)
@@ -116,7 +116,7 @@ class ListCodec(Codec):
         """The symbols of the ids, joined."""
         return self.units.join(self.vocabulary.decode(ids))
 
-    def plain(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The symbols that `text` is cut into, joined."""
         return self.units.join(self.units.cut(text))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from attnlab.data.io.files import DataError, contents, own, text
+from attnlab.data.io.files import DataError, contents, text, user_path
 from attnlab.data.names import check, composed
 from attnlab.data.text.example import Example
 
@@ -119,7 +119,7 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     names = _names(path)
     if grouped and len(names) == 2:
         raise DataError(f"{path}: groups are the third column of one file, and these are two")
-    read = [lines(text(contents(own(name), name.endswith(".gz")), name)) for name in names]
+    read = [lines(text(contents(user_path(name), name.endswith(".gz")), name)) for name in names]
     rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0], 3 if grouped else 2)
     examples, kept, empty, longer = [], [], [], []
     for number, row in enumerate(rows, start=1):
@@ -147,7 +147,7 @@ def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
     Examples of sources alone have no targets. Raises DataError as `pairs`.
     """
     names = _names(path)
-    rows = lines(text(contents(own(path), path.endswith(".gz")), path)) if len(names) == 1 else []
+    rows = lines(text(contents(user_path(path), path.endswith(".gz")), path)) if len(names) == 1 else []
     if len(names) == 2 or any("\t" in row for row in rows):
         return pairs(path, limit, grouped).merged()
     examples, kept, empty, longer = [], [], [], []
@@ -190,7 +190,7 @@ def lost(longer: list[int], limit: Limit) -> str:
 def _names(path: str) -> list[str]:
     """One file or two; a file whose own name has a comma is one."""
     try:
-        names = [path] if own(path).is_file() else path.split(",")
+        names = [path] if user_path(path).is_file() else path.split(",")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
     if len(names) > 2 or not all(names):

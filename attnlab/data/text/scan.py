@@ -75,12 +75,12 @@ def rows(content: str, path: str) -> Iterator[tuple[tuple[str, ...], tuple[str, 
         yield tuple(words[:middle]), tuple(words[middle + 1 :])
 
 
-def own(path: str) -> list[Example]:
+def read_user_file(path: str) -> list[Example]:
     """The examples of a user's file, gzipped where its name ends in .gz, in a fixed order that is not the file's.
 
     Raises DataError where it is missing, damaged, not UTF-8, empty or not of the format.
     """
-    content = text(files.contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
+    content = text(files.contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     if not (found := [Example(command, (actions,)) for command, actions in rows(content, path)]):
         raise DataError(f"{path} holds no commands")
     return shuffled(found)

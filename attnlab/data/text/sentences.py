@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from attnlab.data.io.files import DataError, Source, contents, own, read, text
+from attnlab.data.io.files import DataError, Source, contents, read, text, user_path
 from attnlab.data.names import check, composed
 from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.parallel import Corpus, Limit, lines, lost
@@ -80,7 +80,7 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
     Raises DataError where the file is missing, damaged or not of the encoding (with the byte), a line has no class, or
     nothing else, or is longer than allowed, or nothing is left: with the number of the line.
     """
-    content = _text(contents(own(path), path.endswith(".gz")), path, encoding)
+    content = _text(contents(user_path(path), path.endswith(".gz")), path, encoding)
     examples, kept, empty, longer = [], [], [], []
     tabbed = None
     for number, row in enumerate(lines(content), start=1):
@@ -108,7 +108,7 @@ def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding:
     Where no line has a tab, and none begins with one of the classes, every line is a sentence without a class, an
     example without targets. Raises DataError as `corpus`, and naming the line for a class that is none of `classes`.
     """
-    content = lines(_text(contents(own(path), path.endswith(".gz")), path, encoding))
+    content = lines(_text(contents(user_path(path), path.endswith(".gz")), path, encoding))
     heads = {composed(row.split()[0]) for row in content if row.split()}
     if not heads & {*classes} and not any("\t" in row.strip() for row in content):
         found = corpus(path, limit, encoding, classes=False)

@@ -5,16 +5,16 @@ from pathlib import Path
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text.bpe import Bpe
-from attnlab.data.text.codec import Codec, Units
+from attnlab.data.text.codec import Tokenizer, TokenizerSpec
 from attnlab.data.text.listed import Bytes, Characters, Words
 from attnlab.data.text.vocabulary import Vocabulary
 from attnlab.registry import Registry
 
-UNITS: dict[str, Units] = Registry("UNITS")
+UNITS: dict[str, TokenizerSpec] = Registry("UNITS")
 UNITS |= {units.kind: units for units in (Characters(), Bytes(), Words(), Bpe())}
 
 
-def from_json(content: object, path: str | Path = "units") -> Codec:
+def from_json(content: object, path: str | Path = "units") -> Tokenizer:
     """The codec that `to_json` wrote; DataError naming `path` where it is none."""
     if not isinstance(content, dict) or content.get("kind") not in list(UNITS):
         raise DataError(f"{path} holds no units: their kind must be one of {', '.join(UNITS)}")

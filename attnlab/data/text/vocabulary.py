@@ -83,13 +83,13 @@ class Vocabulary:
 
     def _refusal(self, sequence: Symbols, most: int = 4) -> str:
         missing = [(n, symbol) for n, symbol in enumerate(sequence, start=1) if symbol not in self._ids]
-        shown = ", ".join(f"{named(symbol)} at position {n}" for n, symbol in missing[:most])
+        shown = ", ".join(f"{require_symbol(symbol)} at position {n}" for n, symbol in missing[:most])
         more = f" and {len(missing) - most} more" if len(missing) > most else ""
         seen = " ".join(self.symbols[:24]) + (" …" if len(self.symbols) > 24 else "")
         return f"never seen in training: {shown}{more}; seen in training ({len(self.symbols)}): {seen}"
 
 
-def named(symbol: str) -> str:
+def require_symbol(symbol: str) -> str:
     """The symbol with its code points, which tell apart what looks the same, such as Latin а and Cyrillic а."""
     points = " ".join(f"U+{ord(character):04X}" for character in symbol)
     return f"{json.dumps(symbol, ensure_ascii=False)} ({points})"

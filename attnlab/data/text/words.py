@@ -28,21 +28,21 @@ def examples(words: Words) -> list[Example]:
 
 
 def asked(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> list[Example]:
-    """The examples of a file as `own` reads it; of one in which each line is one word, words without targets."""
-    content = text(contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
+    """The examples of a file as `read_user_file` reads it; of one in which each line is one word, words without targets."""
+    content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     fields = [found for line in content.split("\n") if (found := line.split())]
     if not fields:
         raise DataError(f"{path} holds no words")
     if any(len(found) > 1 for found in fields):
-        return own(path, rows)
+        return read_user_file(path, rows)
     return [Example(word, ()) for (word,) in fields]
 
 
-def own(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> list[Example]:
+def read_user_file(path: str, rows: Callable[[str, str], Iterator[tuple[str, Phones]]]) -> list[Example]:
     """The examples of a user's file (gzipped where its name ends in .gz), which `rows(text, path)` reads.
 
     A byte-order mark is not of its first word. Raises DataError where it is missing, damaged, not UTF-8 or not of the
     format.
     """
-    content = text(contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
+    content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     return examples(group(rows(content, path), path))

@@ -15,12 +15,12 @@ from attnlab.lab.planning.plan import Plan
 from attnlab.lab.runs.answer_table import keep as keep_answers
 from attnlab.lab.runs.identity import saved
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.trained.pictures import shown
-from attnlab.lab.trained.snapshot import looks
-from attnlab.training.averaging import chosen
+from attnlab.lab.trained.pictures import answer_pictures
+from attnlab.lab.trained.snapshot import snapshots
+from attnlab.training.averaging import averaged
 from attnlab.training.trainer import Trainer
 
-QUICK = 256  # test examples of a glimpse: one batch, of the shape that validation has compiled
+QUICK = 256  # test examples of a preview: one batch, of the shape that validation has compiled
 TRIES = 3  # times that drawing is begun: what ends the process each time is given up
 
 
@@ -40,8 +40,8 @@ def draw(plan: Plan, model: Any, alive: np.ndarray, answers: list, found: dict, 
         lane = next(n for n, (_, rate) in enumerate(lanes) if rate == found["learning_rate"] and alive[n])
         first = jax.tree.map(lambda x: x[lane], model)
         parts = {
-            "maps": lambda: _write(plan, "maps", looks(plan.experiment.model, first, plan.problem)),
-            "pictures": lambda: _write(plan, "pictures", shown(first, plan.problem)),
+            "maps": lambda: _write(plan, "maps", snapshots(plan.experiment.model, first, plan.problem)),
+            "pictures": lambda: _write(plan, "pictures", answer_pictures(first, plan.problem)),
             "answers to the test": partial(_answers, plan, answers, found, note),
         }
         for what, make in parts.items():
@@ -78,7 +78,7 @@ def _from_checkpoint(plan: Plan, found: dict, note: Callable[[str], None]) -> No
     trainer = Trainer(lambda key: plan.experiment.model.create(key, problem.shape), problem, train)
     step = found["steps"]
     state, _ = saved(plan.folder, problem.fingerprint).read(step, jax.eval_shape(trainer.start))
-    model = chosen(train, state, step)
+    model = averaged(train, state, step)
     answers = trainer.answers(model, "test", examined(plan.quick), plan.experiment.decoder)
     draw(plan, model, np.asarray(state.alive), answers, found, note)
 

@@ -52,7 +52,7 @@ def beginning(done_steps: int) -> str:
     return f"reading the checkpoint of step {done_steps} …" if done_steps else "creating the models …"
 
 
-def pace(course: Course) -> list[str]:
+def throughput(course: Course) -> list[str]:
     """Speed and time left in words; nothing while they are unknown."""
     if course.speed is None or course.left is None:
         return []

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from attnlab.console.escape import plain
 from attnlab.console.format import duration
-from attnlab.lab.execution.eta import Course, beginning, pace
+from attnlab.lab.execution.eta import Course, beginning, throughput
 from attnlab.lab.execution.log_lines import measured
 
 GAP = "  "
@@ -83,7 +83,7 @@ class Terminal:
         self._live.stop()
 
     def _ahead(self) -> list[str]:
-        return ["examining …"] if self._course.step >= self._course.total else pace(self._course)
+        return ["examining …"] if self._course.step >= self._course.total else throughput(self._course)
 
     def _leave(self) -> None:
         """Print the line above those to come, where there is one."""

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from attnlab.console.escape import plain
 from attnlab.console.format import duration, measure, title
-from attnlab.lab.execution.eta import Course, pace
+from attnlab.lab.execution.eta import Course, throughput
 
 
 class Plain:
@@ -44,7 +44,7 @@ class Plain:
         self._course.advance(step, steps_per_second)
         self._loss = f"loss {loss:.4g}"
         if self._clock() - self._last >= self._every:
-            self._step(step, *pace(self._course))
+            self._step(step, *throughput(self._course))
 
     def evaluated(self, step, metrics):
         """A line with the loss and every metric."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlab.console.escape import plain
 from attnlab.console.format import duration
-from attnlab.lab.execution.eta import Course, beginning, pace
+from attnlab.lab.execution.eta import Course, beginning, throughput
 from attnlab.lab.execution.log_lines import measured
 from attnlab.training.progress import Progress, Silent
 
@@ -87,7 +87,7 @@ class Notebook:
             self._show()
 
     def _ahead(self) -> list[str]:
-        return ["examining …"] if self._course.step == self._course.total else pace(self._course)
+        return ["examining …"] if self._course.step == self._course.total else throughput(self._course)
 
     def _show(self, *more: str) -> None:
         steps = f"step {self._course.step:,} of {self._course.total:,}"

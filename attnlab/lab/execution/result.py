@@ -10,8 +10,8 @@ import numpy as np
 
 from attnlab.lab.statistics import Choice, choose, leaders, summaries
 from attnlab.lab.study.study import Experiment
-from attnlab.tasks.base.task import Problem
-from attnlab.training.averaging import counted, tested_model
+from attnlab.tasks.base.task import TaskData
+from attnlab.training.averaging import averaged_steps, tested_model
 from attnlab.training.config import Train
 from attnlab.training.loop import Fitted
 
@@ -20,7 +20,7 @@ Scores = list[dict[str, float]]  # the metrics of every lane
 
 def result(
     experiment: Experiment,
-    problem: Problem,
+    problem: TaskData,
     fitted: Fitted,
     valid: Scores | None,
     test: Scores,
@@ -59,7 +59,12 @@ def result(
         "contenders": contenders,
         "by_rate": by_rate,
         "diverged": [
-            {"seed": seed, "learning_rate": at, "step": int(fitted.died[n]) + 1, "culprit": fitted.culprits[n]}
+            {
+                "seed": seed,
+                "learning_rate": at,
+                "step": int(fitted.diverged_step[n]) + 1,
+                "first_nonfinite": fitted.first_nonfinite[n],
+            }
             for n, (seed, at) in enumerate(train.lanes)
             if not alive[n]
         ],
@@ -82,20 +87,24 @@ def result(
 def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
     """The steps whose models the tested one is the mean of, or those of the lanes' best models."""
     if tested_model(train) == "mean":
-        return counted(train)
+        return averaged_steps(train)
     best = np.asarray(fitted.state.best_step)
     # A lane whose validation never gave a number has no best model: its last one was tested.
     return [int(best[n]) if best[n] >= 0 else fitted.step for n in lanes]
 
 
-def undecided(experiment: Experiment, problem: Problem, fitted: Fitted, valid: Scores | None) -> bool:
+def undecided(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
     """Whether several learning rates share the best headline metric on validation, so that it cannot choose."""
     by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
     return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.higher)) > 1
 
 
 def _by_rate(
-    experiment: Experiment, problem: Problem, valid: Scores | None, alive: np.ndarray, losses: list[float] | None = None
+    experiment: Experiment,
+    problem: TaskData,
+    valid: Scores | None,
+    alive: np.ndarray,
+    losses: list[float] | None = None,
 ) -> list[dict]:
     """The headline metric on validation at each of several rates, by seed, and the losses; None for diverged lanes."""
     if valid is None:

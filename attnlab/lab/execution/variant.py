@@ -47,7 +47,7 @@ def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1
             continue
         try:
             with located(partial(_reached, plan)):
-                conduct(plan, plans, command, progress, workers)
+                run_variant(plan, plans, command, progress, workers)
         except Exception as error:
             if workers > 1 and isinstance(error, LockedError):
                 continue
@@ -59,7 +59,7 @@ def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1
     return first
 
 
-def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:
+def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:
     """Train one of a study's variants to its result, from where it stands; what is done already is not done again.
 
     `plans` are those of all variants, and `workers` how many processes share them: so long is the way from here.

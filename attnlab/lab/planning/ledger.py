@@ -17,7 +17,7 @@ import numpy as np
 from attnlab.analysis import cost
 from attnlab.lab.planning import precision
 from attnlab.lab.study.study import Experiment
-from attnlab.tasks.base.task import Pairs, Problem
+from attnlab.tasks.base.task import Pairs, TaskData
 from attnlab.training import state as lane
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BUCKETS = 64  # steps whose batches are looked at: enough to meet every bucket in proportion
 
 
-def costs(experiment: Experiment, problem: Problem) -> dict[str, Any]:
+def costs(experiment: Experiment, problem: TaskData) -> dict[str, Any]:
     """The costs of one experiment."""
     return Ledger({experiment.task: problem}).costs(experiment)
 
@@ -40,12 +40,12 @@ class Ledger:
     will be asked for, the last on top, each with where it is written down.
     """
 
-    problems: dict[Any, Problem] = field(default_factory=dict)
+    problems: dict[Any, TaskData] = field(default_factory=dict)
     known: dict[tuple, Any] = field(default_factory=dict)
-    clock: Callable[[Experiment, Problem], float] | None = None
+    clock: Callable[[Experiment, TaskData], float] | None = None
     expected: LifoQueue = field(default_factory=LifoQueue)
 
-    def problem(self, experiment: Experiment) -> Problem:
+    def problem(self, experiment: Experiment) -> TaskData:
         """What its task loads. Raises ValueError for numbers that jax is not set to compute in."""
         precision.check(experiment.model)
         if experiment.task not in self.problems:
@@ -70,7 +70,7 @@ class Ledger:
         """Where `known` holds its FLOPs."""
         train = experiment.train
         # Where the first steps are of another kind, their share of all counts.
-        steps = train.steps if self.problem(experiment).preparing else 0
+        steps = train.steps if self.problem(experiment).pretraining_steps else 0
         return "flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps
 
     def expect(self, experiment: Experiment) -> None:
@@ -113,9 +113,9 @@ class Ledger:
                 counts[shapes] = cost.flops(gradient, model, dict(shapes))
             return sum(times * counts[shapes] for shapes, times in found.items()) / found.total()
 
-        preparing = min(problem.preparing, train.steps)
-        whole = (train.steps - preparing) * mean(preparing, math.inf)
-        whole += preparing * mean(0, preparing) if preparing else 0
+        pretraining = min(problem.pretraining_steps, train.steps)
+        whole = (train.steps - pretraining) * mean(pretraining, math.inf)
+        whole += pretraining * mean(0, pretraining) if pretraining else 0
         return round(train.accumulate * whole / train.steps)
 
     def _batches(self, experiment: Experiment, first: int, last: float) -> Counter:
@@ -136,7 +136,7 @@ class Ledger:
         return self.known[at]
 
 
-def decoding_state(model: Any, problem: Problem) -> int | None:
+def decoding_state(model: Any, problem: TaskData) -> int | None:
     """Bytes that are remembered while one example is decoded; None for a model that does not decode."""
     if not hasattr(model, "start"):
         return None

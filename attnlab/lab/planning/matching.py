@@ -39,7 +39,7 @@ class Matched:
 
 
 def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
-    """Solve what `study.match` and `study.budget` ask for; `quick`: of its glimpse.
+    """Solve what `study.match` and `study.budget` ask for; `quick`: of its preview.
 
     A match solves for the model's width first, among those that heads, position and mechanism allow, unless the cost is
     within 2% as it is; then for its feed-forward width, any whole number, to come as near as that goes. Then a budget
@@ -56,7 +56,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
     variants = study.variants(quick)
     if study.match is None and study.budget == "steps":
         return Matched(variants, [], ledger)
-    base = change(study.base, **(study.glimpse if quick else {}))
+    base = change(study.base, **(study.preview if quick else {}))
     own = study.vary.variants if study.vary else {"base": {}}
     told: dict[str, list[str]] = {name: [] for name in variants}
     lines: list[str] = []

@@ -22,8 +22,8 @@ from attnlab.lab.study.study import Experiment, Study
 from attnlab.storage.lock import locked
 from attnlab.system import settings
 from attnlab.system.environment import environment
-from attnlab.tasks.base.task import Problem
-from attnlab.training.averaging import counted
+from attnlab.tasks.base.task import TaskData
+from attnlab.training.averaging import averaged_steps
 from attnlab.training.config import Train
 
 
@@ -36,7 +36,7 @@ class Plan:
     variant: str
     experiment: Experiment
     written: dict  # the experiment, as JSON has it
-    problem: Problem
+    problem: TaskData
     folder: RunFolder
     quick: bool
     clear: bool
@@ -47,7 +47,7 @@ def plans(
     study: Study,
     experiments: dict[str, Experiment],
     home: Path,
-    problems: dict[Any, Problem],
+    problems: dict[Any, TaskData],
     *,
     quick: bool = False,
     fresh: bool = False,
@@ -66,7 +66,7 @@ def plans(
             # Read twice: another process may have begun there in between.
             lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
             raise FolderError(f"{lost}: put it back, or --out DIR trains the run anew beside it, --fresh in its place")
-        # A glimpse is thrown away by the real run.
+        # A preview is thrown away by the real run.
         clear = fresh and folder.left() if before is None else before["quick"] and not quick
         kept = None if clear else before
         if kept is not None:
@@ -105,7 +105,7 @@ def free(found: Iterable[Plan], note: Callable[[str], None]) -> None:
                 pass
 
 
-def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
+def _done(folder: RunFolder, kept: dict, problem: TaskData) -> dict | None:
     """The result that a folder has, which must be of these data."""
     same_data(folder, kept, problem)
     done = read(folder, "result")
@@ -115,44 +115,44 @@ def _done(folder: RunFolder, kept: dict, problem: Problem) -> dict | None:
     return done
 
 
-def check_steps(problem: Problem, train: Train, quick: bool = False) -> None:
+def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
     """Raise ValueError where nothing is left to train, or to average, after steps that only prepare; `quick`: so few
-    as a glimpse has.
+    as a preview has.
     """
-    if problem.preparing >= train.steps:
-        glimpse = " of --quick" if quick else ""
+    if problem.pretraining_steps >= train.steps:
+        preview = " of --quick" if quick else ""
         raise ValueError(
-            f"train.steps={train.steps}{glimpse} must be more than the {problem.preparing} first ones, which only "
+            f"train.steps={train.steps}{preview} must be more than the {problem.pretraining_steps} first ones, which only "
             "prepare for the task"
         )
-    if (first := min(counted(train), default=train.steps)) <= problem.preparing:
+    if (first := min(averaged_steps(train), default=train.steps)) <= problem.pretraining_steps:
         raise ValueError(
-            f"train.average={train.average} begins with the model of step {first}, and the {problem.preparing} first "
+            f"train.average={train.average} begins with the model of step {first}, and the {problem.pretraining_steps} first "
             "steps only prepare for the task: lower it, or train.average_span"
         )
 
 
-def _check_lengths(problem: Problem, model: Any, train: Train) -> None:
+def _check_lengths(problem: TaskData, model: Any, train: Train) -> None:
     """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
-    longest = max(problem.examination("test", 1), key=lambda batch: max(map(np.size, batch.values())))
-    batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.preparing))]
+    longest = max(problem.eval_batches("test", 1), key=lambda batch: max(map(np.size, batch.values())))
+    batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.pretraining_steps))]
     for batch in (*batches, longest):
         jax.eval_shape(partial(problem.loss, key=None), model, batch)
 
 
-def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None:
+def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> None:
     """Refuse a decoder that could not answer the test, before anything is trained."""
-    from attnlab.decoding import Decoder
+    from attnlab.decoding import Search
 
     decoder = experiment.decoder
     if decoder is None:
         return
-    if not isinstance(decoder, Decoder):
+    if not isinstance(decoder, Search):
         raise ValueError(f"decoder={decoder!r} must be a decoder, such as those of attnlab.DECODERS")
     if not problem.decodes:
         raise ValueError(f"decoder={decoder}: what this task asks is not answered symbol by symbol; leave it out")
     answer: Any = problem.answer  # where answers are decoded it takes a decoder
-    batch = {name: values[:1] for name, values in problem.examination("test", 1)[0].items()}
+    batch = {name: values[:1] for name, values in problem.eval_batches("test", 1)[0].items()}
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
 
 

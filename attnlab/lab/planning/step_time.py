@@ -14,7 +14,7 @@ from attnlab.lab.study import serialize as configuration
 from attnlab.lab.study.study import Experiment
 from attnlab.storage import json_file as jsonfile
 from attnlab.storage.json_file import dumps, write_whole
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 from attnlab.training.trainer import DISPATCH, Trainer
 
 DISPATCHES = 8  # that are timed of each kind of step, after one that warms up
@@ -43,13 +43,13 @@ class Stopwatch:
         """Where the measurements are kept: {digest of what was measured: seconds}."""
         return self.folder / "seconds.json"
 
-    def __call__(self, experiment: Experiment, problem: Problem) -> float:
+    def __call__(self, experiment: Experiment, problem: TaskData) -> float:
         """The seconds of a step, without compiling: the mean over those that prepare and those that do not."""
-        steps, preparing = experiment.train.steps, min(problem.preparing, experiment.train.steps)
-        kinds = [kind for kind in (range(preparing), range(preparing, steps)) if kind]
+        steps, pretraining_steps = experiment.train.steps, min(problem.pretraining_steps, experiment.train.steps)
+        kinds = [kind for kind in (range(pretraining_steps), range(pretraining_steps, steps)) if kind]
         return sum(len(kind) / steps * self._of(experiment, problem, kind) for kind in kinds)
 
-    def _of(self, experiment: Experiment, problem: Problem, kind: range) -> float:
+    def _of(self, experiment: Experiment, problem: TaskData, kind: range) -> float:
         """The seconds of one of the steps of a kind."""
         at = _digest(experiment) + (f" from {kind.start}" if kind.start else "")
         if at not in self.found:
@@ -62,7 +62,7 @@ class Stopwatch:
         write_whole(self.file, jsonfile.sealed(self.found, indent=1))
 
 
-def measured(experiment: Experiment, problem: Problem, kind: range) -> float:
+def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:
     """The mean seconds of a step of all lanes over a few dispatches, on the first batches of those steps.
 
     Of dispatches of equal shapes the median counts for each, so that a noisy machine does not.

@@ -54,7 +54,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
     """Every finished variant against its reference, by the headline metric, corrected for all (Holm, Shaffer's form).
 
     All that the study plans count, also those that have not finished: a verdict does not change because they do.
-    Only what was asked the same is compared: variants of one task, which may differ in what the task calls teaching.
+    Only what was asked the same is compared: variants of one task, which may differ in what the task calls training_only.
     Seeds are paired; those that one side alone has are left out, and named. One that is not finite takes its variant
     out as a whole.
     """
@@ -123,7 +123,7 @@ def _asked(outcome: Outcome) -> str:
     experiment = outcome.experiment.get("experiment")
     task = experiment.get("task") if isinstance(experiment, dict) else None
     asked = outcome.experiment.get("asked") or (task.get("name") if isinstance(task, dict) else None)
-    # A glimpse is asked less.
+    # A preview is asked less.
     return json.dumps([asked, bool(outcome.experiment.get("quick"))], sort_keys=True) if asked else ""
 
 

@@ -211,7 +211,7 @@ def _estimate(metric: str, outcome: Outcome) -> Cell:
 
 
 def _whole(outcome: Outcome) -> bool:
-    """Whether there is a result, and of more than a glimpse, whose numbers stand beside no others."""
+    """Whether there is a result, and of more than a preview, whose numbers stand beside no others."""
     return bool(outcome.result) and not outcome.experiment.get("quick")
 
 

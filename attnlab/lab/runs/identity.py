@@ -12,7 +12,7 @@ from attnlab.lab.study import serialize as configuration
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import missing
 from attnlab.storage.json_file import dumps
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 from attnlab.training.checkpoints import Checkpoints
 
 
@@ -53,7 +53,7 @@ def made_under(folder: RunFolder) -> dict[str, Any]:
     return {}
 
 
-def same_data(folder: RunFolder, written: dict[str, Any], problem: Problem) -> None:
+def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> None:
     """Raise DataError where the run of an `experiment.json` was made from other data than the problem's."""
     before, now = fingerprint(folder, written), problem.fingerprint
     if before != now:
@@ -71,7 +71,7 @@ def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
     return found
 
 
-def same_vocabulary(folder: RunFolder, problem: Problem) -> None:
+def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
     """Raise DataError where the vocabulary that a run was trained with is not the problem's: ids would mislead."""
     before, now = _vocabulary(folder), json.loads(dumps(problem.vocabulary))
     differing = [name for name in now | before if now.get(name) != before.get(name)]

@@ -10,7 +10,7 @@ from typing import Any
 from attnlab.lab.study.names import folder_name
 from attnlab.storage import json_file as jsonfile
 from attnlab.storage import json_lines as rows
-from attnlab.storage.checksum import sealed
+from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
 from attnlab.system.environment import environment
 
@@ -87,5 +87,5 @@ class RunFolder:
 
     def _owner(self, name: str) -> bytes:
         """What a file is sealed as: which part of the run that `experiment.json` describes."""
-        run = b"" if name == "experiment" else sealed(jsonfile.content(self.file("experiment")) or b"")
+        run = b"" if name == "experiment" else checksum(jsonfile.content(self.file("experiment")) or b"")
         return name.encode() + run

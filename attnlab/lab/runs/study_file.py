@@ -18,7 +18,7 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
     """Write down what the study says now; the answer is what a person should know of it, a line each.
 
     A run of some of its variants leaves all in their places, and those that were made by setting a field behind them
-    (`added`); a variant that the study no longer has is left out. A glimpse adds nothing that was published, and
+    (`added`); a variant that the study no longer has is left out. A preview adds nothing that was published, and
     drops nothing. `fresh` does without a file that cannot be read. Raises FolderError for one, and for one that cannot
     be written.
     """
@@ -65,7 +65,9 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
 def asked(task: Task) -> dict[str, Any]:
     """What a task asks: itself, without how it is taught."""
     written = configuration.write(task)
-    return written | {"fields": {name: value for name, value in written["fields"].items() if name not in task.teaching}}
+    return written | {
+        "fields": {name: value for name, value in written["fields"].items() if name not in task.training_only_fields}
+    }
 
 
 def _names(study: Study) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.lab.statistics.samples import ROUNDING, grain, mean, seen
+from attnlab.lab.statistics.samples import ROUNDING, mean, resolution, seen
 
 CERTAIN = 0.99  # of a rate's being worse, before it counts as one that could not have been chosen
 
@@ -39,7 +39,7 @@ def choose(scores: Scores, higher: bool = True, losses: Scores | None = None) ->
     is left as it is, and is a little too good. What is covered is the true mean at the rate that was chosen.
 
     m counts the contenders: rates at which no more seeds diverged, and whose paired t interval of the difference from
-    the best does not leave out 0 at 99% (differences that show no spread have the scores' `grain`, as in `compare`).
+    the best does not leave out 0 at 99% (differences that show no spread have the scores' `resolution`, as in `compare`).
     One that is far behind never had a chance, and costs nothing.
 
     To choose each seed's rate by the other seeds instead has no bias. But seeds that tune for each other are not
@@ -106,6 +106,6 @@ def _near(pair: np.ndarray) -> bool:
     behind = first - second
     if behind.size < 2:
         return True
-    fine = grain(first, second)
+    fine = resolution(first, second)
     reach = stdtrit(behind.size - 1, (1 + CERTAIN) / 2) * (seen(behind, fine) or fine)
     return mean(behind) <= reach / math.sqrt(behind.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from attnlab.lab.statistics.samples import BySeed, check_level, grain, heaps, paired
+from attnlab.lab.statistics.samples import BySeed, bimodal_gap, check_level, paired, resolution
 from attnlab.lab.statistics.verdict import Case, Verdict, check_margin, conclude, p_values
 
 
@@ -85,10 +85,10 @@ def verdicts(
     for name, (a, b) in pairs.items():
         try:
             up = higher if isinstance(higher, bool) else higher[name]
-            cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up, grain(a, b, least.get(name)))
+            cases[name] = Case(paired(a, b), chosen.get(name, (1, 1)), up, resolution(a, b, least.get(name)))
         except ValueError as refusal:
             raise ValueError(f"{name}: {refusal}") from refusal
-        apart[name] = heaps(a), heaps(b)
+        apart[name] = bimodal_gap(a), bimodal_gap(b)
     for name, case in cases.items():
         others = [other for other in apart if other != name and kinds.get(other) == kinds.get(name)]
         cases[name] = replace(case, heaps=tuple(one for other in others for one in apart[other]))

@@ -51,7 +51,7 @@ def paired(a: BySeed, b: BySeed) -> np.ndarray:
     return checked(np.where(alike, 0.0, apart))
 
 
-def grain(a: BySeed, b: BySeed, step: float | None = None) -> float:
+def resolution(a: BySeed, b: BySeed, step: float | None = None) -> float:
     """How finely values are told apart: the least distance of any two of them, or `step`, one example's, where less.
 
     0 where all are one number and no step is given. Raises ValueError for a step that is not a finite number above 0.
@@ -76,7 +76,7 @@ def tied(values: Values) -> bool:
     return array.size > 1 and bool(np.ptp(array) <= ROUNDING * np.max(np.abs(array)))
 
 
-def heaps(values: BySeed) -> float:
+def bimodal_gap(values: BySeed) -> float:
     """How far apart two heaps lie in which values stand, as where each seed learns the task or does not; 0 of one.
 
     They are two where the widest gap is `HEAPS` times what the values spread over on its two sides together, or more.

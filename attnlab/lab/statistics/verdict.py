@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import POWER, needed, smallest
-from attnlab.lab.statistics.samples import BySeed, check_level, check_tried, grain, mean, paired, seen
+from attnlab.lab.statistics.samples import BySeed, check_level, check_tried, mean, paired, resolution, seen
 
 Word = Literal["better", "worse", "same", "unclear"]
 
@@ -28,7 +28,7 @@ class Verdict:
     As one of several `comparisons` that a study plans, `p` and `p_same` are adjusted for all of them, and `low` and
     `high` are at 1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side.
     What is said of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons ·
-    max(tried)). Without a margin nothing is the same, and `p_same` is 1. `grain` is what `compare` takes for a spread
+    max(tried)). Without a margin nothing is the same, and `p_same` is 1. `resolution` is what `compare` takes for a spread
     of 0, and 0 where there is one. `jump` is how far apart the two heaps of seeds lie that made `verdicts` ask more of
     the pairs, and 0 where nothing did.
     """
@@ -45,7 +45,7 @@ class Verdict:
     p_same: float
     comparisons: int = 1
     tried: tuple[int, int] = (1, 1)
-    grain: float = 0.0
+    resolution: float = 0.0
     jump: float = 0.0
 
     @property
@@ -101,7 +101,7 @@ class Verdict:
     @property
     def _width(self) -> float:
         """The spread that the tests reckon with."""
-        return self.spread or self.grain
+        return self.spread or self.resolution
 
     @property
     def _alone(self) -> float:
@@ -145,7 +145,7 @@ def compare(
     """
     check_margin(margin)
     check_level(level)
-    case = Case(paired(a, b), tried, higher, grain(a, b, step))
+    case = Case(paired(a, b), tried, higher, resolution(a, b, step))
     return conclude(case, margin, level, *p_values(case, margin))
 
 
@@ -153,14 +153,14 @@ def compare(
 class Case:
     """Paired differences a − b, the rates tried for a and for b, whether more is better, the values' grain, and heaps.
 
-    `heaps` are the distances between the heaps in which seeds of a study's other variants lie, 0 of one heap.
+    `bimodal_gap` are the distances between the heaps in which seeds of a study's other variants lie, 0 of one heap.
     """
 
     pairs: np.ndarray
     tried: tuple[int, int] = (1, 1)
     higher: bool = True
-    grain: float = 0.0
-    heaps: tuple[float, ...] = ()
+    resolution: float = 0.0
+    bimodal_gap: tuple[float, ...] = ()
 
     def __post_init__(self):
         check_tried(*self.tried)
@@ -173,17 +173,17 @@ class Case:
     @cached_property
     def spread(self) -> float:
         """Their standard deviation; 0 where rounding alone makes one."""
-        return seen(self.pairs, self.grain)
+        return seen(self.pairs, self.resolution)
 
     @property
     def error(self) -> float:
         """The standard error of their mean, by the grain where they show no spread."""
-        return (self.spread or self.grain) / math.sqrt(self.pairs.size)
+        return (self.spread or self.resolution) / math.sqrt(self.pairs.size)
 
     @property
     def jump(self) -> float:
         """The widest distance between heaps that the mean difference is about as large as; 0 where there is none."""
-        return max((apart for apart in self.heaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0)
+        return max((apart for apart in self.bimodal_gap if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0)
 
     @property
     def luck(self) -> tuple[int, int]:
@@ -218,7 +218,7 @@ def conclude(
         word = "same"
     elif p <= 1 - level:
         word = "better" if (centre > 0) == case.higher else "worse"
-    found, fine = (case.spread, seeds), 0.0 if case.spread else case.grain
+    found, fine = (case.spread, seeds), 0.0 if case.spread else case.resolution
     return Verdict(word, centre, low, high, margin, level, *found, p, p_same, comparisons, case.tried, fine, case.jump)
 
 

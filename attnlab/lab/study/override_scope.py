@@ -12,7 +12,7 @@ NAMED = 8  # variants in a line, at most
 MECHANISM = "model.mechanism"
 
 
-def reach(study: Study, given: Mapping[str, str]) -> list[str]:
+def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
     """What a person should know where `model.mechanism` is not that of every attention, a line each.
 
     `given` are the overrides that made the study, by path. An attention has a mechanism of its own where the model's

@@ -16,7 +16,7 @@ from typing import Any
 
 from attnlab.lab.study.draft import VARIANT, WHOLE, Draft
 from attnlab.lab.study.field_paths import has_field
-from attnlab.lab.study.override_scope import reach
+from attnlab.lab.study.override_scope import override_scope
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.values import annotations, parse
 from attnlab.lab.study.variation import Variation
@@ -69,7 +69,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     )
     fixed = study.given | given.keys()
     found = study.keeping(vary, base=base, quick=quick, published=published, bands=bands, given=fixed)
-    return replace(found, notes=(*study.notes, *draft.notes, *reach(found, given)))
+    return replace(found, notes=(*study.notes, *draft.notes, *override_scope(found, given)))
 
 
 def _own(name: str, given: str) -> Any:

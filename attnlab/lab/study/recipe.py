@@ -22,14 +22,18 @@ def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited
     """The config `new` with what it has of the recipe of `old`.
 
     The recipe is every field that `old` sets to another value than its class's default. A task that reads files of
-    your own, which has a field `train`, also keeps the fields that concern training alone (`Task.teaching`) as `old`
+    your own, which has a field `train`, also keeps the fields that concern training alone (`Task.training_only_fields`) as `old`
     has them by default: it has no recipe of its own. A field is kept where `new` has one of the same name and type,
     and leaves it at its class's default. Fields in `skip` are left alone: a person sets them.
     """
     defaults = _defaults(old)
     unlike = [name for name in registry.field_names(old) if getattr(old, name) != defaults[name]]
-    teaching = old.teaching if hasattr(old, "teaching") and "train" in registry.field_names(new) else ()
-    recipe = dict.fromkeys([*unlike, *teaching])
+    training_only = (
+        old.training_only_fields
+        if hasattr(old, "training_only_fields") and "train" in registry.field_names(new)
+        else ()
+    )
+    recipe = dict.fromkeys([*unlike, *training_only])
     free = {name for name, value in _defaults(new).items() if getattr(new, name) == value}
     wanted = {name: getattr(old, name) for name in recipe if name not in skip and shares(old, new, name)}
     kept = {name: value for name, value in wanted.items() if name in free and getattr(new, name) != value}

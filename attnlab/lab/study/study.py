@@ -62,7 +62,7 @@ def _check_range(path: str, value: Any) -> None:
 class Study:
     """A base experiment, what varies in it, and the question it answers.
 
-    `quick` holds the fields that `--quick` changes, so that a glimpse ends in a minute or two; None: those of `few`.
+    `quick` holds the fields that `--quick` changes, so that a preview ends in a minute or two; None: those of `few`.
     `name` is the experiment's folder; a file that gives none lends its own.
     `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
     `bands` holds where the headline metric is to come out, by variant, as (least, most), None for an end that is open:
@@ -115,21 +115,21 @@ class Study:
         check_twins(self.variants(), "vary: ")
         self._check_steps()
         self._check_against()
-        # What a glimpse changes may make variants alike: it is thrown away.
+        # What a preview changes may make variants alike: it is thrown away.
         if self.quick is not None and not self.given:
             self.variants(quick=True)
 
     @property
-    def glimpse(self) -> dict[str, Any]:
+    def preview(self) -> dict[str, Any]:
         """The fields that `--quick` changes."""
         brief = few(self.base.train) if self.quick is None else self.quick
         return {path: value for path, value in brief.items() if path not in self.given}
 
     def variants(self, quick: bool = False) -> dict[str, Experiment]:
-        """Each variant's experiment, by name, in order; `quick`: each as a glimpse."""
+        """Each variant's experiment, by name, in order; `quick`: each as a preview."""
         changes = self.vary.variants if self.vary else {"base": {}}
-        glimpse = self.glimpse if quick else {}
-        return {name: change(self.base, **{**own, **glimpse}) for name, own in changes.items()}
+        preview = self.preview if quick else {}
+        return {name: change(self.base, **{**own, **preview}) for name, own in changes.items()}
 
     def keeping(self, vary: Variation | None, **changes: Any) -> Study:
         """The study of these of its variants alone, other fields of it changed at once."""
@@ -177,7 +177,7 @@ class Study:
 
 
 def few(train: Train) -> dict[str, Any]:
-    """The fields of a glimpse, of what is trained so: a few steps of the first two seeds, of which no mean is taken."""
+    """The fields of a preview, of what is trained so: a few steps of the first two seeds, of which no mean is taken."""
     seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
     few = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16)}
     return few | {"train.seeds": seeds, "train.average": 0}

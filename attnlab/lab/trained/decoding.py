@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from attnlab.data.text.vocabulary import END
-from attnlab.decoding import Beam, Decoder, Greedy, Sample
+from attnlab.decoding import Beam, Greedy, Sample, Search
 from attnlab.lab.trained.load import Trained
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 
 BEAM, DRAWS = ("beam", "penalty"), ("temperature", "top_k", "top_p")
 
@@ -23,7 +23,7 @@ class DivergedError(ArithmeticError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecodingOptions:
     """How answers are to be decoded, as the options of the command line say; None is what was not said.
 
     `beam` (its size) and `penalty` ask for a beam; `temperature`, `top_k` and `top_p` for draws, which `seed` fixes
@@ -71,7 +71,7 @@ class Asked:
         """The options that were given, as they were typed."""
         return self._said(*vars(self))
 
-    def decoder(self, own: Decoder | None) -> Decoder:
+    def decoder(self, own: Search | None) -> Search:
         """The decoder asked for, of a run whose own is `own` (None: greedy).
 
         Raises ValueError for a seed where nothing is drawn.
@@ -83,7 +83,7 @@ class Asked:
             )
         return found
 
-    def _decoder(self, own: Decoder | None) -> Decoder:
+    def _decoder(self, own: Search | None) -> Search:
         drawn = isinstance(own, Sample) and not self._said(*BEAM)
         if drawn or self._said(*DRAWS):
             said = {name: getattr(self, name) for name in (*DRAWS, "best") if getattr(self, name) is not None}
@@ -101,7 +101,7 @@ class Asked:
             best=max(best, 1),
         )
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: TaskData) -> None:
         """Raise ValueError where something was asked for and the problem is not answered so."""
         if self.said and not (problem.decodes or problem.continues):
             raise ValueError(f"{self.said[0]}: what this task asks is not answered symbol by symbol; leave it out")
@@ -129,7 +129,7 @@ class Answerer:
     The problem must be one that is answered symbol by symbol.
     """
 
-    def __init__(self, found: Trained, asked: Asked = Asked()):
+    def __init__(self, found: Trained, asked: DecodingOptions = DecodingOptions()):
         self.problem: Any = found.problem
         own = found.experiment.decoder or self.problem.decoder
         self.decoder, self._model = asked.decoder(own), found.model
@@ -166,7 +166,7 @@ class Answerer:
         return self._told(text[len(source) :][:length], np.float64(score))
 
     def _told(self, tokens: np.ndarray, score: np.floating) -> Answer:
-        text = self.problem.tell({"tokens": tokens[None]})
+        text = self.problem.format_answer({"tokens": tokens[None]})
         # A text that is gone on with has lines of its own.
         text = text if self.problem.continues else one_line(text)
         return Answer(text, float(score), bool((tokens == END).any()), tokens)

@@ -23,7 +23,7 @@ CLASS = "[class]"  # the token in front of all symbols, by which a sequence is s
 
 
 @dataclass(frozen=True)
-class Forced:
+class TeacherForcedExample:
     """The inputs of a model for one example, the answer it is forced to, and the symbols along each attention's axes.
 
     `axes` has (rows, columns) by the attention's name: rows are what is written or stands there, columns what is read.
@@ -65,26 +65,28 @@ def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
     return source, given, source != PAD, target != PAD
 
 
-def forced(found: Trained, text: str) -> Forced:
+def forced(found: Trained, text: str) -> TeacherForcedExample:
     """`text`, and the answer of the model to it as its test was answered, as one example.
 
     Raises DataError for symbols never seen, DivergedError where the model answers NaN.
     """
-    problem, batch = found.problem, found.problem.ask(text)
+    problem, batch = found.problem, found.problem.encode_prompt(text)
     if problem.continues:
         return _continued(found, batch)
     if not isinstance(problem.shape, Pairs):
-        told = problem.tell(jax.jit(problem.answer)(found.model, batch))
+        told = problem.format_answer(jax.jit(problem.answer)(found.model, batch))
         if hasattr(problem.shape, "latent"):
             # The image itself follows in lines of its own.
             words = places(problem.shape.image.width // 2, problem.shape.image.height // 2)
-            return Forced(told.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)})
+            return TeacherForcedExample(
+                told.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)}
+            )
         answer = one_line(told)
         if isinstance(problem.shape, Detections):
             return _found(found, answer, inputs(problem, batch))
         words = [*front(found.model), *problem.tokens(batch)["source"]]
         name = "decoder" if isinstance(problem.shape, Tokens) else "encoder"
-        return Forced(answer, _first(inputs(problem, batch)), {name: (words, words)})
+        return TeacherForcedExample(answer, _first(inputs(problem, batch)), {name: (words, words)})
     best = Answerer(found)(batch["source"], np.ones(1))[0][0]
     if np.isnan(best.score):
         raise DivergedError("the model's numbers are not finite on this input")
@@ -96,10 +98,10 @@ def forced(found: Trained, text: str) -> Forced:
         "decoder": (written, [START, *written[:-1]]),
         "cross": (written, source),
     }
-    return Forced(best.text, _first(inputs(problem, batch)), axes)
+    return TeacherForcedExample(best.text, _first(inputs(problem, batch)), axes)
 
 
-def _continued(found: Trained, batch: Batch) -> Forced:
+def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
     """Of what goes on with a text: the text itself, of a longer one the end that a block holds, and how it goes on."""
     problem = found.problem
     answer = Answerer(found)(batch["source"], np.ones(1))[0][0]
@@ -107,10 +109,12 @@ def _continued(found: Trained, batch: Batch) -> Forced:
         raise DivergedError("the model's numbers are not finite on this input")
     tokens = batch["source"][:, -problem.shape.length :]
     words = problem.tokens({"source": tokens})["source"]
-    return Forced(one_line(answer.text), _first(inputs(problem, {"tokens": tokens})), {"decoder": (words, words)})
+    return TeacherForcedExample(
+        one_line(answer.text), _first(inputs(problem, {"tokens": tokens})), {"decoder": (words, words)}
+    )
 
 
-def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced:
+def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> TeacherForcedExample:
     """Of a model that finds things: places of the image by row and column, and queries by number."""
     given = _first(given)
     seen = jax.eval_shape(
@@ -119,7 +123,9 @@ def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Forced
     rows, columns = found.experiment.model.grid(*given[0].shape[:2])
     seats = places(columns, rows)
     asked = [str(n + 1) for n in range(seen["cross"].shape[-2])]
-    return Forced(answer, given, {"encoder": (seats, seats), "among": (asked, asked), "cross": (asked, seats)})
+    return TeacherForcedExample(
+        answer, given, {"encoder": (seats, seats), "among": (asked, asked), "cross": (asked, seats)}
+    )
 
 
 def places(columns: int, rows: int) -> list[str]:

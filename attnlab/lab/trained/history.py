@@ -13,13 +13,13 @@ import numpy as np
 from attnlab.lab.runs.identity import read, saved
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.load import Trained, lane_of
-from attnlab.training.averaging import chosen
+from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError
 from attnlab.training.trainer import Trainer
 
 
 @dataclass(frozen=True)
-class Then:
+class CheckpointModel:
     """A step, and the model of the lane that `trained` answers as it was then; None, and why, where it is unusable."""
 
     step: int
@@ -27,7 +27,7 @@ class Then:
     trouble: str | None = None
 
 
-def history(run: str | Path, found: Trained) -> Iterator[Then]:
+def history(run: str | Path, found: Trained) -> Iterator[CheckpointModel]:
     """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
@@ -37,8 +37,8 @@ def history(run: str | Path, found: Trained) -> Iterator[Then]:
         try:
             state, _ = checkpoints.read(step, like)
         except CheckpointError as error:
-            yield Then(step, None, str(error))
+            yield CheckpointModel(step, None, str(error))
             continue
         # That of the newest that can be used, at every step.
         lane = lane_of(found.experiment, read(folder, "result"), np.asarray(state.alive)) if lane is None else lane
-        yield Then(step, jax.tree.map(lambda x, lane=lane: x[lane], chosen(train, state, step)))
+        yield CheckpointModel(step, jax.tree.map(lambda x, lane=lane: x[lane], averaged(train, state, step)))

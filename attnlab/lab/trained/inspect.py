@@ -14,7 +14,7 @@ from attnlab.analysis.totals import totals
 from attnlab.data.io.files import DataError
 from attnlab.lab.study.values import text as words
 from attnlab.lab.trained.decoding import DivergedError
-from attnlab.lab.trained.example import Forced, axis, check, forced, inputs
+from attnlab.lab.trained.example import TeacherForcedExample, axis, check, forced, inputs
 from attnlab.lab.trained.history import history
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
@@ -47,7 +47,7 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
     check(run, found)
     example = forced(found, text)
     attentions = _attentions(found, example)
-    batch = found.problem.examination("valid", EXAMPLES)[0]
+    batch = found.problem.eval_batches("valid", EXAMPLES)[0]
     training, notes = _training(run, found, example, batch)
     return {
         "answer": example.answer,
@@ -61,7 +61,7 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
     }
 
 
-def _seen(found: Trained, model: Any, example: Forced, look: Any = maps) -> dict[str, np.ndarray]:
+def _seen(found: Trained, model: Any, example: TeacherForcedExample, look: Any = maps) -> dict[str, np.ndarray]:
     """The maps of a model on an example, or what else `look` answers: [L H T S] by name, padding left out."""
     seen = look(found.experiment.model, model, found.problem.shape, *example.inputs)
     found_in = {}
@@ -72,7 +72,7 @@ def _seen(found: Trained, model: Any, example: Forced, look: Any = maps) -> dict
     return found_in
 
 
-def _attentions(found: Trained, example: Forced) -> dict[str, Any]:
+def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
     """Every map of the model that answers, with its figures."""
     seen, scored = (_seen(found, found.model, example, look) for look in (maps, scores))
     divisors = totals(found.experiment.model, found.model, found.problem.shape, *example.inputs)
@@ -118,7 +118,7 @@ def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
         "rank": spread.effective_rank(layers),
         "entropy": spread.mean(entropy),
         "share": spread.mean(share),
-        "reach": spread.mean(spread.reach(layers)),
+        "reach": spread.mean(spread.attention_distance(layers)),
         "apart": spread.mean(np.where(np.isnan(most), np.nan, apart)),
         "empty": empty.sum(axis=-1),
         "signed": (layers < 0).any(axis=(-2, -1)),
@@ -140,7 +140,9 @@ def _heads(figures: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:
     return [[{name: x[n, h].item() for name, x in figures.items()} for h in range(H)] for n in range(L)]
 
 
-def _training(run: str | Path, found: Trained, example: Forced, batch: Batch) -> tuple[list[dict[str, Any]], list[str]]:
+def _training(
+    run: str | Path, found: Trained, example: TeacherForcedExample, batch: Batch
+) -> tuple[list[dict[str, Any]], list[str]]:
     """What is known of every checkpoint, the oldest first, and which could not be used."""
     problem, config, rows, notes = found.problem, found.experiment.model, [], []
     for then in history(run, found):
@@ -164,7 +166,7 @@ def _layers(figures: dict[str, np.ndarray]) -> dict[str, list[float]]:
     return {name: spread.mean(figures[name]).tolist() for name in ("rank", "entropy", "share", "reach", "apart")}
 
 
-def _distance(run: str | Path, found: Trained, example: Forced, other: str | Path) -> dict[str, Any]:
+def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, other: str | Path) -> dict[str, Any]:
     """How far the maps of another run are from those of this one, on its example."""
     second = trained(other)
     marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]

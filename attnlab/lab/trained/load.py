@@ -26,8 +26,8 @@ from attnlab.lab.study import serialize as configuration
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import edited
 from attnlab.system import settings
-from attnlab.tasks.base.task import Interpreter, Problem
-from attnlab.training.averaging import chosen
+from attnlab.tasks.base.task import TaskData, TextInterface
+from attnlab.training.averaging import averaged
 from attnlab.training.checkpoints import CheckpointError, Checkpoints
 from attnlab.training.trainer import Trainer
 
@@ -48,7 +48,7 @@ class Trained:
 Step = int | Literal["best", "last"] | None
 
 
-def load(run: str | Path, step: Step = None) -> tuple[Any, Problem]:
+def load(run: str | Path, step: Step = None) -> tuple[Any, TaskData]:
     """The trained model of a run folder and the problem it was trained on.
 
     `step` is that of the checkpoint to take, "best" (of those where seeds were, in the mean, best on validation), or
@@ -120,7 +120,7 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
         passed.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is gone")
     for line in passed:
         print(plain(f"attnlab: {line}; the checkpoint of step {step} is taken"), file=sys.stderr)
-    models = chosen(experiment.train, state, step) if asked is None else state.model
+    models = averaged(experiment.train, state, step) if asked is None else state.model
     return Restored(experiment, problem, trainer, state, step, result, models)
 
 
@@ -150,7 +150,7 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
     return step, checkpoints.read(step, like)[0]
 
 
-def _interpreter(folder: RunFolder, experiment: Experiment) -> Interpreter | None:
+def _interpreter(folder: RunFolder, experiment: Experiment) -> TextInterface | None:
     return experiment.task.interpreter(_vocabulary(folder), str(folder.file("vocabulary")))
 
 

@@ -9,19 +9,19 @@ import jax
 import numpy as np
 
 from attnlab.plotting import plain
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 
 FIRST = 16  # test examples that are shown
 
 
-def shown(model: Any, problem: Problem) -> dict[str, Any] | None:
+def answer_pictures(model: Any, problem: TaskData) -> dict[str, Any] | None:
     """What a trained model answers to a few test examples, drawn: `pictures.json`. None where nothing is drawn.
 
     {"pictures": [{"caption", "png" (base64)}]}.
     """
-    if type(problem).pictures is Problem.pictures:
+    if type(problem).pictures is TaskData.pictures:
         return None
-    batch = {name: np.asarray(values)[:FIRST] for name, values in problem.examination("test", FIRST)[0].items()}
+    batch = {name: np.asarray(values)[:FIRST] for name, values in problem.eval_batches("test", FIRST)[0].items()}
     answer = jax.tree.map(np.asarray, jax.jit(problem.answer)(model, batch))
     with plain():
         drawn = problem.pictures(batch, answer)

@@ -10,14 +10,14 @@ import numpy as np
 
 from attnlab.console.escape import plain
 from attnlab.console.shade import draw
-from attnlab.decoding import Beam, Decoder
-from attnlab.lab.trained.decoding import Answerer, Asked, DivergedError
+from attnlab.decoding import Beam, Search
+from attnlab.lab.trained.decoding import Answerer, DecodingOptions, DivergedError
 from attnlab.lab.trained.load import Step, Trained, trained, unfinished
-from attnlab.lab.trained.snapshot import look
+from attnlab.lab.trained.snapshot import snapshot
 from attnlab.tasks.base.task import Batch
 
 
-def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None) -> dict[str, Any]:
+def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(), step: Step = None) -> dict[str, Any]:
     """What the trained model of a run makes of `text`, in the way asked for; what it draws is what `translate` draws
     for a first line of this text. `step` is that of a checkpoint, as `load` takes it.
 
@@ -31,16 +31,22 @@ def sample(run: str | Path, text: str, asked: Asked = Asked(), step: Step = None
     found = trained(run, step, data=False)
     asked.check(found.problem)
     early = unfinished(run, found, found.step) if step is None else []
-    batch = found.problem.ask(text)
+    batch = found.problem.encode_prompt(text)
     if not (found.problem.decodes or found.problem.continues):
         answer = jax.jit(found.problem.answer)(found.model, batch)
-        told = {"answer": found.problem.tell(answer), "answers": [], "decoder": None, "cut": False, "notes": early}
+        told = {
+            "answer": found.problem.format_answer(answer),
+            "answers": [],
+            "decoder": None,
+            "cut": False,
+            "notes": early,
+        }
         return {**told, **found.problem.tokens(batch), "map": None, "layers": None}
     told = _decoded(found, batch, asked)
     return {**told, "notes": [*early, *told["notes"]]}
 
 
-def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
+def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, Any]:
     answerer = Answerer(found, asked)
     answers = (
         answerer(batch["source"], np.ones(1))[0]
@@ -55,7 +61,7 @@ def _decoded(found: Trained, batch: Batch, asked: Asked) -> dict[str, Any]:
     told["cut"] = problem.decodes and not answers[0].finished
     told["notes"] = _notes(problem, batch)
     # Of what is gone on with, nothing is read by another sequence.
-    seen = look(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
+    seen = snapshot(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
     if seen is None:
         symbols = problem.tokens({"source": batch["source"], "target": best["tokens"]})
         return {**told, **symbols, "map": None, "layers": None}
@@ -95,7 +101,7 @@ def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
 UNFINISHED = "…: cut off at the longest answer allowed"
 
 
-def scored(decoder: Decoder) -> str:
+def scored(decoder: Search) -> str:
     """What the scores of a decoder's answers are."""
     penalty = decoder.penalty if isinstance(decoder, Beam) else 0
     divided = f", divided by ((5 + tokens) / 6)^{penalty:g}" if penalty else ""

@@ -13,7 +13,7 @@ import numpy as np
 from attnlab.lab.runs.answer_table import lines
 from attnlab.lab.statistics import summaries
 from attnlab.lab.trained.load import Restored, Step, lanes_of, restored, unfinished
-from attnlab.tasks.base.task import Problem, Row
+from attnlab.tasks.base.task import Row, TaskData
 from attnlab.training.trainer import Trainer
 
 
@@ -58,7 +58,7 @@ def table(scored: Sequence[Scored]) -> str:
     return "".join(f"{line}\n" for line in lines({one.file: (one.rows, one.figure) for one in scored}))
 
 
-def _scored(found: Restored, file: str, problem: Problem, notes: Sequence[str]) -> Scored:
+def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str]) -> Scored:
     experiment, result = found.experiment, found.result or {}
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     model = found.models

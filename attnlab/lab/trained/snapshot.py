@@ -11,15 +11,15 @@ import numpy as np
 from attnlab.analysis.maps import maps
 from attnlab.data.text.vocabulary import PAD
 from attnlab.lab.trained.example import axis, front, inputs, places
-from attnlab.tasks.base.task import Batch, Pairs, Problem, Tokens
+from attnlab.tasks.base.task import Batch, Pairs, TaskData, Tokens
 from attnlab.tasks.vision.objects import SURE, Detections
 
-FIRST = 8  # test examples, among which those of `looks` are; always the same
+FIRST = 8  # test examples, among which those of `snapshots` are; always the same
 WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
 LARGEST = 2**26  # numbers of all maps of one example
 
 
-def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+def snapshots(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
     """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
 
     {"kind": "cross" | "encoder" | "decoder" | "image" | "graph",
@@ -35,7 +35,7 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
         # A model of one's own need not know of any.
         return None
     if hasattr(problem.shape, "source"):
-        batch = problem.examination("test", FIRST)[0]
+        batch = problem.eval_batches("test", FIRST)[0]
         rows = range(min(3, len(batch["source"])))
         examples = [one for row in rows if (one := _within(config, model, problem, batch, row)) is not None]
         return {"kind": "encoder", "examples": examples} if examples else None
@@ -48,7 +48,7 @@ def looks(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     return _between(config, model, problem) if isinstance(problem.shape, Pairs) else None
 
 
-def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -> dict[str, Any] | None:
+def _within(config: Any, model: Any, problem: TaskData, batch: Batch, row: int) -> dict[str, Any] | None:
     """The encoder's maps on the beginning of an example of a batch; None where none are, or they are too large."""
     one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
     keep = one.get("keep")
@@ -64,9 +64,9 @@ def _within(config: Any, model: Any, problem: Problem, batch: Batch, row: int) -
     return {"source": symbols, "target": symbols, "layers": np.round(seen[:, :, :count, :count], 4).tolist()}
 
 
-def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+def _along(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
     """A decoder's maps of itself on a few test examples, as far as is drawn: what comes after changes none."""
-    batch, found = problem.examination("test", FIRST)[0], []
+    batch, found = problem.eval_batches("test", FIRST)[0], []
     for row in range(min(3, len(batch["tokens"]))):
         tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
         symbols = problem.tokens({**batch, "tokens": tokens, "source": tokens})["source"]
@@ -79,12 +79,12 @@ def _along(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
     return {"kind": "decoder", "examples": found}
 
 
-def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+def _making(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
     """The maps of what makes images, on the first three of the test's latents."""
     size, found = problem.shape.image, []
     words = places(size.width // 2, size.height // 2)[:WIDEST]
     count = len(words)
-    for latent in np.asarray(problem.examination("test", FIRST)[0]["latent"])[:3]:
+    for latent in np.asarray(problem.eval_batches("test", FIRST)[0]["latent"])[:3]:
         seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(latent))["image"], np.float64)
         found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
     return {"kind": "image", "examples": found}
@@ -92,7 +92,7 @@ def _making(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
 
 def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
     """Where queries look on the first three images of the test, each named by what it has found."""
-    batch, found = problem.examination("test", FIRST)[0], []
+    batch, found = problem.eval_batches("test", FIRST)[0], []
     answer = jax.jit(problem.answer)(model, batch)
     for row, image in enumerate(inputs(problem, batch)[0][:3]):
         seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(image))["cross"], np.float64)
@@ -112,7 +112,7 @@ def _around(model: Any, problem: Any) -> dict[str, Any] | None:
 
     Of all layers that have as many heads as the first; None where neighbours do not weigh by what they are.
     """
-    graph, nodes = problem.graph, problem.examination("test", FIRST)[0]["node"][:FIRST]
+    graph, nodes = problem.graph, problem.eval_batches("test", FIRST)[0]["node"][:FIRST]
     if not all(hasattr(layer, "weights") for layer in model.stack.layers):
         return None
     ends, found = model.weights(graph.edges, graph.entries, graph.values)
@@ -139,21 +139,21 @@ def _node(graph: Any, node: int) -> str:
     return graph.names[node] if label < 0 else f"{graph.names[node]} {graph.classes[label]}"
 
 
-def _between(config: Any, model: Any, problem: Problem) -> dict[str, Any] | None:
+def _between(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
     """The cross-attention on the longest, a middling and the shortest of a few test examples."""
-    batch = problem.examination("test", FIRST)[0]
+    batch = problem.eval_batches("test", FIRST)[0]
     order = np.argsort(np.sum(np.asarray(batch["source"])[:FIRST] != PAD, axis=1), kind="stable")
     answers, found = jax.jit(problem.answer), []
     for row in dict.fromkeys(int(order[place]) for place in (-1, len(order) // 2, 0)):
         one = {name: values[row : row + 1] for name, values in batch.items()}
-        seen = look(config, model, problem, one, answers(model, one))
+        seen = snapshot(config, model, problem, one, answers(model, one))
         if seen is None:
             return None
         found.append(seen)
     return {"kind": "cross", "examples": found}
 
 
-def look(config: Any, model: Any, problem: Problem, batch: Batch, answer: Batch) -> dict[str, Any] | None:
+def snapshot(config: Any, model: Any, problem: TaskData, batch: Batch, answer: Batch) -> dict[str, Any] | None:
     """The cross-attention of row 0, teacher-forced on the model's own answer: {"source", "target", "layers"}.
 
     None where the model has none.

@@ -15,7 +15,7 @@ from attnlab.console.escape import plain
 from attnlab.data import names
 from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
-from attnlab.lab.trained.decoding import Answer, Answerer, Asked
+from attnlab.lab.trained.decoding import Answer, Answerer, DecodingOptions
 from attnlab.lab.trained.load import Step, trained
 from attnlab.storage.json_file import encoded, named
 from attnlab.tasks.text.pairing import Pairing
@@ -44,7 +44,7 @@ class Answered:
 def translate(
     run: str | Path,
     lines: Iterable[str | bytes],
-    asked: Asked = Asked(),
+    asked: DecodingOptions = DecodingOptions(),
     batch: int = BATCH,
     longer: str = "refuse",
     unknown: str = "refuse",
@@ -75,7 +75,7 @@ class Translator:
     def __init__(
         self,
         run: str | Path,
-        asked: Asked = Asked(),
+        asked: DecodingOptions = DecodingOptions(),
         batch: int = BATCH,
         longer: str = "refuse",
         unknown: str = "refuse",

@@ -5,13 +5,13 @@ parameters). The network owns it and hands it to its layers, so that they share 
 """
 
 from attnlab.modules.position.absolute import Learned, Sinusoidal
-from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.modules.position.floater import Floater
 from attnlab.modules.position.gaussian_2d import Quadratic2D
 from attnlab.modules.position.grid import Learned2D, Rotary2D, Sinusoidal2D
 from attnlab.modules.position.relative import T5, ALiBi, Shaw
 from attnlab.modules.position.rotary import Rotary, XPos
-from attnlab.modules.position.wrapped import Earlier
+from attnlab.modules.position.wrapped import Wrapped
 from attnlab.registry import Registry
 
 POSITIONS: dict[str, Position] = Registry("POSITIONS")
@@ -35,17 +35,17 @@ __all__ = [
     "POSITIONS",
     "T5",
     "ALiBi",
-    "Earlier",
     "Floater",
-    "Hooks",
     "Learned",
     "Learned2D",
     "Position",
+    "PositionEncoding",
     "Quadratic2D",
     "Rotary",
     "Rotary2D",
     "Shaw",
     "Sinusoidal",
     "Sinusoidal2D",
+    "Wrapped",
     "XPos",
 ]

@@ -10,7 +10,7 @@ from flax import nnx
 from jaxtyping import PRNGKeyArray
 
 from attnlab.modules.parameter import NoDecay
-from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.ops.counts import check_counts
 from attnlab.ops.lookup import lookup
 from attnlab.ops.position import sinusoidal
@@ -53,7 +53,7 @@ class Learned(Position):
         if self.std is not None and not 0 < self.std < float("inf"):
             raise ValueError(f"std={self.std} must be a finite number above 0, or none")
 
-    def reach(self, dtype):
+    def max_length(self, dtype):
         """The length of the table."""
         return self.length
 
@@ -62,7 +62,7 @@ class Learned(Position):
         return LearnedTable(key, self, width)
 
 
-class LearnedTable(Hooks, nnx.Module):
+class LearnedTable(PositionEncoding, nnx.Module):
     """The table of `Learned`: [length, D]."""
 
     def __init__(self, key: PRNGKeyArray, config: Learned, width: int):
@@ -71,9 +71,9 @@ class LearnedTable(Hooks, nnx.Module):
 
     def table(self, length, dtype):
         """Nothing is worked out, but the length is checked."""
-        return self.config.within(length, dtype)
+        return self.config.check_length(length, dtype)
 
     def add(self, x, i, table=None):
         """The input x + p_i."""
-        self.config.within(x.shape[0], x.dtype)
+        self.config.check_length(x.shape[0], x.dtype)
         return x + lookup(self.vectors[...], i, jnp.nan).astype(x.dtype)

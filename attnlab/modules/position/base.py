@@ -11,7 +11,7 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.mask import Places
 
 
-class Hooks:
+class PositionEncoding:
     """What a network may ask of a position; every hook does nothing here.
 
     `turning` says that it turns q and k, `biasing` that it adds to scores, `valued` that it adds to values as well:
@@ -28,7 +28,7 @@ class Hooks:
         return repr(getattr(self, "config", self))
 
     def table(self, length: int, dtype) -> Array | None:
-        """What is worked out once for positions 0 … length−1, to be handed to `add` and `before`; None: nothing.
+        """What is worked out once for positions 0 … length−1, to be handed to `add` and `per_layer`; None: nothing.
 
         Raises ValueError where the position ends before that length.
         """
@@ -38,11 +38,11 @@ class Hooks:
         """The input with its positions."""
         return x
 
-    def before(self, i: Int[Places, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
+    def per_layer(self, i: Int[Places, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
         """What is added before each of the network's layers, or None."""
         return None
 
-    def turn(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]):
+    def rotate(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]):
         """Queries and keys of one head, turned by their positions."""
         return q, k
 
@@ -68,7 +68,7 @@ class Hooks:
 
 
 @dataclass(frozen=True)
-class Position(Hooks):
+class Position(PositionEncoding):
     """No position: every hook does nothing. What permutes the input permutes the output.
 
     `inductive` says that it goes on beyond the lengths trained on, `data_driven` that it is learned, and
@@ -90,13 +90,13 @@ class Position(Hooks):
     def check(self, width: int, heads: int) -> None:
         """Raise ValueError for a model of a width and so many heads that it cannot serve."""
 
-    def reach(self, dtype) -> int | None:
+    def max_length(self, dtype) -> int | None:
         """How many positions it can tell in a dtype; None: any number."""
         return None
 
-    def within(self, length: int, dtype) -> None:
+    def check_length(self, length: int, dtype) -> None:
         """Raise ValueError where a sequence of that length goes beyond its reach."""
-        reach = self.reach(dtype)
+        reach = self.max_length(dtype)
         if reach is not None and length > reach:
             raise ValueError(f"model.position={self} tells {reach} positions, and a sequence has {length}")
 

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.modules.dense import Dense, child
+from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.absolute import LEVEL
-from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.ops.counts import check_counts
 from attnlab.ops.lookup import lookup
 from attnlab.ops.position import flow_path
@@ -49,15 +49,15 @@ class Floater(Position):
         return Flow(key, self, width, 1 if self.place == "input" else layers)
 
 
-class Flow(Hooks, nnx.Module):
+class Flow(PositionEncoding, nnx.Module):
     """The flow of `Floater`; paths [L T D], or [1 T D] for the input alone."""
 
     def __init__(self, key: PRNGKeyArray, config: Floater, width: int, paths: int):
         self.config = config
         hidden = config.hidden or width
-        self.first = NoDecay(jax.random.normal(child(key, "first"), (paths, width)) * LEVEL)
-        self.inner = Dense(child(key, "inner"), width + 1, hidden)
-        self.outer = Dense(child(key, "outer"), hidden, width)
+        self.first = NoDecay(jax.random.normal(fold_key(key, "first"), (paths, width)) * LEVEL)
+        self.inner = Dense(fold_key(key, "inner"), width + 1, hidden)
+        self.outer = Dense(fold_key(key, "outer"), hidden, width)
 
     def __call__(self, t: Float[Array, ""], p: Float[Array, "L D"]) -> Float[Array, "L D"]:
         """h(t, p)."""
@@ -75,7 +75,7 @@ class Flow(Hooks, nnx.Module):
             return x
         return x + lookup(self._solved(x, table)[0], i, jnp.nan).astype(x.dtype)
 
-    def before(self, i, table):
+    def per_layer(self, i, table):
         """p_i of each layer, where it is added there."""
         return None if self.config.place == "input" else jax.vmap(lambda table: lookup(table, i, jnp.nan))(table)
 

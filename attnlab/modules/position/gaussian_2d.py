@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import PRNGKeyArray
 
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
-from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.ops.counts import check_counts
 from attnlab.ops.position import grid
 from attnlab.ops.precision import accumulation_dtype
@@ -44,14 +44,14 @@ class Quadratic2D(Position):
         return Centres(key, self, heads)
 
 
-class Centres(Hooks, nnx.Module):
+class Centres(PositionEncoding, nnx.Module):
     """The centres [H, 2] and the sharpness, before softplus, [H] of `Quadratic2D`."""
 
     biasing = True
 
     def __init__(self, key: PRNGKeyArray, config: Quadratic2D, heads: int):
         self.config = config
-        self.centres = NoDecay(jax.random.normal(child(key, "centres"), (heads, 2)) * config.spread)
+        self.centres = NoDecay(jax.random.normal(fold_key(key, "centres"), (heads, 2)) * config.spread)
         self.sharpness = NoDecay(jnp.zeros(heads))
 
     def bias(self, heads):

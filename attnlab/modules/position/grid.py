@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import PRNGKeyArray
 
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.position.absolute import LEVEL
-from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.modules.position.rotary import even_heads
 from attnlab.ops.counts import check_counts
 from attnlab.ops.lookup import lookup
@@ -70,7 +70,7 @@ class Learned2D(Position):
         if width % 2:
             raise ValueError(f"model.width={width} must be even for learned-2d positions")
 
-    def reach(self, dtype):
+    def max_length(self, dtype):
         """The whole grid."""
         return self.rows * self.columns
 
@@ -79,21 +79,21 @@ class Learned2D(Position):
         return LearnedGrid(key, self, width)
 
 
-class LearnedGrid(Hooks, nnx.Module):
+class LearnedGrid(PositionEncoding, nnx.Module):
     """The tables of `Learned2D`: [rows, D/2] and [columns, D/2]."""
 
     def __init__(self, key: PRNGKeyArray, config: Learned2D, width: int):
         self.config = config
-        draw = lambda name, count: jax.random.normal(child(key, name), (count, width // 2)) * LEVEL
+        draw = lambda name, count: jax.random.normal(fold_key(key, name), (count, width // 2)) * LEVEL
         self.rows, self.columns = NoDecay(draw("rows", config.rows)), NoDecay(draw("columns", config.columns))
 
     def table(self, length, dtype):
         """Nothing is worked out, but the length is checked."""
-        return self.config.within(length, dtype)
+        return self.config.check_length(length, dtype)
 
     def add(self, x, i, table=None):
         """The input x + p_i."""
-        self.config.within(x.shape[0], x.dtype)
+        self.config.check_length(x.shape[0], x.dtype)
         row, column = grid(i, self.config.columns)
         halves = lookup(self.rows[...], row, jnp.nan), lookup(self.columns[...], column, jnp.nan)
         return x + jnp.concatenate(halves, axis=1).astype(x.dtype)
@@ -117,6 +117,6 @@ class Rotary2D(Position):
         """Each half of a head must be even."""
         even_heads(width, heads, "rotary-2d", by=4)
 
-    def turn(self, q, k, i, j):
+    def rotate(self, q, k, i, j):
         """Both turned."""
         return rotary_2d(q, i, self.columns, self.base), rotary_2d(k, j, self.columns, self.base)

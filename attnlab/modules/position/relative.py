@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import PRNGKeyArray
 
-from attnlab.modules.dense import child
+from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
-from attnlab.modules.position.base import Hooks, Position
+from attnlab.modules.position.base import Position, PositionEncoding
 from attnlab.ops.counts import check_counts
 from attnlab.ops.position import alibi_slopes, clipped, relative_scores, relative_values, t5_buckets
 from attnlab.ops.precision import accumulation_dtype
@@ -68,7 +68,7 @@ class T5(Position):
         return T5Table(key, self, width, heads, causal)
 
 
-class T5Table(Hooks, nnx.Module):
+class T5Table(PositionEncoding, nnx.Module):
     """The table of `T5`: [H, buckets]."""
 
     biasing = True
@@ -119,7 +119,7 @@ class Shaw(Position):
         return ShawVectors(key, self, width, heads)
 
 
-class ShawVectors(Hooks, nnx.Module):
+class ShawVectors(PositionEncoding, nnx.Module):
     """The vectors of `Shaw`: r^K and r^V, [H, 2·clip + 1, K] each."""
 
     biasing = True
@@ -128,7 +128,7 @@ class ShawVectors(Hooks, nnx.Module):
     def __init__(self, key: PRNGKeyArray, config: Shaw, width: int, heads: int):
         self.config = config
         shape = heads, 2 * config.clip + 1, width // heads
-        draw = lambda name: jax.random.normal(child(key, name), shape) * (width // heads) ** -0.5
+        draw = lambda name: jax.random.normal(fold_key(key, name), shape) * (width // heads) ** -0.5
         self.keys, self.values = NoDecay(draw("keys")), NoDecay(draw("values"))
 
     def bias(self, heads):

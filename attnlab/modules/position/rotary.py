@@ -32,7 +32,7 @@ class Rotary(Position):
         """The width of a head must be even."""
         even_heads(width, heads, "rotary")
 
-    def turn(self, q, k, i, j):
+    def rotate(self, q, k, i, j):
         """Both turned."""
         halves = self.pairs == "halves"
         return rotary(q, i, self.base, halves), rotary(k, j, self.base, halves)
@@ -58,7 +58,7 @@ class XPos(Position):
         """The width of a head must be even."""
         even_heads(width, heads, "xpos")
 
-    def reach(self, dtype):
+    def max_length(self, dtype):
         """As far as the factors stay within the square root of the dtype's range."""
         return xpos_max_length(dtype, self.scale)
 
@@ -68,9 +68,9 @@ class XPos(Position):
 
     def table(self, length, dtype):
         """Nothing is worked out, but the length is checked."""
-        return self.within(length, dtype)
+        return self.check_length(length, dtype)
 
-    def turn(self, q, k, i, j):
+    def rotate(self, q, k, i, j):
         """Both turned; queries scaled down and keys up as positions grow."""
         return xpos(q, i, 1, self.base, self.scale), xpos(k, j, -1, self.base, self.scale)
 

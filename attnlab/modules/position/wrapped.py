@@ -5,33 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.modules.position.base import Hooks
+from attnlab.modules.position.base import PositionEncoding
 from attnlab.ops.tree import pytree
 
 
-class Earlier(Hooks):
+class Wrapped(PositionEncoding):
     """What `position` tells layers of rows that stand one place earlier: row 0 at −1, the sequence at 0, 1, ….
 
     So that what is in front of a sequence moves none of it, in a grid either.
     """
 
-    def __init__(self, position: Hooks):
+    def __init__(self, position: PositionEncoding):
         self.position, self.config = position, getattr(position, "config", position)
         self.turning, self.biasing, self.valued = position.turning, position.biasing, position.valued
         self.rotates = position.rotates
 
-    def turn(self, q, k, i, j):
+    def rotate(self, q, k, i, j):
         """Both turned, one place earlier."""
-        return self.position.turn(q, k, i - 1, j - 1)
+        return self.position.rotate(q, k, i - 1, j - 1)
 
     def bias(self, heads):
         """That of the position, one place earlier."""
-        return None if (bias := self.position.bias(heads)) is None else EarlierBias(bias)
+        return None if (bias := self.position.bias(heads)) is None else WrappedBias(bias)
 
 
 @pytree
 @dataclass(frozen=True)
-class EarlierBias:
+class WrappedBias:
     """A bias of rows that stand one place earlier."""
 
     bias: Any

@@ -9,4 +9,4 @@ are never computed, and it is asked only where it allows some pairs of a block a
 from attnlab.ops.blockwise.attend import attend, equal_blocks, merge_parts
 from attnlab.ops.blockwise.schedule import BlockVisits, LoopSchedule, Rule
 
-__all__ = ["LoopSchedule", "Rule", "BlockVisits", "attend", "equal_blocks", "merge_parts"]
+__all__ = ["BlockVisits", "LoopSchedule", "Rule", "attend", "equal_blocks", "merge_parts"]

@@ -47,8 +47,8 @@ __all__ = [
     "Narrow",
     "Rebased",
     "Relu",
+    "RotatedFeatures",
     "SoftmaxFeatures",
     "SquaredRelu",
     "Taylor",
-    "RotatedFeatures",
 ]

@@ -49,5 +49,5 @@ class RotatedFeatures(FeatureWrapper):
         if not (whole := rows.shape[1] - rows.shape[1] % by):
             raise ValueError(f"{self.feature} has {rows.shape[1]} features, and {self.position} turns {by} together")
         # Lengths are kept: queries and keys are turned alike.
-        turned, _ = self.position.turn(rows[:, :whole], rows[:0, :whole], at, at[:0])
+        turned, _ = self.position.rotate(rows[:, :whole], rows[:0, :whole], at, at[:0])
         return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), counted=rows)

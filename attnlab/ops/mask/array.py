@@ -37,7 +37,7 @@ class KeyPadding(Mask):
     keys_only = True
 
     def __post_init__(self):
-        _arrays("Kept", keep=self.keep)
+        _arrays("KeyPadding", keep=self.keep)
 
     def __call__(self, i, j):
         """keep[j]."""
@@ -45,7 +45,7 @@ class KeyPadding(Mask):
 
     def fit(self, T, S):
         """A row a key."""
-        _long_enough("Kept", keep=(self.keep.shape[0], S))
+        _long_enough("KeyPadding", keep=(self.keep.shape[0], S))
 
 
 @pytree
@@ -57,7 +57,7 @@ class QueryPadding(Mask):
     indexed = True
 
     def __post_init__(self):
-        _arrays("Rows", keep=self.keep)
+        _arrays("QueryPadding", keep=self.keep)
 
     def __call__(self, i, j):
         """keep[i]."""
@@ -69,7 +69,7 @@ class QueryPadding(Mask):
 
     def fit(self, T, S):
         """A row a query."""
-        _long_enough("Rows", keep=(self.keep.shape[0], T))
+        _long_enough("QueryPadding", keep=(self.keep.shape[0], T))
 
 
 @pytree

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from attnlab.data import repeats
-from attnlab.data.text.units import Units
+from attnlab.data.text.units import TokenizerSpec
 
 
 def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
@@ -43,7 +43,7 @@ def text(task: Any) -> None:
 
 def units(task: Any) -> None:
     """What the symbols of a text are."""
-    if not isinstance(task.units, Units):
+    if not isinstance(task.units, TokenizerSpec):
         raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.text.vocabulary import Vocabulary
-from attnlab.tasks.base.task import Batch, Classes, Interpreter, Problem, Row
+from attnlab.tasks.base.task import Batch, Classes, Row, TaskData, TextInterface
 
 NONE = -1  # the label of what is not asked for
 
 
-class Classifying(Interpreter):
+class ClassInterface(TextInterface):
     """Batches are {"source": [B …], "keep": [B T] bool, "label": [B] or [B T] int32}; label −1 asks nothing.
 
     A batch of images has no "keep". A model is called with source, keep (None where the batch has none) and a key,
@@ -60,7 +60,7 @@ class Classifying(Interpreter):
         chances = jax.nn.softmax(self.scores(model, batch), axis=-1)
         return {"label": jnp.argmax(chances, axis=-1).astype(jnp.int32), "probability": chances.max(axis=-1)}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """The class, and what probability it is given; of every position, the classes in their order."""
         label, chance = (np.asarray(answer[name])[0] for name in ("label", "probability"))
         if label.ndim:
@@ -73,7 +73,7 @@ class Classifying(Interpreter):
         return {"classes": list(self.classes)}
 
 
-class Classification(Classifying, Problem):
+class Classification(ClassInterface, TaskData):
     """Examples of which each has a class; scored by accuracy."""
 
     metric, higher = "accuracy", True
@@ -85,7 +85,7 @@ class Classification(Classifying, Problem):
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Each example with its class, the class that it is given, and the probability of that."""
-        label = np.concatenate([np.asarray(batch["label"]) for batch in self.examination(part, limit)])
+        label = np.concatenate([np.asarray(batch["label"]) for batch in self.eval_batches(part, limit)])
         said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
         return [
             Row(text, self.classes[label[n]] if label[n] >= 0 else None, self.classes[said[n]], float(chance[n]))
@@ -95,7 +95,7 @@ class Classification(Classifying, Problem):
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"accuracy"}: the share of what is asked that is answered right; {} where nothing is asked."""
         right = asked = 0
-        for batch, answer in zip(self.examination(part, limit), answers, strict=True):
+        for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             label = np.asarray(batch["label"])
             right += int((np.asarray(answer["label"]) == label)[label >= 0].sum())
             asked += int((label >= 0).sum())
@@ -103,4 +103,4 @@ class Classification(Classifying, Problem):
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """What is asked."""
-        return sum(int((np.asarray(batch["label"]) >= 0).sum()) for batch in self.examination(part, limit))
+        return sum(int((np.asarray(batch["label"]) >= 0).sum()) for batch in self.eval_batches(part, limit))

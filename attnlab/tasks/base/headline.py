@@ -10,7 +10,7 @@ from statistics import median
 from attnlab.data.io.files import DataError
 from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import Bytes, Characters, Words
-from attnlab.data.text.units import Units
+from attnlab.data.text.units import TokenizerSpec
 from attnlab.tasks.base.metrics import (
     bleu,
     bleu_characters,
@@ -71,7 +71,7 @@ class Headline:
         found = [MEASURES[name](answers, references) for name in self.metrics]
         return {name: value for values in found for name, value in values.items()}
 
-    def notes(self, asked: str, units: Units) -> tuple[str, ...]:
+    def notes(self, asked: str, units: TokenizerSpec) -> tuple[str, ...]:
         """What a person should know of the choice, where `asked` is `task.metric` and targets are read in `units`."""
         chosen = f"headline: {self.metric}, because {self.why}; task.metric=NAME takes another"
         said = (chosen,) if asked == AUTO else ()

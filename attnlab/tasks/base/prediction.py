@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnlab.tasks.base.task import Batch, Interpreter
-from attnlab.tasks.text.language_modeling import foretold
+from attnlab.tasks.base.task import Batch, TextInterface
+from attnlab.tasks.text.language_modeling import token_loss
 
 
-class Prediction(Interpreter):
+class Prediction(TextInterface):
     """Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}: where asked, the answer is to be foretold.
 
     A model is called with tokens [T] and keep=None, for there is no padding, and answers scores [T vocabulary].
@@ -23,7 +23,7 @@ class Prediction(Interpreter):
         return loss, {"accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
     def _foretold(self, model: Any, batch: Batch, key: Any) -> tuple[Any, Any, Any]:
-        """As `foretold` says: the loss, and at every place [B T] what the answer costs, and whether it is right."""
+        """As `token_loss` says: the loss, and at every place [B T] what the answer costs, and whether it is right."""
         import jax
         import jax.numpy as jnp
 
@@ -33,4 +33,4 @@ class Prediction(Interpreter):
         def each(call):
             return jax.vmap(lambda tokens, key: call(tokens, None, key=key))(tokens, keys)
 
-        return foretold(model, each, answers, asked)
+        return token_loss(model, each, answers, asked)

@@ -29,7 +29,7 @@ class Stream(Classification):
         self.task, self.shape = task, shape
         self._most = max(1, min(EXAMINED, POSITIONS // positions))
         self._parts = {part: self._drawn(getattr(task, f"{part}_examples"), part) for part in PARTS[1:]}
-        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.examination("test", 8)])
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
         common = np.bincount(self._parts["test"]["label"], minlength=len(classes))
         self.notes = (
             f"the commonest class of the test is {self.classes[common.argmax()]}: {common.max() / common.sum():.1%}",
@@ -43,7 +43,7 @@ class Stream(Classification):
         """Examples drawn for that seed and step."""
         return self._drawn(size, "train", seed, step)
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` examples of the part, the last batch filled up with such as ask nothing."""
         check_part(part, limit)
         return even({name: x[:limit] for name, x in self._parts[part].items()}, self._most, label=NONE)

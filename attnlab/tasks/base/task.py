@@ -14,7 +14,7 @@ class Row(NamedTuple):
 
     `input` is the input, or its name where it is no text. `expected` is the right answer, None where it is not known;
     several right answers have " ||| " between them. `answer` is None where the model answers no text. `figure` is a
-    number that belongs to the answer, such as its probability; `Problem.figure` names it.
+    number that belongs to the answer, such as its probability; `TaskData.figure` names it.
     """
 
     input: str
@@ -78,12 +78,12 @@ class Classes:
 class Task(ABC):
     """A frozen dataclass that says which data, and how much of it. Plain configuration.
 
-    `teaching` names those of its fields that leave the examination as it is: variants of a study that differ in others
+    `training_only_fields` names those of its fields that leave the examination as it is: variants of a study that differ in others
     are asked different things, and are not compared. `missing_values` holds, by field, what older run folders that lack
     the field were made with, where that is not its default.
     """
 
-    teaching: ClassVar[tuple[str, ...]] = ()
+    training_only_fields: ClassVar[tuple[str, ...]] = ()
     missing_values: ClassVar[dict[str, Any]] = {}
 
     @property
@@ -92,10 +92,10 @@ class Task(ABC):
         return {}
 
     @abstractmethod
-    def load(self) -> Problem:
+    def load(self) -> TaskData:
         """Read or generate the data. Raises DataError where it cannot be had."""
 
-    def with_test(self, problem: Any, file: str) -> Problem:
+    def with_test(self, problem: Any, file: str) -> TaskData:
         """The loaded `problem` with the examples of a user's file as its test; its `notes` are about that file.
 
         The file has the format of the task's own files. Where the format allows it, the file may hold inputs without
@@ -107,7 +107,7 @@ class Task(ABC):
         """
         raise NotImplementedError(f"task={type(self).__name__} makes its own examples and reads no other files")
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Interpreter | None:
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> TextInterface | None:
         """What asks a model that was trained on this task and tells its answers, from the vocabulary of its problem.
 
         None where nobody can be asked without the data. Raises DataError beginning with `where`, the vocabulary's
@@ -116,7 +116,7 @@ class Task(ABC):
         return None
 
 
-class Interpreter(ABC):
+class TextInterface(ABC):
     """What a trained model is asked with, and its answers told: what needs none of the data it was trained on.
 
     `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `decodes` says whether answers are decoded symbol
@@ -146,11 +146,11 @@ class Interpreter(ABC):
         """
 
     @abstractmethod
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One input as a batch of one. Raises DataError naming what was never seen, and where."""
 
     @abstractmethod
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """An answer of one as text."""
 
     @abstractmethod
@@ -158,11 +158,11 @@ class Interpreter(ABC):
         """The symbols of row 0, "source" and "target", for the axes of an attention map."""
 
 
-class Problem(Interpreter):
+class TaskData(TextInterface):
     """Data in batches, what a model is to learn from them, and how well it did.
 
     `fingerprint` is the sha256 (hex) of the data; `metric` the headline among those of `score`, and `higher` whether
-    more of it is better; `notes` what a person should know of how the data were read, and `preparing` how many of the
+    more of it is better; `notes` what a person should know of how the data were read, and `pretraining_steps` how many of the
     first steps of training are of another kind than what is scored. `figure` names the number in each of `rows`.
     """
 
@@ -170,7 +170,7 @@ class Problem(Interpreter):
     metric: str
     higher: bool
     notes: tuple[str, ...] = ()
-    preparing: int = 0
+    pretraining_steps: int = 0
     figure: str = ""
 
     @property
@@ -186,7 +186,7 @@ class Problem(Interpreter):
         """
 
     @abstractmethod
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Examples of "valid" or "test" in batches of one shape, the last one padded: all, or `limit` of them.
 
         These are always the same ones, and no worse a sample where a file is sorted (`attnlab.tasks.base.sampled`).
@@ -194,10 +194,10 @@ class Problem(Interpreter):
 
     @abstractmethod
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """The metrics by name, rates in 0 … 1; answers in the order of `examination(part, limit)`."""
+        """The metrics by name, rates in 0 … 1; answers in the order of `eval_batches(part, limit)`."""
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """The examples of a part with a model's answers, as text; both in the order of `examination(part, limit)`.
+        """The examples of a part with a model's answers, as text; both in the order of `eval_batches(part, limit)`.
 
         Empty where an example and its answer cannot be written on a line, as a generated image.
         """

@@ -20,7 +20,7 @@ from attnlab.data.names import PARTS, check_part, composed
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Problem, Row, Task
+from attnlab.tasks.base.task import Batch, Row, Task, TaskData
 
 EXAMINED = 1024  # nodes of an examination's batch: each batch goes over the whole graph
 
@@ -30,7 +30,7 @@ class GraphTask(Task):
 
     def with_test(self, problem: Any, file: str) -> NodeClassification:
         """The problem on the graph of an npz file: all of its nodes, or the test nodes of the graph trained on."""
-        return problem.with_test(graphfile.read(files.own(file), file, problem.graph.classes), file)
+        return problem.with_test(graphfile.read(files.user_path(file), file, problem.graph.classes), file)
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Nodes(GraphTask):
 
     def load(self) -> NodeClassification:
         """Read or draw the graph, and divide it."""
-        graph = graphfile.read(files.own(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
+        graph = graphfile.read(files.user_path(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
         if self.split:
-            return NodeClassification(graph, graphs.split(graph, files.own(self.split)))
+            return NodeClassification(graph, graphs.split(graph, files.user_path(self.split)))
         sizes = self.each, self.valid_examples, self.test_examples
         return NodeClassification(graph, graphs.divided(graph, *sizes, self.seed))
 
@@ -87,7 +87,7 @@ class Labelled:
     classes: int
 
 
-class NodeClassification(Problem):
+class NodeClassification(TaskData):
     """One graph, of which some nodes' classes are known. `parts` holds nodes by "train", "valid" and "test".
 
     Batches are {"node", "label": [B] int32}, label −1: not asked. A model is called with edges [E 2], entries [M 2] and
@@ -128,7 +128,7 @@ class NodeClassification(Problem):
         """{"label", "probability", "nats", "right": [B]}: the likeliest class, and how likely; if right, 1."""
         return self._tell(model, batch, None)
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Up to 1,024 nodes a batch."""
         # Filled up with the first node, which is not asked for.
         return even(self._asked(self._examined(part, limit)), EXAMINED, label=UNKNOWN)
@@ -186,14 +186,14 @@ class NodeClassification(Problem):
         """Nodes."""
         return len(self._examined(part, limit))
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One node by its name. Raises DataError where the graph has none of it."""
         if (name := composed(text.strip())) not in self._at:
             known = ", ".join(self.graph.names[:3])
             raise DataError(f"the graph has no node {name!r}; its {len(self._at):,} nodes are {known}, …")
         return self._asked(np.array([self._at[name]], np.int32))
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """The class, and how likely it is held to be."""
         label, probability = (np.asarray(answer[name])[0] for name in ("label", "probability"))
         return f"{self.graph.classes[int(label)]} {probability:.2f}"

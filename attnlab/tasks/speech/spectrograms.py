@@ -14,7 +14,7 @@ COLUMNS, MOST = 2, 8  # strings side by side, and in all
 RIGHT, WRONG = COLOURS[2], COLOURS[0]
 
 
-class Heard(NamedTuple):
+class Span(NamedTuple):
     """A string of N words in T frames: `source` [T bands], the piece of each frame, −1 for none, the words spoken and
     answered [N], and whether each frame was given its class [T]."""
 
@@ -28,7 +28,7 @@ class Heard(NamedTuple):
 def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batch) -> bytes:
     """Frames of `step` seconds; above each word what was spoken, below it what was answered, wrong ones in red.
 
-    `batch` and `answer` are those of `attnlab.tasks.speech.speech.Speech`, whose classes have these names. A line under the
+    `batch` and `answer` are those of `attnlab.tasks.speech.speech.SpeechData`, whose classes have these names. A line under the
     frames is green where a frame is given its class, and red where another.
     """
     strings = [_heard(classes, n, batch, answer) for n, keep in enumerate(np.asarray(batch["keep"])) if keep.any()]
@@ -42,14 +42,14 @@ def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batc
     return png(figure)
 
 
-def _heard(classes: Sequence[str], row: int, batch: Batch, answer: Batch) -> Heard:
+def _heard(classes: Sequence[str], row: int, batch: Batch, answer: Batch) -> Span:
     source, keep, piece, label = (np.asarray(batch[name])[row] for name in ("source", "keep", "piece", "label"))
     said, answered = (np.asarray(answer[name])[row] for name in ("label", "word"))
     words = [classes[int(label[piece == n][0])] for n in range(len(answered))]
-    return Heard(source[keep], piece[keep], words, [classes[int(n)] for n in answered], (said == label)[keep])
+    return Span(source[keep], piece[keep], words, [classes[int(n)] for n in answered], (said == label)[keep])
 
 
-def _draw(axes: Any, one: Heard, step: float) -> None:
+def _draw(axes: Any, one: Span, step: float) -> None:
     frames, bands = one.source.shape
     axes.imshow(
         one.source.T, origin="lower", aspect="auto", cmap="magma", extent=(0, frames * step, 0, bands), vmin=-2, vmax=2

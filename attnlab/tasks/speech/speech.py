@@ -11,9 +11,9 @@ import numpy as np
 from attnlab.data.audio import recordings, waves
 from attnlab.data.audio.frames import FLOOR, LogMel
 from attnlab.data.audio.joined import NONE, Strings, noisy, varied
-from attnlab.data.audio.recordings import Parts, Recording, absent, ambiguous, heard, known
+from attnlab.data.audio.recordings import Parts, Recording, absent, ambiguous, known, load_recording
 from attnlab.data.batches import Buckets, rounded
-from attnlab.data.io.files import DataError, own
+from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
@@ -33,7 +33,7 @@ SHORTEST = 5  # frames in a row of one class that are taken for a word, where no
 PAUSE = 3  # and of silence, for what is told two words of one kind apart
 
 
-class Speech(Classification):
+class SpeechData(Classification):
     """Strings of `task.digits` recordings, in log-mel frames: the problem of `Spoken`, `Sounds` and `Tones`.
 
     Batches are {"source": [B T bands], "keep": [B T], "label": [B T] the class of each frame, "piece": [B T] which
@@ -103,7 +103,7 @@ class Speech(Classification):
             "probability": chances.max(axis=-1),
         }
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` strings as they are; where there are many, by length in at most `task.buckets` shapes."""
         return [batch for _, batch in self._examined(part, limit)]
 
@@ -138,7 +138,7 @@ class Speech(Classification):
         """Words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
 
-    def with_test(self, heard: list[Recording], notes: tuple[str, ...], path: str) -> Speech:
+    def with_test(self, heard: list[Recording], notes: tuple[str, ...], path: str) -> SpeechData:
         """The same problem with other recordings, those under `path`, as its test; a label of "" is none.
 
         Raises DataError for strings longer than the model reads, and for recordings without a class that would be
@@ -177,15 +177,15 @@ class Speech(Classification):
                 found[row] = Row(name, expected, " ".join(self._named(said)), figure)
         return [found[row] for row in sorted(found)]
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""
         if found := numbered(text, {part: len(self._strings[part].pieces) for part in PARTS[1:]}, "strings"):
             part, n = found
             return self._batch(part, np.array([n]), int(self._lengths[part][n]))
         if not text.strip():
             raise DataError(f"the input {text!r} is no path of a wav file")
-        wave = waves.read(own(text))
-        found = self.mel(heard(wave, "", text, self.task.rate, self.mel.size).samples)
+        wave = waves.read(user_path(text))
+        found = self.mel(load_recording(wave, "", text, self.task.rate, self.mel.size).samples)
         if (count := len(found)) > self._longest:
             longest = self._longest * self.mel.step
             raise DataError(f"{text} lasts {count * self.mel.step:.2f} seconds: {longest:.2f} at most can be read")
@@ -194,7 +194,7 @@ class Speech(Classification):
         piece = np.zeros_like(none) if self.task.digits == 1 else none
         return {"source": self._normal(found)[None], "keep": np.ones((1, count), bool), "label": none, "piece": piece}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """The words; of one alone its probability, and of a string that nobody aligned its `collapse`."""
         words, (chance, *_) = np.asarray(answer["word"])[0], np.asarray(answer["probability"])[0]
         if (words == NONE).any():

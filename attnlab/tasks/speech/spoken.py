@@ -12,14 +12,14 @@ from attnlab.data.names import PARTS
 from attnlab.data.synthetic import tones
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
-from attnlab.tasks.speech.speech import Speech
+from attnlab.tasks.speech.speech import SpeechData
 
 # What a share or a number of seconds may be.
 MOST = {"gap": 10.0, "speed": 0.5, "shift": 10.0, "noise": 10.0}
 
 
 @dataclass(frozen=True)
-class Heard(Task):
+class SpeechTask(Task):
     """Sounds in strings of `digits`, one or several joined: which are they? Scored by the share of them right.
 
     Strings have gap / 2 … `gap` seconds of silence around each sound, and come in log-mel frames of 25 ms every 10 ms
@@ -29,7 +29,7 @@ class Heard(Task):
     to `noise` of its loudness. Batches come in `buckets` lengths.
     """
 
-    teaching = ("speed", "shift", "noise", "bands", "buckets")
+    training_only_fields = ("speed", "shift", "noise", "bands", "buckets")
 
     digits: int = 1
     gap: float = 0.0
@@ -56,17 +56,17 @@ class Heard(Task):
         except ValueError as refusal:
             raise ValueError(f"task.bands={self.bands} with task.rate={self.rate}: {refusal}") from refusal
 
-    def with_test(self, problem: Any, file: str) -> Speech:
+    def with_test(self, problem: Any, file: str) -> SpeechData:
         """The problem with a folder of wav files, in folders of the classes or without classes, as its test."""
         return problem.with_test(*recordings.asked(file, problem.words, self.rate, LogMel(self.rate).size), file)
 
 
 @dataclass(frozen=True)
-class Spoken(Heard):
+class Spoken(SpeechTask):
     """Spoken digits (FSDD), one or several joined: which are they? Scored by the share of digits right.
 
     The official split tests the first five of fifty times that a person says a digit; `speaker` tests that person
-    instead, never heard in training. The rest as in `Heard`.
+    instead, never heard in training. The rest as in `SpeechTask`.
     """
 
     speaker: str = ""
@@ -76,26 +76,26 @@ class Spoken(Heard):
         if self.speaker:
             names.check("task.speaker", self.speaker, spoken.SPEAKERS)
 
-    def load(self) -> Speech:
+    def load(self) -> SpeechData:
         """Read the recordings, fetched where they are not at hand."""
-        return Speech(self, spoken.parts(self.rate, self.speaker, LogMel(self.rate).size))
+        return SpeechData(self, spoken.parts(self.rate, self.speaker, LogMel(self.rate).size))
 
 
 @dataclass(frozen=True)
-class Sounds(Heard):
+class Sounds(SpeechTask):
     """Recordings of one's own, in folders of wav files: which class is each? Scored by the share right.
 
     `train`, `valid` and `test` name a folder each. A file in a subfolder is of the class that the subfolder is named
     by (yes/anna.wav); one in the folder itself of the class before the first underscore of its name (yes_anna.wav).
     Deeper ones are refused.
-    What has another rate is resampled to `rate`. The rest as in `Heard`.
+    What has another rate is resampled to `rate`. The rest as in `SpeechTask`.
     """
 
     train: str = ""
     valid: str = ""
     test: str = ""
 
-    def load(self) -> Speech:
+    def load(self) -> SpeechData:
         """Read one's folders."""
         names = {part: getattr(self, part) for part in PARTS}
         for part, name in names.items():
@@ -104,14 +104,14 @@ class Sounds(Heard):
         repeats.distinct(names)
         found = {part: recordings.folder(name, self.rate, LogMel(self.rate).size) for part, name in names.items()}
         notes = tuple(note for _, said in found.values() for note in said)
-        return Speech(self, {part: heard for part, (heard, _) in found.items()}, notes)
+        return SpeechData(self, {part: heard for part, (heard, _) in found.items()}, notes)
 
 
 @dataclass(frozen=True)
-class Tones(Heard):
+class Tones(SpeechTask):
     """Words of two vowels, made here of two tones each: which are they? Scored by the share of words right.
 
-    Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `Heard`.
+    Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `SpeechTask`.
     """
 
     train_examples: int = 500
@@ -122,7 +122,7 @@ class Tones(Heard):
         super().__post_init__()
         checks.examples(self, PARTS)
 
-    def load(self) -> Speech:
+    def load(self) -> SpeechData:
         """Make the sounds."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
-        return Speech(self, tones.parts(sizes, self.rate, self.seed))
+        return SpeechData(self, tones.parts(sizes, self.rate, self.seed))

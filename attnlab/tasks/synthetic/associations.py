@@ -14,7 +14,7 @@ from attnlab.data.rng import generator
 from attnlab.data.synthetic import associations
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
-from attnlab.tasks.base.task import Batch, Problem, Row, Task
+from attnlab.tasks.base.task import Batch, Row, Task, TaskData
 
 EXAMINED = 20  # sequences of an examination's batch, each asked for all of its keys
 
@@ -61,7 +61,7 @@ class Facts:
     length: int
 
 
-class Retrieval(Problem):
+class Retrieval(TaskData):
     """Key-value pairs to be kept, and read by key: the problem of `Associations`.
 
     A model is called with keys [T], values [T] and queries [Q], and answers a vector over the values for each query.
@@ -73,7 +73,7 @@ class Retrieval(Problem):
     def __init__(self, task: Associations):
         self.task = task
         self.shape = Facts(task.keys, task.keys, max(task.length or task.keys, task.examined_length))
-        self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.examination("test", 2)])
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.eval_batches("test", 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"keys", "values": [B T], "queries", "answers": [B 1], "asked": [B 1]}."""
@@ -99,7 +99,7 @@ class Retrieval(Problem):
         """{"said": [B Q], "loss": [B Q], "right": [B Q]}: the value it would name, its loss, whether it is right."""
         return self._ask(model, batch, None)
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches of 20 sequences, each asked for every key; "asked" says which keys it has."""
         count = self._count(part, limit)
         starts = range(0, count, EXAMINED)
@@ -108,7 +108,7 @@ class Retrieval(Problem):
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"loss", "accuracy"}: the means over all keys asked."""
-        asked = np.concatenate([batch["asked"] for batch in self.examination(part, limit)])
+        asked = np.concatenate([batch["asked"] for batch in self.eval_batches(part, limit)])
         means = {}
         for metric, name in (("loss", "loss"), ("accuracy", "right")):
             values = np.concatenate([np.asarray(answer[name], np.float64) for answer in answers])
@@ -118,7 +118,7 @@ class Retrieval(Problem):
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """A row for each key that is asked for: the pairs and the key, its value, the value named, and its loss."""
         found = []
-        for batch, answer in zip(self.examination(part, limit), answers, strict=True):
+        for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             said, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
             for row, n in zip(*np.nonzero(batch["asked"]), strict=True):
                 pairs = zip(batch["keys"][row].tolist(), batch["values"][row].tolist(), strict=True)
@@ -126,7 +126,7 @@ class Retrieval(Problem):
                 found.append(Row(text, str(batch["answers"][row, n]), str(said[row, n]), float(loss[row, n])))
         return found
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One sequence, "0:2 1:0 1?". Raises DataError for what is none, or names a key or value there is not."""
         *told, query = text.split() or [""]
         words = [re.fullmatch(r"(\d+):(\d+)", word) for word in told]
@@ -140,7 +140,7 @@ class Retrieval(Problem):
         one = {"keys": keys, "values": values, "queries": asked, "answers": values[keys == asked][-1:]}
         return {name: row[None].astype(np.int32) for name, row in one.items()} | {"asked": np.ones((1, 1), bool)}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """The value named first."""
         return str(int(np.asarray(answer["said"])[0, 0]))
 

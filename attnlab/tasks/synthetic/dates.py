@@ -23,7 +23,7 @@ class Dates(PairTask):
     function of `seed`. `buckets`: into how many lengths batches are sorted.
     """
 
-    teaching = (*PairTask.teaching, "buckets")
+    training_only_fields = (*PairTask.training_only_fields, "buckets")
 
     languages: tuple[str, ...] = LANGUAGES
     train_examples: int = 24_000

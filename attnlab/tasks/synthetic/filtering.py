@@ -15,7 +15,7 @@ from attnlab.plotting import grid
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.numbered import numbered
-from attnlab.tasks.base.task import Batch, Image, Problem, Task
+from attnlab.tasks.base.task import Batch, Image, Task, TaskData
 
 EXAMINED = 64  # images of an examination
 
@@ -52,7 +52,7 @@ class Convolution(Task):
         return Filtering(self)
 
 
-class Filtering(Problem):
+class Filtering(TaskData):
     """The problem of `Convolution`. Batches are {"source", "answers": [B H W C] float32}; NaN answers ask nothing.
 
     A model is called with an image [H W C], None and a key, and answers one [H W C].
@@ -86,27 +86,27 @@ class Filtering(Problem):
 
         return {"image": jax.vmap(lambda image: model(image, None))(jnp.asarray(batch["source"]))}
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """One batch of up to 64 images."""
         check_part(part, limit)
         return [self._drawn(part, 0, min(EXAMINED, limit or EXAMINED))]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """{"error"}: the mean square error over the variance of the answers wanted."""
-        wanted = self.examination(part, limit)[0]["answers"].astype(np.float64)
+        wanted = self.eval_batches(part, limit)[0]["answers"].astype(np.float64)
         asked = ~np.isnan(wanted)
         away = np.asarray(answers[0]["image"], np.float64)[asked] - wanted[asked]
         return {"error": float((away**2).mean() / wanted[asked].var())}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One image by its number: "test:3", the third of the test. Raises DataError for what is none."""
         found = numbered(text, dict.fromkeys(PARTS[1:], EXAMINED))
         if found is None:
             raise DataError(f"the input {text!r} must name a test image, test:1 … test:{EXAMINED}")
         part, n = found
-        return {name: x[n : n + 1] for name, x in self.examination(part)[0].items()}
+        return {name: x[n : n + 1] for name, x in self.eval_batches(part)[0].items()}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """How large what it answers is."""
         image = np.asarray(answer["image"])[0]
         return f"an image of {' × '.join(map(str, image.shape))}, root mean square {np.sqrt((image**2).mean()):.3f}"

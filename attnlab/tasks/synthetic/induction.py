@@ -58,13 +58,13 @@ class Inductive(Questions):
         super().__init__(["!", *(f"t{n}" for n in range(1, task.vocabulary))])
         self.task = task
         self.shape = Tokens(task.vocabulary, max(task.length, *task.tested))
-        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.examination("test", 8)])
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"tokens", "answers": [B T] int32, "asked": [B T]}: the last token asks."""
         return self._draw(size, self.task.length, "train", seed, step)
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """The first `limit` sequences of every length of the part, a length after the other."""
         return [batch for whole in self._examined(part, limit).values() for batch in even(whole, EXAMINED)]
 

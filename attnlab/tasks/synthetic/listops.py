@@ -28,7 +28,7 @@ class ListOps(Task):
     Training never repeats; expressions of a few words occur in every part.
     """
 
-    teaching = ("honoured",)
+    training_only_fields = ("honoured",)
 
     shortest: int = 16
     longest: int = 128
@@ -74,7 +74,7 @@ class Lists(Stream):
             raise ValueError(f"task.shortest={task.shortest}, task.longest={task.longest}: {error}") from error
         return {"source": ids, "keep": self._keep(counts), "label": values}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One expression, its words apart. Raises DataError for what is none, or too long."""
         words = text.split()
         ids = np.array(self._vocabulary.encode(words), np.int32) - RESERVED + listops.DIGIT

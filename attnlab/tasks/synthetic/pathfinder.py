@@ -69,7 +69,7 @@ class Paths(Stream):
             ) from error
         return {"source": _given(drawn[..., None]), "label": label}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """{"source" [1 size size 1], "label"}: "test:12", the twelfth image of the test, or a picture's file.
 
         Raises DataError for a number beyond the part, and for a file that is no picture of the size.

@@ -10,10 +10,10 @@ import numpy as np
 from attnlab.data.io.files import DataError
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 from attnlab.tasks.base.prediction import Prediction
-from attnlab.tasks.base.task import Batch, Problem, Row
+from attnlab.tasks.base.task import Batch, Row, TaskData
 
 
-class Questions(Prediction, Problem):
+class Questions(Prediction, TaskData):
     """Token n is called `words[n]`; a person asks by the last one, and is told what comes after it."""
 
     def __init__(self, words: Sequence[str]):
@@ -30,7 +30,7 @@ class Questions(Prediction, Problem):
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """A row for each question: the sequence up to it, and what comes next."""
         found = []
-        for batch, answer in zip(self.examination(part, limit), answers, strict=True):
+        for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             said = np.asarray(answer["tokens"])
             for row, place in zip(*np.nonzero(batch["asked"]), strict=True):
                 words = [self.words[n] for n in batch["tokens"][row, : place + 1]]
@@ -41,9 +41,9 @@ class Questions(Prediction, Problem):
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
         """Questions."""
-        return sum(int(batch["asked"].sum()) for batch in self.examination(part, limit))
+        return sum(int(batch["asked"].sum()) for batch in self.eval_batches(part, limit))
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One sequence, "k1 v5 k2 v0 k1", whose last token asks.
 
         Raises DataError for symbols there are not, and where it is longer than any that a model of it has read.
@@ -58,7 +58,7 @@ class Questions(Prediction, Problem):
         asked[0, -1] = True
         return {"tokens": tokens, "answers": np.zeros_like(tokens), "asked": asked}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """What comes after the last token."""
         return self.words[int(np.asarray(answer["tokens"])[0, -1])]
 

@@ -65,12 +65,12 @@ class Recall(Task):
         """The tokens that pairs and queries take."""
         return 2 * self.pairs + self.queries
 
-    def load(self) -> Recollection:
+    def load(self) -> RecallData:
         """The sequences are drawn as they are asked for."""
-        return Recollection(self)
+        return RecallData(self)
 
 
-class Recollection(Questions):
+class RecallData(Questions):
     """Sequences in which some places ask for the next token: the problem of `Recall`."""
 
     metric, higher = "accuracy", True
@@ -81,14 +81,14 @@ class Recollection(Questions):
         self.length = task.length or task.least
         self.shape = Tokens(task.vocabulary + 1, self.length)
         self._parts = {part: self._questions(getattr(task, f"{part}_examples"), part) for part in PARTS[1:]}
-        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.examination("test", 8)])
+        self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
         """{"tokens", "answers": [B T] int32, "asked": [B T]}; asked are keys that are told again too."""
         drawn = self._draw(size, "train", seed, step)
         return drawn | {"asked": drawn.pop("might")}
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches like those of training, the last one filled up with sequences that ask nothing."""
         return even(self._examined(part, limit), EXAMINED)
 

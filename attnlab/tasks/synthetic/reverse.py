@@ -23,7 +23,7 @@ class Reverse(PairTask):
     tutorial (Kreutzer et al. 2019). Independent draws: the shortest sequences occur in every part.
     """
 
-    teaching = (*PairTask.teaching, "buckets")
+    training_only_fields = (*PairTask.training_only_fields, "buckets")
 
     train_examples: int = 40_000
     valid_examples: int = 1_000

@@ -14,19 +14,19 @@ from attnlab.data.blocks import Blocks
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
-from attnlab.data.text.units import Bytes, Units
-from attnlab.data.text.vocabulary import PAD, RESERVED, named
+from attnlab.data.text.units import Bytes, TokenizerSpec
+from attnlab.data.text.vocabulary import PAD, RESERVED, require_symbol
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.metrics import perplexity
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Problem, Row
+from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.text.prompting import Prompting, normal
 
 EXAMINED = 128  # blocks of an examination's batch
 LONG = 40  # characters of a line that is not likely to be written twice
 
 
-class Continuation(Prompting, Problem):
+class Continuation(Prompting, TaskData):
     """Blocks of `length` symbols of a text; examined, and gone on with, in blocks of `longest` (0: as long).
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
@@ -41,7 +41,7 @@ class Continuation(Prompting, Problem):
     metric, higher = "nats_per_character", False  # of words "nats_per_word"
     figure = "nats"
 
-    def __init__(self, parts: Mapping[str, str], units: Units, length: int, longest: int = 0):
+    def __init__(self, parts: Mapping[str, str], units: TokenizerSpec, length: int, longest: int = 0):
         taken = {"train": ("length", length)}
         examined = ("longest", longest) if longest else ("length", length)
         parts = {part: normal(parts[part]) for part in PARTS}
@@ -68,7 +68,7 @@ class Continuation(Prompting, Problem):
         """{"tokens", "answers": [B T] int32, "asked": [B T]}: every symbol's answer is the next one."""
         return _asked(self._blocks.batch(seed, step, size))
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """The blocks of a part, or `limit` of them, in the order of the text; what is behind its end asks nothing."""
         return even(self._examined(part, limit), EXAMINED)
 
@@ -137,7 +137,7 @@ class Continuation(Prompting, Problem):
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
         """A line for each text, by its name, with symbols never seen in training."""
         for name, text in parts.items():
-            unseen, count = self.codec.unseen(text)
+            unseen, count = self.codec.unknown_symbols(text)
             told = f"{len(unseen):,} of {count:,} symbols were never seen in training"
             if 2 * len(unseen) > count:
                 called = f"the part {name!r}" if name in PARTS else name
@@ -166,7 +166,9 @@ def _doubled(length: int, longest: int) -> list[int]:
 def _commonest(symbols: list[str], most: int = 3) -> str:
     """The symbols that occur most often, each with how often."""
     each = Counter(symbols).most_common()
-    return ", ".join(f"{named(symbol)} {often:,} ×" for symbol, often in each[:most]) + ", …" * (len(each) > most)
+    return ", ".join(f"{require_symbol(symbol)} {often:,} ×" for symbol, often in each[:most]) + ", …" * (
+        len(each) > most
+    )
 
 
 def _asked(blocks: np.ndarray) -> Batch:

@@ -75,7 +75,7 @@ class Documents(Task):
 
     def load(self) -> Stream:
         """Read or draw the sentences. Raises DataError where there are too few for a document so long."""
-        return Written(self)
+        return TextClassification(self)
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class DocumentPairs(Documents):
 
     def load(self) -> Stream:
         """Read or draw the sentences. Raises DataError where there are too few for two documents so long."""
-        return Compared(self)
+        return PairClassification(self)
 
 
-class Written(Stream):
+class TextClassification(Stream):
     """Documents of sentences of one class: the problem of `Documents`."""
 
     each = 1  # documents an example
@@ -124,7 +124,7 @@ class Written(Stream):
         found = [self._written(random, part, n, 1)[0] for n in label]
         return self._given(found) | {"label": label}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One document. Raises DataError where it is empty, or longer than the longest."""
         return self._given([self._read(text)]) | {"label": np.full(1, -1, np.int32)}
 
@@ -156,7 +156,7 @@ class Written(Stream):
         return content
 
 
-class Compared(Written):
+class PairClassification(TextClassification):
     """Two documents each, of one class or of two: the problem of `DocumentPairs`. Arrays have an axis [2] before T."""
 
     each = 2
@@ -174,7 +174,7 @@ class Compared(Written):
             found += self._written(random, part, one, 2) if same else [*alone(one), *alone(other)]
         return self._given(found) | {"label": label}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """Two documents with ||| between. Raises DataError for another number of them, an empty or too long one."""
         both = text.split(BETWEEN)
         if len(both) != 2:
@@ -184,13 +184,13 @@ class Compared(Written):
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """The bytes of row 0, the first document's and the second's."""
         pair = [{name: np.asarray(batch[name])[:1, n] for name in ("source", "keep")} for n in (0, 1)]
-        first, second = (super(Compared, self).tokens(each)["source"] for each in pair)
+        first, second = (super(PairClassification, self).tokens(each)["source"] for each in pair)
         return {"source": first, "target": second}
 
     def written(self, example: Batch) -> str:
         """Both documents with ||| between them."""
         pair = [{name: np.asarray(example[name])[:, n] for name in ("source", "keep")} for n in (0, 1)]
-        return BETWEEN.join(super(Compared, self).written(each) for each in pair)
+        return BETWEEN.join(super(PairClassification, self).written(each) for each in pair)
 
     def _given(self, found: list[bytes]) -> Batch:
         return {name: x.reshape(-1, 2, self.task.longest) for name, x in super()._given(found).items()}

@@ -17,14 +17,14 @@ from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.masking import Masking
-from attnlab.data.text.units import Codec, Units, Words
+from attnlab.data.text.units import Tokenizer, TokenizerSpec, Words
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, Classification
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch
 from attnlab.tasks.text.labelling import Labelling, asked, encoded
-from attnlab.tasks.text.language_modeling import foretold
+from attnlab.tasks.text.language_modeling import token_loss
 
 EXAMINED = 256  # sentences of an examination's batch
 _DRAWS, _EXAMINATION = 1, 2  # what masks are drawn for: for training, and for validation and test
@@ -48,7 +48,7 @@ class Finetuning(Labelling, Classification):
     def __init__(
         self,
         parts: Parts,
-        units: Units,
+        units: TokenizerSpec,
         *,
         masked: int = 0,
         unlabelled: Sequence[str] = (),
@@ -67,7 +67,7 @@ class Finetuning(Labelling, Classification):
         more = [encoded(codec, text) for text in unlabelled]
         width = int(rounded(max(len(row) for rows in (*ids.values(), more) for row in rows)))
         super().__init__(sorted({str(example.targets[0]) for example in parts["train"]}), codec, width, read)
-        self.masked = self.preparing = masked
+        self.masked = self.pretraining_steps = masked
         self.masking = Masking(self.mask, RESERVED, self.unknown, share)
         self._known = pad([*ids["train"], *more])
         self._labels = {part: self._classes(parts[part]) for part in parts}
@@ -116,7 +116,7 @@ class Finetuning(Labelling, Classification):
             found["nats"] = jnp.where(asked, nats, 0).sum(axis=1)
         return found
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches {"source", "keep", "label"} of one width; with {"hidden", "places", "answers"} where words were."""
         check_part(part, limit)
         source = self._examined[part]
@@ -130,7 +130,7 @@ class Finetuning(Labelling, Classification):
         """{"accuracy"} of classes, and {"masked_nats"}, what a hidden word costs, where there were any."""
         found = super().score(part, answers, limit)
         if self.masked:
-            asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.examination(part, limit))
+            asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.eval_batches(part, limit))
             nats = sum(float(np.asarray(answer["nats"], np.float64).sum()) for answer in answers)
             found["masked_nats"] = nats / max(1, asked)
         return found
@@ -165,7 +165,7 @@ class Finetuning(Labelling, Classification):
         return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED
 
     def _words(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any, Any, Any]:
-        """Of the hidden words what `foretold` says, and which places [B P] are asked."""
+        """Of the hidden words what `token_loss` says, and which places [B P] are asked."""
         import jax
         import jax.numpy as jnp
 
@@ -174,10 +174,10 @@ class Finetuning(Labelling, Classification):
         source, keep, places, answers = (jnp.asarray(batch[name]) for name in ("hidden", "keep", "places", "answers"))
         each = lambda call: jax.vmap(call)(source, keep, places, keys)
         asked = answers != PAD
-        return *foretold(model.fill, each, answers, asked), asked
+        return *token_loss(model.fill, each, answers, asked), asked
 
 
-def _fitted(units: Units, texts: list[str], least: int) -> Codec:
+def _fitted(units: TokenizerSpec, texts: list[str], least: int) -> Tokenizer:
     if not isinstance(units, Words):
         return units.fit(texts)
     counts = Counter(word for text in texts for word in units.cut(text))

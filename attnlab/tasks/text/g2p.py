@@ -8,7 +8,7 @@ from attnlab.data import names, repeats
 from attnlab.data.text import cmudict, sigmorphon, words
 from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.units import Characters, Words
-from attnlab.data.text.words import own
+from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import error_rates
 from attnlab.tasks.text.pairing import PairTask
@@ -24,7 +24,7 @@ class CMUdict(PairTask):
     cmusphinx/g2p-seq2seq, by the word's index). `smoothing` is the share of a target that all symbols have alike.
     """
 
-    teaching = (*PairTask.teaching, "buckets", "smoothing")
+    training_only_fields = (*PairTask.training_only_fields, "buckets", "smoothing")
 
     train: str = ""
     valid: str = ""
@@ -60,7 +60,7 @@ class Sigmorphon(PairTask):
     are given, `language` is not read: it may be any name, or "".
     """
 
-    teaching = (*PairTask.teaching, "buckets", "smoothing")
+    training_only_fields = (*PairTask.training_only_fields, "buckets", "smoothing")
 
     language: str = "hun"
     train: str = ""
@@ -105,7 +105,7 @@ def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Call
     repeats.distinct(given)
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}
-    parts = parts | {part: own(path, rows) for part, path in given.items()}
+    parts = parts | {part: read_user_file(path, rows) for part, path in given.items()}
     units = (Characters(), Words())
     return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
 

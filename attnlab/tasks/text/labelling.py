@@ -10,21 +10,21 @@ import numpy as np
 from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.data.text.listed import ListCodec
-from attnlab.data.text.units import Codec, from_json
+from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
-from attnlab.tasks.base.classification import Classifying
+from attnlab.tasks.base.classification import ClassInterface
 from attnlab.tasks.base.task import Batch, Classes, Tokens
 
 UNKNOWN, MASK = "[unknown]", "[mask]"  # as `tokens` writes them
 
 
-class Labelling(Classifying):
+class Labelling(ClassInterface):
     """Sentences of up to `length` symbols, read by `codec`, and the classes that they are sorted into.
 
     Behind the vocabulary's ids stand that of the unknown and that of the mask. `read` prepares what a person types.
     """
 
-    def __init__(self, classes: Sequence[str], codec: Codec, length: int, read: Callable[[str], str] = str.strip):
+    def __init__(self, classes: Sequence[str], codec: Tokenizer, length: int, read: Callable[[str], str] = str.strip):
         super().__init__(classes)
         self.codec, self.read = codec, read
         self.unknown = codec.vocabulary.size
@@ -46,7 +46,7 @@ class Labelling(Classifying):
         length = self.shape.source.length  # pyright: ignore[reportAttributeAccessIssue]
         return super().vocabulary | {"text": self.codec.to_json(), "length": length}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """{"source", "keep": [1 T]}: a sentence.
 
         Raises DataError where it has no symbol that training had, and where it is longer than any that there was: what
@@ -67,7 +67,7 @@ class Labelling(Classifying):
         return {"source": [names.get(n) or symbols[n - RESERVED] for n in row if n != PAD], "target": []}
 
 
-def encoded(codec: Codec, text: str) -> list[int]:
+def encoded(codec: Tokenizer, text: str) -> list[int]:
     """The ids of a text, the unknown's behind the vocabulary's; of one with nothing known in it, the unknown alone."""
     unknown = codec.vocabulary.size
     if not isinstance(codec, ListCodec):

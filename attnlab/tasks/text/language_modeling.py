@@ -8,11 +8,11 @@ from typing import Any
 Each = Callable[[Callable], Any]
 
 
-def foretold(model: Any, each: Each, answers: Any, asked: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any]:
+def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any]:
     """The mean over the places asked, smoothed; at every place the cost in nats, and whether it is right, 0 or 1.
 
     `answers` and `asked` are [B T], what comes is (a number, [B T], [B T]). `each(call)` is what `call`, the model or a
-    part of it, makes of every example. Of a model that has `vectors` and `entropy` (`attnlab.models.output_head.Scorer`) the
+    part of it, makes of every example. Of a model that has `vectors` and `entropy` (`attnlab.models.output_head.OutputHead`) the
     scores are never held all at once: they would be the most of what a step holds. `smoothing` is the share of the
     target that all symbols have alike. Right is a score that none is above, where not all are alike.
     """
@@ -24,7 +24,7 @@ def foretold(model: Any, each: Each, answers: Any, asked: Any, smoothing: float 
     if hasattr(model, "entropy"):
         x = each(model.vectors)
         share = (asked / count).reshape(-1)
-        loss, nats, right = model.entropy(x.reshape(share.size, -1), answers.reshape(-1), share, smoothing)
+        loss, nats, right = model.token_loss(x.reshape(share.size, -1), answers.reshape(-1), share, smoothing)
         return loss, nats.reshape(answers.shape), right.reshape(answers.shape).astype(nats.dtype)
     scores = each(model)
     # Sums of half-precision exponentials lose the tail.

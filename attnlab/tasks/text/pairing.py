@@ -15,15 +15,15 @@ from attnlab.data.text import parallel
 from attnlab.data.text.example import Example, Symbols
 from attnlab.data.text.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, marked
 from attnlab.data.text.parallel import Corpus
-from attnlab.data.text.units import Codec, from_json
+from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.task import Batch, Interpreter, Pairs, Task
-from attnlab.tasks.text.language_modeling import foretold
+from attnlab.tasks.base.task import Batch, Pairs, Task, TextInterface
+from attnlab.tasks.text.language_modeling import token_loss
 
 Line = Callable[[str], str]
 
 
-class Pairing(Interpreter):
+class Pairing(TextInterface):
     """A source text is read by one codec, and a target written by another, learned by teacher forcing and decoded.
 
     `lengths` are the most tokens of a source and of a target, their marks among them; `widths` [B] those that sources
@@ -37,8 +37,8 @@ class Pairing(Interpreter):
 
     def __init__(
         self,
-        source: Codec,
-        target: Codec,
+        source: Tokenizer,
+        target: Tokenizer,
         lengths: tuple[int, int],
         widths: Sequence[int],
         *,
@@ -123,7 +123,7 @@ class Pairing(Interpreter):
 
         return jax.vmap(one)(source, keys)._asdict()
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """{"source": [1 S], "target": [1 T]}, the target all PAD. Raises DataError for more than the model reads."""
         ids = self.source.encode(self.read(text))
         if not ids:
@@ -133,7 +133,7 @@ class Pairing(Interpreter):
         source = pad([self.marked(ids)], self.shape.source_length)
         return {"source": source, "target": pad([[]], self.shape.target_length)}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """The first answer as text."""
         return self._write(self.target.decode(np.asarray(answer["tokens"])[0].tolist()))
 
@@ -155,7 +155,7 @@ class PairTask(Task):
     "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol.
     """
 
-    teaching = ("source_marks",)
+    training_only_fields = ("source_marks",)
     missing_values: ClassVar = {"source_marks": "none"}
 
     source_marks: Literal["end", "begin", "both", "none"] = field(default=DEFAULT, kw_only=True)
@@ -203,7 +203,7 @@ def _numbers(value: object) -> list[int]:
 
 
 def _forced(model: Any, batch: Batch, key: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any, Any]:
-    """Of the target symbols, each given those before it, what `foretold` says; and which are no padding."""
+    """Of the target symbols, each given those before it, what `token_loss` says; and which are no padding."""
     import jax
     import jax.numpy as jnp
 
@@ -217,4 +217,4 @@ def _forced(model: Any, batch: Batch, key: Any, smoothing: float = 0.0) -> tuple
         one = lambda source, given, keep, key: call(source, given, source != PAD, keep, key=key)
         return jax.vmap(one)(source, given, keep, keys)
 
-    return *foretold(model, each, target, keep, smoothing), keep
+    return *token_loss(model, each, target, keep, smoothing), keep

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.io.files import DataError
-from attnlab.data.text.codec import plain
-from attnlab.data.text.units import Codec, from_json
+from attnlab.data.text.codec import normalize
+from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.prediction import Prediction
 from attnlab.tasks.base.task import Batch, Tokens
@@ -20,7 +20,7 @@ class Prompting(Prediction):
     continues = True
     shape: Tokens
 
-    def __init__(self, codec: Codec, length: int):
+    def __init__(self, codec: Tokenizer, length: int):
         self.codec, self.shape = codec, Tokens(codec.vocabulary.size, length)
 
     @classmethod
@@ -79,14 +79,14 @@ class Prompting(Prediction):
 
         return jax.vmap(one)(source, keys)._asdict()
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """{"source": [1 P]}: what is gone on with. Raises DataError where it is empty, or has symbols never seen."""
         ids = self.codec.encode(normal(text), within=True)
         if not ids:
             raise DataError(f"the input {text!r} is empty: give the beginning of a text")
         return {"source": np.array([ids], np.int32)}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """What comes after the beginning."""
         return self.codec.decode(np.asarray(answer["tokens"])[0].tolist(), within=True)
 
@@ -98,4 +98,4 @@ class Prompting(Prediction):
 
 def normal(text: str) -> str:
     """The text in NFC, with lines that end as "\\n", whatever they ended with: of all units the same characters."""
-    return plain(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return normalize(text.replace("\r\n", "\n").replace("\r", "\n"))

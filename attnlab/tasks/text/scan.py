@@ -24,7 +24,7 @@ class Scan(PairTask):
     `buckets`: into how many lengths batches are sorted.
     """
 
-    teaching = (*PairTask.teaching, "buckets")
+    training_only_fields = (*PairTask.training_only_fields, "buckets")
 
     split: str = "simple"
     buckets: int = 4
@@ -49,5 +49,5 @@ class Scan(PairTask):
         repeats.distinct(given)
         # Nothing is fetched for a user who brings all three.
         parts = {} if self.unread else scan.parts(self.split)
-        parts = parts | {part: scan.own(path) for part, path in given.items()}
+        parts = parts | {part: scan.read_user_file(path) for part, path in given.items()}
         return Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)

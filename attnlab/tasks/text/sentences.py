@@ -12,7 +12,7 @@ from attnlab.data.synthetic import questions
 from attnlab.data.text import parallel, sentences
 from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.parallel import Corpus, Limit
-from attnlab.data.text.units import Units, Words
+from attnlab.data.text.units import TokenizerSpec, Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.text.finetuning import Finetuning
@@ -22,15 +22,15 @@ PUBLISHED: dict[str, Callable[[], Parts]] = {"trec": sentences.trec, "sst2": sen
 
 
 @dataclass(frozen=True)
-class Sorting(Task):
+class SentenceTask(Task):
     """What tasks of sentences and classes have in common; `Trec` says what the fields mean."""
 
-    teaching = ("masked", "share", "unlabelled", "units", "least", "buckets")
+    training_only_fields = ("masked", "share", "unlabelled", "units", "least", "buckets")
 
     masked: int = 0
     share: float = 0.15
     unlabelled: str = ""
-    units: Units = Words(lower=True)
+    units: TokenizerSpec = Words(lower=True)
     least: int = 2
     buckets: int = 2
 
@@ -77,7 +77,7 @@ class Sorting(Task):
 
 
 @dataclass(frozen=True)
-class Trec(Sorting):
+class Trec(SentenceTask):
     """Questions and the kind of answer they ask for, one of six (Li and Roth 2002); scored by accuracy.
 
     The kinds are ABBR, DESC, ENTY, HUM, LOC and NUM. A tenth of the 5,452 training questions is held out to validate
@@ -94,7 +94,7 @@ class Trec(Sorting):
 
 
 @dataclass(frozen=True)
-class Sst2(Sorting):
+class Sst2(SentenceTask):
     """Sentences of film reviews, negative or positive (Socher et al. 2013): 6,920 to train with, without phrases.
 
     The fields are those of `trec`.
@@ -106,7 +106,7 @@ class Sst2(Sorting):
 
 
 @dataclass(frozen=True)
-class Questions(Sorting):
+class Questions(SentenceTask):
     """Questions by a small grammar, and which of six kinds of answer they ask for; nothing is fetched.
 
     All questions differ. The other fields are those of `trec`.
@@ -129,7 +129,7 @@ class Questions(Sorting):
 
 
 @dataclass(frozen=True)
-class Sentences(Sorting):
+class Sentences(SentenceTask):
     """One's own sentences: a line's first word is its class, the others are the sentence.
 
     A class of several words is ended by a tab, which then stands on every line.

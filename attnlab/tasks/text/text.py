@@ -8,7 +8,7 @@ from typing import Any
 from attnlab.data.io import files
 from attnlab.data.names import PARTS
 from attnlab.data.text import shakespeare
-from attnlab.data.text.units import Characters, Units
+from attnlab.data.text.units import Characters, TokenizerSpec
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.text.continuation import Continuation
@@ -19,7 +19,7 @@ from attnlab.tasks.text.prompting import Prompting
 class TextTask(Task):
     """A task of text to go on with: its symbols, how many are read at once in training, and in examinations."""
 
-    units: Units = Characters()
+    units: TokenizerSpec = Characters()
     length: int = 64
     longest: int = 0
 
@@ -31,7 +31,7 @@ class TextTask(Task):
             raise ValueError(f"task.longest={self.longest} must be at least task.length={self.length}, or 0")
 
     @property
-    def teaching(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+    def training_only_fields(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """The symbols, where these spell the text as it is: what it costs is told by the character."""
         # Text in lower case is another text, of fewer characters to tell apart.
         return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
@@ -80,7 +80,7 @@ class Text(TextTask):
 
 
 def _content(name: str) -> str:
-    content = files.text(files.contents(files.own(name), name.endswith(".gz")), name)
+    content = files.text(files.contents(files.user_path(name), name.endswith(".gz")), name)
     if not content.strip():
         raise files.DataError(f"{name} holds no text")
     return content.removeprefix("\ufeff")

@@ -16,11 +16,11 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.text.example import Example, Parts, Symbols
 from attnlab.data.text.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
-from attnlab.data.text.units import Codec, Units
+from attnlab.data.text.units import Tokenizer, TokenizerSpec
 from attnlab.data.text.vocabulary import END
 from attnlab.tasks.base.metrics import perplexity
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Problem, Row
+from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.text.pairing import Pairing, written
 
 EXAMINED = 256  # examples of an examination's batch
@@ -29,7 +29,7 @@ Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
 
 
-class Transduction(Pairing, Problem):
+class Transduction(Pairing, TaskData):
     """Pairs of texts, learned by teacher forcing and answered by decoding.
 
     `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
@@ -46,7 +46,7 @@ class Transduction(Pairing, Problem):
     def __init__(
         self,
         parts: Parts,
-        units: tuple[Units, ...],
+        units: tuple[TokenizerSpec, ...],
         measure: Measure,
         metric: str,
         higher: bool,
@@ -98,7 +98,7 @@ class Transduction(Pairing, Problem):
         rows, (S, T) = self.buckets.batch(seed, step, size)
         return {"source": self._sources[rows, :S], "target": self._targets[rows, :T]}
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches like those of training, each target the first reference, padding rows all PAD."""
         rows = self._examined(part, limit)
         sources, targets = ([side[n] for n in rows] for side in self._examples[part])
@@ -175,7 +175,7 @@ class Transduction(Pairing, Problem):
         return {"perplexity": perplexity(nats, tokens)}
 
     def _score(self, pairs: list[tuple[str, Example]]) -> dict[str, float]:
-        references = [[self.target.plain(written(target)) for target in example.targets] for _, example in pairs]
+        references = [[self.target.normalize(written(target)) for target in example.targets] for _, example in pairs]
         return self._measure([answer for answer, _ in pairs], references)
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
@@ -186,7 +186,7 @@ class Transduction(Pairing, Problem):
 
 
 def _encoded(
-    codecs: tuple[Codec, Codec], examples: Iterable[Example], source_marks: str
+    codecs: tuple[Tokenizer, Tokenizer], examples: Iterable[Example], source_marks: str
 ) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
     """The marked ids of sources and of first references, symbols never seen left out, and how many of each had some."""
     sources, targets, odd = [], [], np.zeros(2, int)
@@ -201,7 +201,7 @@ def _encoded(
 
 
 def _unknown(
-    path: str, places: Sequence[str], codecs: tuple[Codec, Codec], examples: Sequence[Example], most: int = 5
+    path: str, places: Sequence[str], codecs: tuple[Tokenizer, Tokenizer], examples: Sequence[Example], most: int = 5
 ) -> Iterable[str]:
     """A line about the examples of a file with symbols never seen in training, in sources and in references."""
     told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
@@ -214,7 +214,7 @@ def _unknown(
             yield f"{path}: {len(odd)} of {len(examples)} examples {words}: {shown}"
 
 
-def _known(codec: Codec, symbols: Symbols) -> tuple[list[int], bool]:
+def _known(codec: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:
     """The ids of a side without symbols never seen, and whether that is all of it."""
     try:
         return codec.encode(written(symbols)), True
@@ -222,7 +222,7 @@ def _known(codec: Codec, symbols: Symbols) -> tuple[list[int], bool]:
         return codec.encode(written(symbols), known=True), False
 
 
-def _codecs(parts: Parts, units: tuple[Units, ...]) -> tuple[Codec, Codec]:
+def _codecs(parts: Parts, units: tuple[TokenizerSpec, ...]) -> tuple[Tokenizer, Tokenizer]:
     """How both sides are read and written, learned from the training part alone."""
     sources = [written(example.source) for example in parts["train"]]
     targets = [written(target) for example in parts["train"] for target in example.targets]

@@ -9,7 +9,7 @@ from attnlab.data import names
 from attnlab.data.text import moses, multi30k, parallel
 from attnlab.data.text.example import Example
 from attnlab.data.text.parallel import Limit
-from attnlab.data.text.units import Bpe, Characters, Units
+from attnlab.data.text.units import Bpe, Characters, TokenizerSpec
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.headline import AUTO, METRICS, headline
 from attnlab.tasks.base.metrics import bleu, bleu_tokenised_lower, by_length, chrf
@@ -29,12 +29,12 @@ class Multi30k(PairTask):
     target that all symbols have alike. `buckets`: into how many lengths batches are sorted.
     """
 
-    teaching = (*PairTask.teaching, "units", "joint", "smoothing", "buckets")
+    training_only_fields = (*PairTask.training_only_fields, "units", "joint", "smoothing", "buckets")
 
     source: str = "de"
     target: str = "en"
     tokenised: bool = True
-    units: Units = Bpe()
+    units: TokenizerSpec = Bpe()
     joint: bool = True
     smoothing: float = 0.1
     buckets: int = 10
@@ -86,14 +86,14 @@ class Parallel(PairTask):
     are refused, cut or left out, as `longer` says: refuse, truncate or skip. The rest as in `multi30k`.
     """
 
-    teaching = (*PairTask.teaching, "units", "target_units", "joint", "smoothing", "buckets")
+    training_only_fields = (*PairTask.training_only_fields, "units", "target_units", "joint", "smoothing", "buckets")
 
     train: str = ""
     valid: str = ""
     test: str = ""
     grouped: bool = False
-    units: Units = Characters()
-    target_units: Units | None = None
+    units: TokenizerSpec = Characters()
+    target_units: TokenizerSpec | None = None
     joint: bool = False
     metric: str = AUTO
     longest: int = 0
@@ -105,7 +105,7 @@ class Parallel(PairTask):
         super().__post_init__()
         checks.text(self)
         checks.counts(self, ["longest"], least=0)
-        if self.target_units is not None and not isinstance(self.target_units, Units):
+        if self.target_units is not None and not isinstance(self.target_units, TokenizerSpec):
             raise ValueError(f"task.target_units={self.target_units!r} must be units of text, or none")
         if self.joint and self.target_units is not None:
             raise ValueError("task.joint=True learns one vocabulary for both sides: leave task.target_units out")

@@ -7,7 +7,7 @@ from typing import Any
 
 from attnlab.data.images import cells, scenes
 from attnlab.data.io.bundles import within
-from attnlab.data.io.files import DataError, own
+from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import PARTS
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import discs
@@ -24,7 +24,7 @@ class BoxTask(Task):
 
     def with_test(self, problem: Any, file: str) -> Objects:
         """The problem with a folder or an archive of images as its test, with a table of boxes or without."""
-        inside = within(own(file))
+        inside = within(user_path(file))
         table = any(name.lower().endswith(".tsv") for name in inside)
         rows, path = scenes.listed(inside, file) if table else ([], file)
         images = scenes.pictures(inside, file)
@@ -43,7 +43,7 @@ class Cells(BoxTask):
     without area, outside of their image or with corners reversed are dropped, and counted.
     """
 
-    teaching = ("flip",)
+    training_only_fields = ("flip",)
 
     rows: int = 96
     columns: int = 128
@@ -61,7 +61,7 @@ class Cells(BoxTask):
 class Discs(BoxTask):
     """Drawn discs, squares and triangles, up to `most` in a noisy image of rows × columns; the rest as in `cells`."""
 
-    teaching = ("flip",)
+    training_only_fields = ("flip",)
 
     train_examples: int = 1_000
     valid_examples: int = 100
@@ -98,7 +98,7 @@ class Boxes(BoxTask):
     of the training part.
     """
 
-    teaching = ("flip",)
+    training_only_fields = ("flip",)
 
     train: str = ""
     valid: str = ""
@@ -116,7 +116,7 @@ class Boxes(BoxTask):
         found, classes = {}, ()
         for part in PARTS:
             name = getattr(self, part)
-            files = within(own(name))
+            files = within(user_path(name))
             rows, path = scenes.listed(files, name)
             classes = classes or tuple(sorted({row.label for row in rows}))
             if not rows:

@@ -14,7 +14,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.task import Batch, Image, Problem, Task
+from attnlab.tasks.base.task import Batch, Image, Task, TaskData
 from attnlab.tasks.vision import image_distance as likeness
 from attnlab.tasks.vision.features import Features
 from attnlab.tasks.vision.images import FashionMNIST
@@ -38,7 +38,7 @@ class Generation(Task):
     "evenness" says how evenly the classifier finds the images spread over its classes.
     """
 
-    teaching = ("latent",)
+    training_only_fields = ("latent",)
 
     images: Task = FashionMNIST()
     latent: int = 64
@@ -54,7 +54,7 @@ class Generation(Task):
         checks.counts(self, ["classifier_steps"], most=1_000_000)
         checks.seed(self)
 
-    def load(self) -> Painting:
+    def load(self) -> ImageGeneration:
         """Load the images. Raises ValueError where the task's are none, and what their task raises."""
         try:
             found = self.images.load()
@@ -65,7 +65,7 @@ class Generation(Task):
             raise type(error)(f"task.images.{str(error).removeprefix('task.')}") from error
         if not isinstance(found, Pictures):
             raise ValueError(f"task.images={type(self.images).__name__} must be a task of sorting images")
-        return Painting(self, found)
+        return ImageGeneration(self, found)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Generated:
     latent: int
 
 
-class Painting(Problem):
+class ImageGeneration(TaskData):
     """A generator's and a discriminator's game over images: the problem of `Generation`.
 
     A model's `players()` are a generator, latent [Z] -> image [H W C] in 0 … 1, and a discriminator, image -> score,
@@ -128,7 +128,7 @@ class Painting(Problem):
         generator, _ = model.players()
         return {"image": jax.vmap(generator)(jnp.asarray(batch["latent"])).astype(jnp.float32)}
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """Batches of 250 like those of training: always the same latents, and the part's images, over and over.
 
         What fills up the last batch is not scored.
@@ -148,7 +148,7 @@ class Painting(Problem):
             "frechet": likeness.frechet(made, real),
             # No more of the real ones: all pairs are compared, and the estimate has no bias.
             "kernel": likeness.kernel(made, _spread(real, count)),
-            "evenness": likeness.evenness(chances),
+            "evenness": likeness.diversity(chances),
         }
         if part != "test":
             return found
@@ -156,14 +156,14 @@ class Painting(Problem):
         beside = {"real": _spread(self._real("train"), count), "noise": self._features(noise)[0]}
         return found | {f"frechet.{name}": likeness.frechet(x, real) for name, x in beside.items()}
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """One latent, drawn by a seed: "7". Raises DataError for what is no such number."""
         # As int() reads them, digits of other scripts would do, too.
         if not (text.strip().isascii() and text.strip().isdigit()):
             raise DataError(f"the input {text!r} must be a whole number: the seed that an image is drawn by")
         return {"latent": self._latent(1, "train", int(text))}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """What the classifier takes the image for, and the image in letters, a line for two rows."""
         image = np.asarray(answer["image"])[0]
         grey = image.mean(axis=2)[: len(image) // 2 * 2].reshape(len(image) // 2, 2, -1).mean(axis=1)

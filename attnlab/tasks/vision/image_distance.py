@@ -40,7 +40,7 @@ def kernel(a: np.ndarray, b: np.ndarray) -> float:
     return float(apart(a) + apart(b) - 2 * mean)
 
 
-def evenness(chances: np.ndarray) -> float:
+def diversity(chances: np.ndarray) -> float:
     """How evenly examples spread over classes: the entropy of their mean chances [N classes] in those of all alike.
 
     1: as many of every class; 0: all of one. NaN where a chance is.

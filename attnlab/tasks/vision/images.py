@@ -35,7 +35,7 @@ class FashionMNIST(ImageTask):
     each way, and where `flip` half of them are turned left to right.
     """
 
-    teaching = ("shift", "flip")
+    training_only_fields = ("shift", "flip")
 
     share: float = 1.0
     held: float = 0.05
@@ -63,7 +63,7 @@ class Images(ImageTask):
     images; those of which a part has no image are noted. The rest as in `fashion-mnist`.
     """
 
-    teaching = ("shift", "flip")
+    training_only_fields = ("shift", "flip")
 
     train: str = ""
     valid: str = ""
@@ -81,9 +81,9 @@ class Images(ImageTask):
     def load(self) -> Pictures:
         """Read one's files."""
         names = {part: getattr(self, part) for part in PARTS}
-        if names["train"] and not files.own(names["train"]).exists():
+        if names["train"] and not files.user_path(names["train"]).exists():
             raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
-        if names["train"] and files.own(names["train"]).is_dir():
+        if names["train"] and files.user_path(names["train"]).is_dir():
             names["test"] = names["test"] or names["train"]
             if images.holds(names["train"], "valid"):
                 names["valid"] = names["valid"] or names["train"]
@@ -91,7 +91,7 @@ class Images(ImageTask):
             if not names[part]:
                 raise ValueError(f"task.{part}={names[part]!r} must name a file or folder: attnlab cannot know yours")
         repeats.distinct({part: images.chosen(name, part) for part, name in names.items() if name})
-        parts = {part: images.own(name, part) for part, name in names.items() if name}
+        parts = {part: images.read_user_images(name, part) for part, name in names.items() if name}
         called = {part: f"{name} ({part})" for part, name in names.items()}
         classes = tuple(map(str, range(images.agreed(parts, called))))
         if "valid" not in parts:
@@ -106,7 +106,7 @@ class Figures(ImageTask):
     `noise` is its standard deviation, of brightness in 0 … 1. The rest as in `fashion-mnist`.
     """
 
-    teaching = ("shift", "flip")
+    training_only_fields = ("shift", "flip")
 
     train_examples: int = 2_000
     valid_examples: int = 500

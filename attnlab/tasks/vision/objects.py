@@ -13,14 +13,14 @@ import numpy as np
 from attnlab.data.batches import Buckets
 from attnlab.data.images import scenes
 from attnlab.data.images.scenes import Scene, Scenes
-from attnlab.data.io.files import DataError, own
+from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
-from attnlab.tasks.base.task import Batch, Image, Problem, Row
+from attnlab.tasks.base.task import Batch, Image, Row, TaskData
 from attnlab.tasks.vision.average_precision import Marks, average_precision
 from attnlab.tasks.vision.boxes import centred, corners
 from attnlab.tasks.vision.matching import Costs, costs
@@ -39,7 +39,7 @@ class Detections:
     most: int
 
 
-class Objects(Problem):
+class Objects(TaskData):
     """Batches are {"image": [B H W 3] uint8, "boxes": [B M 4] float32, "label": [B M] int32}; label −1: no box.
 
     Boxes are centred (x, y, width, height), in shares of the image. A model is called with an image [H W 3], its pixels
@@ -110,7 +110,7 @@ class Objects(Problem):
         label = jnp.argmax(chances, axis=-1).astype(jnp.int32)
         return {"boxes": corners(boxes[:, -1]), "label": label, "score": chances.max(axis=-1)}
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """The images of a part, or `limit` of them, one with a box among them; what fills them up has none."""
         chosen = self._examined(part, limit)
         return even({name: values[chosen] for name, values in self._arrays[part].items()}, EXAMINED, label=NONE)
@@ -161,7 +161,7 @@ class Objects(Problem):
             found.append(Row(scene.name, "; ".join(there) if known else None, "; ".join(said)))
         return found
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """{"image": [1 H W 3]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
 
         Raises DataError for a number beyond the part, and for a file that is no picture.
@@ -170,9 +170,9 @@ class Objects(Problem):
             part, n = found
             return {"image": self._arrays[part]["image"][n : n + 1]}
         size = self.shape.image.height, self.shape.image.width
-        return {"image": scenes.picture(own(text.strip()), text.strip(), size)[0][None]}
+        return {"image": scenes.picture(user_path(text.strip()), text.strip(), size)[0][None]}
 
-    def tell(self, answer: Batch) -> str:
+    def format_answer(self, answer: Batch) -> str:
         """What was found, the surest first: the class, its score, and where it is, in hundredths of the sides."""
         boxes, labels, scores = (np.asarray(answer[name])[0] for name in ("boxes", "label", "score"))
         lines = []

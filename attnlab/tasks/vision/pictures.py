@@ -75,14 +75,14 @@ class Pictures(Classification):
         source = self._given(source) if source.dtype == jnp.uint8 else source
         return super().scores(model, {**batch, "source": source}, keys)
 
-    def examination(self, part: str, limit: int | None = None) -> list[Batch]:
+    def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
         """The images of a part, or `limit` of them, as the model is given them; what fills them up asks nothing."""
         check_part(part, limit)
         held, labels = self.parts[part]
         rows = sampled(len(labels), limit)
         return even({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
 
-    def ask(self, text: str) -> Batch:
+    def encode_prompt(self, text: str) -> Batch:
         """{"source": [1 H W C]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
 
         Raises DataError for a number beyond the part, and for a file that is no picture of the size.

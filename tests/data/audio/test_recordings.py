@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attnlab.data.audio.recordings import Recording, absent, ambiguous, folder, heard, known, level, resampled
+from attnlab.data.audio.recordings import Recording, absent, ambiguous, folder, known, level, load_recording, resampled
 from attnlab.data.audio.waves import Wave
 from attnlab.data.io.files import DataError
 from tests.data.audio.test_waves import written
@@ -105,7 +105,7 @@ def test_recordings_are_equally_loud_and_silence_stays_silent():
 )
 def test_what_is_no_word_is_refused_by_its_name(wave, said):
     with pytest.raises(DataError, match=f"^a.wav .*{said}"):
-        heard(wave, "a", "a.wav", 8000, 200)
+        load_recording(wave, "a", "a.wav", 8000, 200)
 
 
 def test_a_folder_that_cannot_be_read_is_refused(tmp_path):

@@ -39,7 +39,11 @@ def written(folder, start="train", packed=False, **more):
 def test_a_file_and_a_folder_of_it_are_the_same(tmp_path, packed):
     pixels, labels = drawn()
     name = written(tmp_path, packed=packed)
-    for found in (images.own(name, "train"), images.own(str(tmp_path), "train"), images.own(name, "test")):
+    for found in (
+        images.read_user_images(name, "train"),
+        images.read_user_images(str(tmp_path), "train"),
+        images.read_user_images(name, "test"),
+    ):
         np.testing.assert_array_equal(found.images, pixels[..., None])
         np.testing.assert_array_equal(found.labels, labels)
         assert (found.images.dtype, found.labels.dtype) == (np.uint8, np.int32)
@@ -49,26 +53,26 @@ def test_a_folder_holds_a_file_for_each_part_a_plain_one_before_a_packed_one(tmp
     for n, (start, part) in enumerate({"train": "train", "val": "valid", "t10k": "test"}.items()):
         written(tmp_path, start, packed=True, seed=9)
         written(tmp_path, start, seed=n)
-        np.testing.assert_array_equal(images.own(str(tmp_path), part).images[..., 0], drawn(seed=n)[0])
+        np.testing.assert_array_equal(images.read_user_images(str(tmp_path), part).images[..., 0], drawn(seed=n)[0])
     written(tmp_path, "test")
     with pytest.raises(DataError, match=r"holds several files test-images… or t10k-images…: t10k-images.*, test-im"):
-        images.own(str(tmp_path), "test")
+        images.read_user_images(str(tmp_path), "test")
 
 
 def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(DataError, match=r"holds no file train-images…: images are read from IDX .*; there is nothing$"):
-        images.own(str(tmp_path), "train")
+        images.read_user_images(str(tmp_path), "train")
     name = written(tmp_path)
     with pytest.raises(DataError, match=r"holds no file test-images… or t10k-images…: .*; there is train-images[^,]*$"):
-        images.own(str(tmp_path), "test")
+        images.read_user_images(str(tmp_path), "test")
     (tmp_path / "train-labels-idx1-ubyte").unlink()
     with pytest.raises(DataError, match=r"has no labels: there is neither train-labels-idx1-ubyte nor train-l.*gz bes"):
-        images.own(name, "train")
+        images.read_user_images(name, "train")
     with pytest.raises(DataError, match="gone cannot be read: No such file"):
-        images.own(str(tmp_path / "gone"), "train")
+        images.read_user_images(str(tmp_path / "gone"), "train")
     idx(tmp_path / "digits", drawn()[0])
     with pytest.raises(DataError, match="digits: a name with 'images' in it is expected"):
-        images.own(str(tmp_path / "digits"), "train")
+        images.read_user_images(str(tmp_path / "digits"), "train")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +92,7 @@ def test_a_folder_of_pictures_is_told_that_idx_files_are_read_and_of_which_names
         rf"under 'labels' for 'images'; there is {there}$"
     )
     with pytest.raises(DataError, match=said):
-        images.own(str(tmp_path), "train")
+        images.read_user_images(str(tmp_path), "train")
     assert not images.holds(str(tmp_path), "train")
 
 
@@ -97,7 +101,7 @@ def test_a_file_that_is_cut_says_the_bytes_expected_and_found(tmp_path):
     path = tmp_path / "train-images-idx3-ubyte"
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(DataError, match="holds 6 × 4 × 5 of uint8: 120 bytes expected, 113 found"):
-        images.own(name, "train")
+        images.read_user_images(name, "train")
 
 
 @pytest.mark.parametrize(
@@ -119,13 +123,13 @@ def test_images_and_labels_that_do_not_fit_are_refused(tmp_path, pixels, labels,
     idx(tmp_path / "images-idx3", pixels)
     idx(tmp_path / "labels-idx1", labels)
     with pytest.raises(DataError, match=said):
-        images.own(str(tmp_path / "images-idx3"), "train")
+        images.read_user_images(str(tmp_path / "images-idx3"), "train")
 
 
 def test_colour_has_three_channels(tmp_path):
     idx(tmp_path / "train-images-idx4-ubyte", drawn(shape=(4, 5, 3))[0])
     idx(tmp_path / "train-labels-idx1-ubyte", drawn()[1])
-    assert images.own(str(tmp_path), "train").images.shape == (6, 4, 5, 3)
+    assert images.read_user_images(str(tmp_path), "train").images.shape == (6, 4, 5, 3)
 
 
 def labelled(labels, shape=(4, 5, 1)):

@@ -217,7 +217,7 @@ def test_utf16_is_not_taken_for_utf8():
 
 def test_a_home_that_nobody_has():
     with pytest.raises(DataError, match=r"^~nobody-of-that-name/words.txt cannot be read: "):
-        files.own("~nobody-of-that-name/words.txt")
+        files.user_path("~nobody-of-that-name/words.txt")
 
 
 def bomb(size: int) -> bytes:

@@ -25,16 +25,16 @@ def test_a_line_of_another_form_is_named_with_its_number(row):
 def test_your_own_file_has_either_form(tmp_path):
     path = tmp_path / "own.tsv"
     path.write_text("jump twice\tI_JUMP I_JUMP\nIN: run\tOUT: I_RUN\njump twice\tI_JUMP I_JUMP\n")
-    found = sorted((example.source, example.targets) for example in scan.own(str(path)))
+    found = sorted((example.source, example.targets) for example in scan.read_user_file(str(path)))
     twice = ("jump", "twice"), (("I_JUMP", "I_JUMP"),)
     # A line that stands twice counts twice, as in SCAN's own files.
     assert found == [twice, twice, (("run",), (("I_RUN",),))]
     path.write_text("jump twice\t\n")
     with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between$"):
-        scan.own(str(path))
+        scan.read_user_file(str(path))
     path.write_text("\n")
     with pytest.raises(DataError, match=r"own.tsv holds no commands$"):
-        scan.own(str(path))
+        scan.read_user_file(str(path))
 
 
 def test_your_own_files_are_all_that_is_read(tmp_path, monkeypatch):

@@ -21,8 +21,8 @@ def test_ones_own_file_plain_or_gzipped(tmp_path):
     plain, packed = tmp_path / "own.tsv", tmp_path / "own.tsv.gz"
     plain.write_text(table, encoding="utf-8")
     packed.write_bytes(gzip.compress(table.encode()))
-    examples = words.own(str(plain), sigmorphon.rows)
-    assert examples == words.own(str(packed), sigmorphon.rows)
+    examples = words.read_user_file(str(plain), sigmorphon.rows)
+    assert examples == words.read_user_file(str(packed), sigmorphon.rows)
     assert {example.source: example.targets for example in examples} == {
         "ház": (("h", "aː", "z"),),
         "fa": (("f", "ɒ"), ("f", "aː")),
@@ -32,19 +32,19 @@ def test_ones_own_file_plain_or_gzipped(tmp_path):
 def test_a_byte_order_mark_is_no_letter(tmp_path):
     own = tmp_path / "own.tsv"
     own.write_text("\ufeffház\th aː z\n", encoding="utf-8")
-    assert [example.source for example in words.own(str(own), sigmorphon.rows)] == ["ház"]
+    assert [example.source for example in words.read_user_file(str(own), sigmorphon.rows)] == ["ház"]
     own.write_text("\ufeffhaz HH AA1 Z\n", encoding="utf-8")
-    assert [example.source for example in words.own(str(own), cmudict.rows)] == ["haz"]
+    assert [example.source for example in words.read_user_file(str(own), cmudict.rows)] == ["haz"]
 
 
 def test_ones_own_file_that_is_missing_damaged_or_of_another_encoding(tmp_path):
     with pytest.raises(DataError, match=r"none\.dict cannot be read: No such file"):
-        words.own(str(tmp_path / "none.dict"), cmudict.rows)
+        words.read_user_file(str(tmp_path / "none.dict"), cmudict.rows)
     packed = tmp_path / "cut.dict.gz"
     packed.write_bytes(gzip.compress(b"a AH0\n" * 1000)[:-9])
     with pytest.raises(DataError, match=r"cut\.dict\.gz is cut short"):
-        words.own(str(packed), cmudict.rows)
+        words.read_user_file(str(packed), cmudict.rows)
     latin = tmp_path / "latin.tsv"
     latin.write_bytes("né\tn e\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"latin\.tsv is not UTF-8: byte 1 is 0xe9"):
-        words.own(str(latin), sigmorphon.rows)
+        words.read_user_file(str(latin), sigmorphon.rows)

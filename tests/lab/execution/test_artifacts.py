@@ -14,7 +14,7 @@ from attnlab.lab.execution.artifacts import TRIES
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.training.progress import Silent
 from tests.gated import Gated
@@ -56,7 +56,7 @@ def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
 # Compiled in next to no time.
 TINY = {
     "task": Associations(keys=4, examined=20),
-    "model": Retriever(width=8),
+    "model": AssociativeMemory(width=8),
     "train.steps": 8,
     "train.save_every": 8,
 }

@@ -1,6 +1,6 @@
 import pytest
 
-from attnlab.lab.execution.eta import Course, pace
+from attnlab.lab.execution.eta import Course, throughput
 
 
 class Clock:
@@ -22,12 +22,12 @@ def test_time_left_counts_the_variants_to_come(clock):
     course.variant("softmax", 100, later=60)
     course.advance(10, None)
     assert course.left is None
-    assert pace(course) == []
+    assert throughput(course) == []
     clock.now = 5.0
     course.advance(20, None)
     assert course.speed == pytest.approx(2.0)
     assert course.left == pytest.approx((80 + 60) / 2)
-    assert pace(course) == ["2 steps/s", "1 min 10 s left"]
+    assert throughput(course) == ["2 steps/s", "1 min 10 s left"]
 
 
 def test_the_speed_before_serves_until_there_is_another(clock):

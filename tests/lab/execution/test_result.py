@@ -22,7 +22,7 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
     train = Train(seeds=tuple(range(7, 7 + len(test))), learning_rate=rates)
     state = SimpleNamespace(alive=alive.ravel(), stopped=np.full(alive.size, -1))
     fitted = SimpleNamespace(
-        state=state, died=np.where(alive.ravel(), -1, 5), culprits=[None if well else "w" for well in alive.ravel()],
+        state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in alive.ravel()],
         step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
     problem = SimpleNamespace(metric=metric, higher=higher, fingerprint="f")
@@ -81,7 +81,7 @@ def test_lanes_that_diverged_count_against_their_rate_and_are_never_averaged():
     alive = [[True, True], [True, False], [True, True]]
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], alive)
     assert (said["learning_rate"], said["contenders"]) == (1e-3, [1e-3])
-    assert said["diverged"] == [{"seed": 8, "learning_rate": 1e-2, "step": 6, "culprit": "w"}]
+    assert said["diverged"] == [{"seed": 8, "learning_rate": 1e-2, "step": 6, "first_nonfinite": "w"}]
     assert said["by_rate"][1]["values"] == [0.9, None, 0.9]
     both = [[True, False], [True, False], [False, False]]
     said = found([[0.5, 0.9], [0.5, 0.99], [0.5, 0.9]], [[1, 2], [3, 4], [5, 7]], both)

@@ -10,7 +10,7 @@ from attnlab.lab.planning.summary import show
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.system.environment import environment
 from attnlab.system.signals import Interrupted
 from attnlab.tasks.synthetic.associations import Associations
@@ -20,7 +20,7 @@ from tests.small import EXPERIMENT
 # Compiled in next to no time.
 TINY = {
     "task": Associations(keys=4, examined=20),
-    "model": Retriever(width=8),
+    "model": AssociativeMemory(width=8),
     "train.steps": 24,
     "train.save_every": 8,
 }
@@ -116,7 +116,7 @@ def test_where_it_was_stopped_is_said_by_what_is_saved(tmp_path, monkeypatch):
         raise Interrupted(signal.SIGINT, "anywhere")
 
     stopped(tmp_path, 16)
-    monkeypatch.setattr("attnlab.lab.execution.variant.conduct", killed)
+    monkeypatch.setattr("attnlab.lab.execution.variant.run_variant", killed)
     with pytest.raises(Interrupted, match=r"^stopped by SIGINT at step 16, which is saved$"):
         run(STUDY, tmp_path)
     with pytest.raises(Interrupted, match=r"^stopped by SIGINT before the first step$"):

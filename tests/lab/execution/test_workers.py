@@ -23,14 +23,14 @@ from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.load import ADDED, load_study
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import Variation
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.system.signals import Interrupted
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.training.progress import Silent
 from tests.small import EXPERIMENT
 
 # Compiled in next to no time.
-SMALL = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8)}
+SMALL = {"task": Associations(keys=4, examined=20), "model": AssociativeMemory(width=8)}
 BASE = change(EXPERIMENT, **SMALL, **{"train.steps": 24, "train.save_every": 8})
 VARY = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
 STUDY = Study(BASE, VARY, name="shared", question="Which?")

@@ -13,11 +13,11 @@ from attnlab.lab.planning.summary import show
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
 from attnlab.mechanisms import MECHANISMS, Linear
-from attnlab.models import Retriever
+from attnlab.models import AssociativeMemory
 from attnlab.tasks.synthetic.associations import Associations
 from tests.small import EXPERIMENT
 
-SMALL = [change(EXPERIMENT, task=Associations(keys=4, examined=20), model=Retriever(width=w)) for w in (8, 16)]
+SMALL = [change(EXPERIMENT, task=Associations(keys=4, examined=20), model=AssociativeMemory(width=w)) for w in (8, 16)]
 
 
 def filled(ledger, experiments, at_least, seconds=120):

@@ -260,13 +260,13 @@ def test_a_budget_of_flops_scales_what_is_counted_in_steps():
     assert f"  linear   steps 1,000 → {linear.steps} (" in found.lines[2]
 
 
-def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_glimpse():
+def test_a_budget_that_whole_steps_cannot_meet_is_refused_but_not_in_a_preview():
     study = replace(two(budget="flops", **{"train.steps": 3}), quick={"train.steps": 1})
     ledger = Formula(dearer=2.2)
     with pytest.raises(ValueError, match=r"^budget='flops': linear comes no nearer than .*, at train.steps=2$"):
         matched(study, ledger)
-    glimpse = replace(study, quick={"train.steps": 4})
-    assert matched(glimpse, ledger, quick=True).experiments["linear"].train.steps == 3
+    preview = replace(study, quick={"train.steps": 4})
+    assert matched(preview, ledger, quick=True).experiments["linear"].train.steps == 3
 
 
 def test_a_budget_is_met_where_the_first_steps_are_cheaper():
@@ -363,5 +363,5 @@ def test_what_a_match_or_a_budget_makes_one_experiment_is_refused(ledger):
         ValueError, match=r"^match='parameters': as solved, 'small' and 'large' are the same experiment"
     ):
         matched(Study(BASE, sizes, match="parameters"), ledger)
-    # Of a glimpse nothing is kept.
+    # Of a preview nothing is kept.
     assert len(matched(Study(BASE, sizes, match="parameters"), ledger, quick=True).experiments) == 2

@@ -6,13 +6,15 @@ from attnlab.lab.execution.variant import clear
 from attnlab.lab.planning.plan import ahead, plans
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import Variation
-from attnlab.models import Bert, Retriever
+from attnlab.models import AssociativeMemory, Bert
 from attnlab.storage.json_file import FolderError
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.tasks.text.sentences import Questions
 from tests.small import EXPERIMENT
 
-BASE = change(EXPERIMENT, task=Associations(keys=4, examined=20), model=Retriever(width=8), **{"train.steps": 24})
+BASE = change(
+    EXPERIMENT, task=Associations(keys=4, examined=20), model=AssociativeMemory(width=8), **{"train.steps": 24}
+)
 STUDY = Study(BASE, Variation({"a": {}, "b": {"train.steps": 16}, "c": {"train.steps": 9}}), name="planned")
 
 

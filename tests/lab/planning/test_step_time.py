@@ -22,7 +22,7 @@ STUDY = Study(
     name="timed",
     budget="seconds",
 )
-PROBLEM = SimpleNamespace(preparing=0)
+PROBLEM = SimpleNamespace(pretraining_steps=0)
 
 
 @pytest.fixture
@@ -83,17 +83,22 @@ def test_lengths_count_in_their_proportion(clocked, monkeypatch):
     assert measured(EXPERIMENT, None, range(300)) == (2 * 9 + 6 * 1) / 8
 
 
-@pytest.mark.parametrize("preparing", [0, 5, 90, 300, 1000])
-def test_steps_that_prepare_count_by_their_share(clocked, monkeypatch, tmp_path, preparing):
-    monkeypatch.setattr(Clocked, "width", lambda self, step: 9 if step < preparing else 1)
-    experiment, problem = change(EXPERIMENT, **{"train.steps": 300}), SimpleNamespace(preparing=preparing)
-    watch, share = Stopwatch(tmp_path), min(1, preparing / 300)
+@pytest.mark.parametrize("pretraining_steps", [0, 5, 90, 300, 1000])
+def test_steps_that_prepare_count_by_their_share(clocked, monkeypatch, tmp_path, pretraining_steps):
+    monkeypatch.setattr(Clocked, "width", lambda self, step: 9 if step < pretraining_steps else 1)
+    experiment, problem = (
+        change(EXPERIMENT, **{"train.steps": 300}),
+        SimpleNamespace(pretraining_steps=pretraining_steps),
+    )
+    watch, share = Stopwatch(tmp_path), min(1, pretraining_steps / 300)
     assert watch(experiment, problem) == pytest.approx(9 * share + 1 - share)
     assert Clocked.last < 300
     # Neither kind is measured again for another share of the two.
     calls = Clocked.calls
-    assert watch(change(experiment, **{"train.steps": 3000}), problem) == pytest.approx(1 + 8 * preparing / 3000)
-    assert Clocked.calls == calls or preparing >= 300
+    assert watch(change(experiment, **{"train.steps": 3000}), problem) == pytest.approx(
+        1 + 8 * pretraining_steps / 3000
+    )
+    assert Clocked.calls == calls or pretraining_steps >= 300
 
 
 def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):

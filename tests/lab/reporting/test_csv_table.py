@@ -26,7 +26,9 @@ def test_a_row_for_each_variant_and_seed(tmp_path):
 
 
 def test_what_is_no_number_is_empty_and_says_why(tmp_path):
-    write_study(tmp_path, {"softmax": {"died": (1,)}, "linear": {}, "delta": {"finished": False}}, steps=40, groups=())
+    write_study(
+        tmp_path, {"softmax": {"diverged": (1,)}, "linear": {}, "delta": {"finished": False}}, steps=40, groups=()
+    )
     run = RunFolder(tmp_path / "linear")
     result = run.read("result") or {}
     result["metrics"]["exact_match"] |= {"mean": None, "values": [float("nan"), 0.5, 0.5]}

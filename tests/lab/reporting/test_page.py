@@ -172,7 +172,7 @@ def test_one_seed_has_no_interval(tmp_path):
 
 
 def test_diverged_seeds_are_counted_and_left_out(tmp_path):
-    variants = {"softmax": {}, "linear": {"died": (1,)}, "delta": {"died": (0, 1, 2)}}
+    variants = {"softmax": {}, "linear": {"diverged": (1,)}, "delta": {"diverged": (0, 1, 2)}}
     shown = read(write_study(tmp_path, variants, steps=400, groups=()))
     assert "2 seeds; 1 more diverged and is not in the mean" in shown.text
     assert "2 pairs" in shown.text

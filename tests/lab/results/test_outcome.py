@@ -86,7 +86,7 @@ def test_other_folders_are_left_alone(tmp_path):
 
 
 def test_values_go_with_their_seeds(tmp_path):
-    write_run(tmp_path / "a", "a", seeds=(4, 7, 9), died=(7,), steps=40)
+    write_run(tmp_path / "a", "a", seeds=(4, 7, 9), diverged=(7,), steps=40)
     (outcome,) = outcomes(tmp_path)
     values = outcome.metrics["exact_match"].values
     assert outcome.by_seed("exact_match") == {4: values[0], 9: values[1]}

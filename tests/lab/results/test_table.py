@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_the_file(tmp_path):
 
 
 def test_the_terminal_says_the_same(tmp_path):
-    write_study(tmp_path, {"softmax": {}, "linear": {"died": (0,)}, "delta": {"finished": False}}, steps=40)
+    write_study(tmp_path, {"softmax": {}, "linear": {"diverged": (0,)}, "delta": {"finished": False}}, steps=40)
     text = printed(tmp_path)
     found = outcomes(tmp_path)
     for outcome, cells in zip(found, table_of(found)[1], strict=True):
@@ -120,7 +120,7 @@ def test_a_band_says_whether_the_mean_came_out_where_it_was_to(tmp_path):
     ]
 
 
-def test_a_glimpse_stands_beside_no_number_of_others(tmp_path):
+def test_a_preview_stands_beside_no_number_of_others(tmp_path):
     told = {"band": (0.94, None), "published": 0.987}
     variants = {"softmax": {"mean": 0.95, **told}, "linear": {"mean": 0.1, "quick": True, **told}}
     heads, rows = table_of(outcomes(write_study(tmp_path, variants, steps=40)))

@@ -72,7 +72,7 @@ def test_the_page_says_so_of_older_records_too(tmp_path):
 class Numbers:
     """Batches of numbers; the loss is their mean times the model's own number."""
 
-    def examination(self, part, limit=None):
+    def eval_batches(self, part, limit=None):
         return [{"x": np.array([1.0, 2.0], np.float32)}, {"x": np.array([3.0, 6.0], np.float32)}]
 
     def loss(self, model, batch, key):

@@ -103,7 +103,7 @@ def test_another_margin_is_told_and_taken(tmp_path):
     assert said(tmp_path)["softmax"]["margin"] == 0.5
 
 
-def test_a_glimpse_takes_nothing_that_was_published_and_loses_none(tmp_path):
+def test_a_preview_takes_nothing_that_was_published_and_loses_none(tmp_path):
     keep(tmp_path, STUDY, quick=True)
     assert said(tmp_path)["linear"]["published"] is None
     keep(tmp_path, STUDY)

@@ -354,12 +354,12 @@ def test_a_pick_above_what_varies(toy):
 
 
 def test_quick_yields_to_overrides(toy):
-    assert apply(toy.study, ["train.steps=50"]).glimpse == {}
-    assert apply(toy.study, ["model.width=8"]).glimpse == {"train.steps": 10}
+    assert apply(toy.study, ["train.steps=50"]).preview == {}
+    assert apply(toy.study, ["model.width=8"]).preview == {"train.steps": 10}
     study, given = replace(toy.study, quick=None), ["train.steps=50", "train.warmup=20", "train.seeds=5"]
-    assert apply(study, given).glimpse == {"train.average": 0}
-    assert apply(study, given[:2]).glimpse == {"train.seeds": 2, "train.average": 0}
-    # What a glimpse could not do is no matter where none is asked for.
+    assert apply(study, given).preview == {"train.average": 0}
+    assert apply(study, given[:2]).preview == {"train.seeds": 2, "train.average": 0}
+    # What a preview could not do is no matter where none is asked for.
     assert apply(study, ["train.save_every=25", "train.average=2"]).base.train.average == 2
     assert apply(toy.study, ["train.save_every=25", "train.average=2"]).base.train.average == 2
     study = replace(toy.study, quick={"task.languages": ("en",)})

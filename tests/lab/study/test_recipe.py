@@ -51,7 +51,7 @@ def test_fields_of_another_type_stay_and_so_do_those_that_do_not_go_together():
         width: str = "64"
         heads: int = 4
         layers: int = 2
-        teaching: ClassVar = ("heads",)
+        training_only_fields: ClassVar = ("heads",)
 
         def __post_init__(self):
             if self.heads == 8:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attnlab.lab.launch import glimpse
+from attnlab.lab.launch import preview
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Experiment, Study, change
 from attnlab.lab.study.variation import Variation, over
@@ -126,7 +126,7 @@ def test_an_experiment_checks_the_whole_tree(toy):
         Experiment(toy.Copy(languages="en"), toy.Net())
 
 
-def test_one_experiment_under_two_names_is_refused_but_in_a_glimpse(toy):
+def test_one_experiment_under_two_names_is_refused_but_in_a_preview(toy):
     with pytest.raises(ValueError, match=r"^vary: 'base' and 'heads-4' are the same experiment; give it one name$"):
         Study(toy.base, Variation({"base": {}, "heads-2": {"model.heads": 2}, "heads-4": {"model.heads": 4}}))
     for field, spellings in {
@@ -161,7 +161,7 @@ def test_a_comparison_is_against_a_variant_before(toy):
     study = Study(toy.base, vary, against={"long": "middle"})
     assert study.keeping(Variation({"long": {"train.steps": 40}})).against == {}
     assert apply(study, ["train.steps=40"]).against == {}
-    assert glimpse(study).against == {"long": "middle"}
+    assert preview(study).against == {"long": "middle"}
     for against, words in (
         ({"long": "midle"}, "against: no variant 'midle'.*middle"),
         ({"lnog": "middle"}, "against: no variant 'lnog'.*long"),

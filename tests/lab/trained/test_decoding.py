@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.data.text.vocabulary import END
 from attnlab.decoding import Beam, Greedy, Sample
-from attnlab.lab.trained.decoding import Answerer, Asked, one_line
+from attnlab.lab.trained.decoding import Answerer, DecodingOptions, one_line
 from attnlab.lab.trained.load import Trained
 from tests.lab.parrot import PROBLEM, parrot
 
@@ -16,24 +16,24 @@ OWN = Beam(size=8, penalty=0.6, best=3)
 @pytest.mark.parametrize(
     ("asked", "own", "decoder"),
     [
-        (Asked(), None, Greedy()),
-        (Asked(), OWN, OWN),
-        (Asked(beam=4), None, Beam(4)),
-        (Asked(beam=4), OWN, Beam(4, 0.6, 3)),
-        (Asked(beam=2), OWN, Beam(2, 0.6, 2)),
-        (Asked(penalty=0.0), None, Beam(penalty=0.0)),
-        (Asked(best=3), None, Beam(5, best=3)),
-        (Asked(best=9), None, Beam(9, best=9)),
-        (Asked(best=9), OWN, Beam(9, 0.6, 9)),
-        (Asked(best=1), None, Greedy()),
-        (Asked(best=1), OWN, Beam(8, 0.6, 1)),
-        (Asked(temperature=0.5), OWN, Sample(0.5)),
-        (Asked(top_k=3, top_p=0.9, best=4, seed=7), None, Sample(1.0, 3, 0.9, 4)),
-        (Asked(seed=7), Sample(0.8), Sample(0.8)),
-        (Asked(top_k=3), Sample(0.8), Sample(0.8, 3)),
-        (Asked(temperature=0.5, best=2), Sample(0.8, 3), Sample(0.5, 3, best=2)),
-        (Asked(best=3), Sample(0.8), Sample(0.8, best=3)),
-        (Asked(beam=4), Sample(0.8), Beam(4)),
+        (DecodingOptions(), None, Greedy()),
+        (DecodingOptions(), OWN, OWN),
+        (DecodingOptions(beam=4), None, Beam(4)),
+        (DecodingOptions(beam=4), OWN, Beam(4, 0.6, 3)),
+        (DecodingOptions(beam=2), OWN, Beam(2, 0.6, 2)),
+        (DecodingOptions(penalty=0.0), None, Beam(penalty=0.0)),
+        (DecodingOptions(best=3), None, Beam(5, best=3)),
+        (DecodingOptions(best=9), None, Beam(9, best=9)),
+        (DecodingOptions(best=9), OWN, Beam(9, 0.6, 9)),
+        (DecodingOptions(best=1), None, Greedy()),
+        (DecodingOptions(best=1), OWN, Beam(8, 0.6, 1)),
+        (DecodingOptions(temperature=0.5), OWN, Sample(0.5)),
+        (DecodingOptions(top_k=3, top_p=0.9, best=4, seed=7), None, Sample(1.0, 3, 0.9, 4)),
+        (DecodingOptions(seed=7), Sample(0.8), Sample(0.8)),
+        (DecodingOptions(top_k=3), Sample(0.8), Sample(0.8, 3)),
+        (DecodingOptions(temperature=0.5, best=2), Sample(0.8, 3), Sample(0.5, 3, best=2)),
+        (DecodingOptions(best=3), Sample(0.8), Sample(0.8, best=3)),
+        (DecodingOptions(beam=4), Sample(0.8), Beam(4)),
     ],
 )
 def test_which_decoder_the_options_ask_for(asked, own, decoder):
@@ -60,28 +60,28 @@ def test_which_decoder_the_options_ask_for(asked, own, decoder):
 )
 def test_what_cannot_be_asked_for(options, words):
     with pytest.raises(ValueError, match=f"^{words}"):
-        Asked(**options)
+        DecodingOptions(**options)
 
 
 @pytest.mark.parametrize("own", [None, OWN])
 def test_a_seed_of_no_draws_is_refused(own):
     with pytest.raises(ValueError, match=r"^--seed 0 is for draws, and there are none: give --temperature"):
-        Asked(seed=0).decoder(own)
+        DecodingOptions(seed=0).decoder(own)
 
 
 def test_a_way_of_decoding_is_refused_where_nothing_is_decoded():
-    Asked().check(SimpleNamespace(decodes=False, continues=False))
-    Asked(beam=3).check(PROBLEM)
+    DecodingOptions().check(SimpleNamespace(decodes=False, continues=False))
+    DecodingOptions(beam=3).check(PROBLEM)
     with pytest.raises(ValueError, match=r"^--beam 3: what this task asks is not answered symbol by symbol"):
-        Asked(beam=3).check(SimpleNamespace(decodes=False, continues=False))
-    Asked(length=3).check(SimpleNamespace(decodes=False, continues=True))
+        DecodingOptions(beam=3).check(SimpleNamespace(decodes=False, continues=False))
+    DecodingOptions(length=3).check(SimpleNamespace(decodes=False, continues=True))
     with pytest.raises(ValueError, match=r"^--length 3: an answer has an end of its own here; leave it out"):
-        Asked(length=3).check(PROBLEM)
+        DecodingOptions(length=3).check(PROBLEM)
 
 
 def test_answers_come_as_text_the_best_first():
-    batch = PROBLEM.ask("3 1 4")["source"]
-    ((best, *others),) = Answerer(parrot(), Asked(best=3))(batch, np.ones(1))
+    batch = PROBLEM.encode_prompt("3 1 4")["source"]
+    ((best, *others),) = Answerer(parrot(), DecodingOptions(best=3))(batch, np.ones(1))
     assert (best.text, best.finished) == ("3 1 4", True)
     assert best.tokens.tolist()[:4] == [*batch[0, :3].tolist(), END]
     assert len(others) == 2
@@ -101,8 +101,10 @@ def test_what_a_beam_did_not_find_is_no_answer():
 
 
 def test_draws_are_the_line_s_own_whatever_shares_its_batch():
-    answerer = Answerer(parrot(scores=np.linspace(0, 8, PROBLEM.shape.target_vocabulary)), Asked(temperature=3.0))
-    rows = np.repeat(PROBLEM.ask("3 1 4")["source"], 4, axis=0)
+    answerer = Answerer(
+        parrot(scores=np.linspace(0, 8, PROBLEM.shape.target_vocabulary)), DecodingOptions(temperature=3.0)
+    )
+    rows = np.repeat(PROBLEM.encode_prompt("3 1 4")["source"], 4, axis=0)
     texts = [row[0].text for row in answerer(rows, np.arange(4))]
     assert len(set(texts)) > 1
     assert [row[0].text for row in answerer(rows, np.arange(4)[::-1])] == texts[::-1]

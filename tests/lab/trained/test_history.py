@@ -19,7 +19,7 @@ FIRST_ALIVE = 2  # lanes are seeds, then rates; the one that is chosen is the fi
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A run's folder, and what is loaded from it."""
-    folder = run(tmp_path_factory.mktemp("runs") / "small" / "base", MEAN, died=(0,))
+    folder = run(tmp_path_factory.mktemp("runs") / "small" / "base", MEAN, diverged=(0,))
     return folder, trained(folder)
 
 

@@ -19,7 +19,7 @@ from attnlab.lab.trained.decoding import Answer, DivergedError
 from attnlab.lab.trained.example import forced
 from attnlab.lab.trained.inspect import _distance, inspect
 from attnlab.lab.trained.load import Trained, trained
-from attnlab.lab.trained.snapshot import look
+from attnlab.lab.trained.snapshot import snapshot
 from attnlab.mechanisms import Linear
 from attnlab.models import Language, Transformer
 from attnlab.models.detr import Detr
@@ -61,7 +61,9 @@ def found(runs):
 
 
 def test_what_is_written_and_read_is_what_sample_shows(runs, found):
-    seen = look(MODEL, trained(runs[0]).model, PROBLEM, PROBLEM.ask(TEXT), {"tokens": ANSWER.tokens[None]})
+    seen = snapshot(
+        MODEL, trained(runs[0]).model, PROBLEM, PROBLEM.encode_prompt(TEXT), {"tokens": ANSWER.tokens[None]}
+    )
     cross = found["attentions"]["cross"]
     assert found["answer"] == "3 1 2"
     assert (cross["columns"], cross["rows"]) == (seen["source"], seen["target"])
@@ -81,7 +83,7 @@ def test_every_map_has_its_figures(found):
             # The maps are written with four digits.
             assert told["rank"] == pytest.approx(spread.effective_rank(weights), rel=1e-2)
             assert told["entropy"] == pytest.approx(spread.mean(spread.entropy(weights)), abs=1e-2)
-            assert told["reach"] == pytest.approx(spread.mean(spread.reach(weights)), abs=1e-2)
+            assert told["reach"] == pytest.approx(spread.mean(spread.attention_distance(weights)), abs=1e-2)
             assert 0 < told["share"] <= 1
             assert (told["empty"], told["signed"]) == (0, False)
             assert ("total" in told) == seen["divides"] == (seen["mechanism"] == "linear")
@@ -230,7 +232,7 @@ def test_a_language_model_reads_itself():
     found = forced(Trained(change(EXPERIMENT, model=config), problem, model), "k0 v1 k1")
     assert found.axes == {"decoder": (["k0", "v1", "k1"], ["k0", "v1", "k1"])}
     tokens, keep = found.inputs
-    np.testing.assert_array_equal(tokens, problem.ask("k0 v1 k1")["tokens"][0])
+    np.testing.assert_array_equal(tokens, problem.encode_prompt("k0 v1 k1")["tokens"][0])
     assert (keep.all(), found.answer) == (True, "k1")
 
 
@@ -242,7 +244,7 @@ def test_of_a_text_what_is_gone_on_with_is_looked_at():
     found = forced(Trained(change(EXPERIMENT, model=config), problem, model), "abcdef")
     # A block holds its last four.
     assert found.axes == {"decoder": (list("cdef"), list("cdef"))}
-    np.testing.assert_array_equal(found.inputs[0], problem.ask("cdef")["source"][0])
+    np.testing.assert_array_equal(found.inputs[0], problem.encode_prompt("cdef")["source"][0])
     assert set(found.answer) <= set("abcdefgh")
 
 
@@ -260,7 +262,7 @@ def test_what_finds_things_is_looked_at_by_places_and_queries(tmp_path):
 def test_an_answer_is_given_back_one_symbol_late():
     found = forced(parrot(), "1 2 3")
     source, given, source_keep, target_keep = found.inputs
-    ids = PROBLEM.ask("1 2 3")["source"][0]
+    ids = PROBLEM.encode_prompt("1 2 3")["source"][0]
     np.testing.assert_array_equal(given[:4], [1, *ids[:3]])
     np.testing.assert_array_equal(source, ids)
     assert (source_keep.sum(), target_keep.sum(), found.answer) == (4, 4, "1 2 3")

@@ -4,15 +4,15 @@ import pytest
 
 from attnlab.lab.runs.pictures import PNG, Picture, pictures
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
-from attnlab.lab.trained.pictures import FIRST, shown
+from attnlab.lab.trained.pictures import FIRST, answer_pictures
 from attnlab.plotting import grid
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 
 
 class Drawn:
     """Answers each number by its double."""
 
-    def examination(self, part, limit=None):
+    def eval_batches(self, part, limit=None):
         assert part == "test"
         return [{"x": np.arange(20.0)}]
 
@@ -28,7 +28,7 @@ def test_what_is_answered_to_the_first_is_kept_and_read_again(tmp_path):
     run = RunFolder(tmp_path)
     run.write("experiment", {"study": "", "question": "", "variant": "", "quick": False, "experiment": {}})
     assert pictures(run) == ()
-    run.write("pictures", shown(2.0, Drawn()) or {})
+    run.write("pictures", answer_pictures(2.0, Drawn()) or {})
     assert pictures(run) == (Picture("doubled", PNG + bytes(range(0, 32, 2))),)
 
 
@@ -39,14 +39,14 @@ def test_the_settings_of_ones_own_draw_no_other_picture():
         def pictures(self, batch, answer):
             return {"square": grid([np.eye(3)], ["one"])}
 
-    plain = shown(2.0, Squares())
+    plain = answer_pictures(2.0, Squares())
     with matplotlib.rc_context({"text.usetex": True, "font.size": 30, "figure.facecolor": "red"}):
-        assert shown(2.0, Squares()) == plain
+        assert answer_pictures(2.0, Squares()) == plain
 
 
 def test_a_problem_that_draws_nothing_keeps_nothing():
-    silent = type("Silent", (Drawn,), {"pictures": Problem.pictures})()
-    assert shown(2.0, silent) is None
+    silent = type("Silent", (Drawn,), {"pictures": TaskData.pictures})()
+    assert answer_pictures(2.0, silent) is None
 
 
 @pytest.mark.parametrize(

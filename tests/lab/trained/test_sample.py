@@ -12,10 +12,10 @@ from attnlab.data.names import PARTS
 from attnlab.data.text.units import Characters
 from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.lab.study.study import change
-from attnlab.lab.trained.decoding import Answer, Asked, DivergedError
+from attnlab.lab.trained.decoding import Answer, DecodingOptions, DivergedError
 from attnlab.lab.trained.load import Trained
 from attnlab.lab.trained.sample import UNFINISHED, lines, sample, scored
-from attnlab.lab.trained.snapshot import looks
+from attnlab.lab.trained.snapshot import snapshots
 from attnlab.lab.trained.translate import translate
 from attnlab.models import Language
 from attnlab.models.seq2seq import Seq2Seq
@@ -48,8 +48,8 @@ def trained(monkeypatch):
 def test_without_a_word_the_answer_is_greedy_and_the_map_of_it(trained):
     found = sample("run", "1 2 3")
     assert found["decoder"] == Greedy()
-    answer = jax.jit(PROBLEM.answer)(TRANSFORMER.model, PROBLEM.ask("1 2 3"))
-    assert found["answer"] == found["answers"][0].text == PROBLEM.tell(answer)
+    answer = jax.jit(PROBLEM.answer)(TRANSFORMER.model, PROBLEM.encode_prompt("1 2 3"))
+    assert found["answer"] == found["answers"][0].text == PROBLEM.format_answer(answer)
     layers = np.asarray(found["layers"])
     assert layers.shape == (1, 2, len(found["target"]), 4)
     np.testing.assert_allclose(layers.sum(-1), 1, atol=1e-3)
@@ -58,7 +58,7 @@ def test_without_a_word_the_answer_is_greedy_and_the_map_of_it(trained):
 
 
 def test_several_answers_and_the_map_of_the_best(trained):
-    found = sample("run", "1 2 3", Asked(best=3))
+    found = sample("run", "1 2 3", DecodingOptions(best=3))
     assert found["decoder"] == Beam(best=3)
     assert len({answer.text for answer in found["answers"]}) == 3
     best = found["answers"][0]
@@ -72,7 +72,7 @@ def test_the_run_s_own_decoder_answers(trained):
 
 
 def test_what_is_drawn_is_what_translate_draws_for_a_first_line(trained):
-    asked = Asked(temperature=5.0, seed=3)
+    asked = DecodingOptions(temperature=5.0, seed=3)
     found = sample("run", "1 2 3", asked)
     assert found["decoder"] == Sample(temperature=5.0)
     assert [found["answer"]] == [answer.text for answer in translate("run", ["1 2 3"], asked, batch=1)]
@@ -90,7 +90,7 @@ def test_a_model_of_ones_own_need_not_know_of_attention(trained):
     own = replace(run(), experiment=replace(EXPERIMENT, model=SimpleNamespace()))
     trained(own)
     assert sample("run", "1 2 3")["map"] is None
-    assert looks(own.experiment.model, own.model, PROBLEM) is None
+    assert snapshots(own.experiment.model, own.model, PROBLEM) is None
 
 
 def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
@@ -100,23 +100,23 @@ def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
     found = sample("run", "0:1 2:3 0?")
     assert lines(found) == ["1"]
     with pytest.raises(ValueError, match=r"^--best 2: what this task asks is not answered symbol by symbol"):
-        sample("run", "0:1 2:3 0?", Asked(best=2))
+        sample("run", "0:1 2:3 0?", DecodingOptions(best=2))
 
 
 def test_a_text_is_gone_on_with_block_after_block(trained):
     problem = Continuation(dict.fromkeys(PARTS, "abcdefg" * 9), Characters(), 8)
     writer = Language(width=8, heads=1, layers=1, feedforward=8).create(jax.random.key(3), problem.shape)
     trained(Trained(EXPERIMENT, problem, writer))
-    found = sample("run", "abcdefg", Asked(length=13, beam=1))
+    found = sample("run", "abcdefg", DecodingOptions(length=13, beam=1))
     assert found["notes"][1:] == ["of the 7 symbols given the last 4 are read, half of the model's block of 8"]
     assert len(found["answer"]) == 13
     # Each block is what the end of the text before it is gone on with.
     text = "abcdefg"
     while len(text) < 20:
-        text += sample("run", text[-4:], Asked(beam=1))["answer"]
+        text += sample("run", text[-4:], DecodingOptions(beam=1))["answer"]
     assert text[7:20] == found["answer"]
     assert sample("run", "abc")["notes"][1:] == []
-    for asked in (Asked(), Asked(top_k=3, seed=1)):
+    for asked in (DecodingOptions(), DecodingOptions(top_k=3, seed=1)):
         # The first block is what is told where no length is asked for.
         short, long = (sample("run", "abc", one)["answer"] for one in (asked, replace(asked, length=20)))
         assert long.startswith(short)

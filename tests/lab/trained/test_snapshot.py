@@ -10,7 +10,7 @@ from attnlab.lab.study.study import change
 from attnlab.lab.trained.example import forced
 from attnlab.lab.trained.inspect import _attentions
 from attnlab.lab.trained.load import Trained
-from attnlab.lab.trained.snapshot import looks
+from attnlab.lab.trained.snapshot import snapshots
 from attnlab.models import Classifier, Language, ViT
 from attnlab.models.detr import Detr
 from attnlab.models.gat import Gat
@@ -40,7 +40,7 @@ def test_the_token_of_a_class_has_its_row_in_front_of_what_is_read(task, model, 
     problem, config = task.load(), model(width=4, heads=1, layers=1, feedforward=4, pool=pool)
     drawn = config.create(jax.random.key(0), problem.shape)
     first = ["[class]"] if pool == "token" else []
-    for example in looks(config, drawn, problem)["examples"]:
+    for example in snapshots(config, drawn, problem)["examples"]:
         assert example["source"][: len(first) + 1] == [*first, example["source"][len(first)]]
         assert "[class]" not in example["source"][len(first) :]
         # Whole rows: nothing that is read is left out, the last word neither.
@@ -56,24 +56,24 @@ def test_of_what_is_longer_than_is_drawn_the_beginning_is_kept(monkeypatch):
     problem = Documents(shortest=150, longest=150, valid_examples=3, test_examples=3).load()
     config = Classifier(width=4, heads=2, layers=1, feedforward=4)
     model = config.create(jax.random.key(0), problem.shape)
-    example = looks(config, model, problem)["examples"][0]
-    batch = problem.examination("test")[0]
+    example = snapshots(config, model, problem)["examples"][0]
+    batch = problem.eval_batches("test")[0]
     one = (jnp.asarray(batch[name][0]) for name in ("source", "keep"))
     whole = maps(config, model, problem.shape, *one)["encoder"]
     assert (whole.shape, len(example["source"])) == ((1, 2, 150, 150), 128)
     np.testing.assert_allclose(example["layers"], whole[:, :, :128, :128], atol=1e-4)
     monkeypatch.setattr("attnlab.lab.trained.snapshot.LARGEST", 2 * 150 * 150 - 1)
-    assert looks(config, model, problem) is None
+    assert snapshots(config, model, problem) is None
 
 
 def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():
     problem = Recall(vocabulary=64, pairs=4, queries=4, length=200, valid_examples=4, test_examples=4).load()
     config = Language(width=4, heads=2, layers=1, feedforward=4)
     model = config.create(jax.random.key(0), problem.shape)
-    found = looks(config, model, problem)
+    found = snapshots(config, model, problem)
     assert (found["kind"], len(found["examples"])) == ("decoder", 3)
     for row, example in enumerate(found["examples"]):
-        tokens = problem.examination("test")[0]["tokens"][row]
+        tokens = problem.eval_batches("test")[0]["tokens"][row]
         # Cut where it is too long to be drawn, which changes nothing of what stands before.
         whole = maps(config, model, problem.shape, jnp.asarray(tokens), jnp.ones(len(tokens), bool))["decoder"]
         assert example["source"] == example["target"]
@@ -85,7 +85,7 @@ def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():
 def test_a_graph_shows_what_nodes_take_from_their_neighbours():
     """Rows of a node whose neighbours are all drawn sum to 1; no edge, no weight; GCN's fixed weights are no map."""
     problem, config = Nodes(each=5, valid_examples=20, test_examples=20).load(), Gat(width=4, heads=2)
-    found = looks(config, config.create(jax.random.key(0), problem.shape), problem)
+    found = snapshots(config, config.create(jax.random.key(0), problem.shape), problem)
     assert found["kind"] == "graph"
     sizes = []
     for example in found["examples"]:
@@ -101,7 +101,7 @@ def test_a_graph_shows_what_nodes_take_from_their_neighbours():
                 assert (layers[:, :, t, s] > 0).all() == (a == b or (a, b) in edges)
         sizes.append(len(near))
     assert sizes == sorted(sizes, reverse=True)
-    assert looks(Gcn(), Gcn().create(jax.random.key(0), problem.shape), problem) is None
+    assert snapshots(Gcn(), Gcn().create(jax.random.key(0), problem.shape), problem) is None
 
 
 @pytest.mark.parametrize("sure", [0.0, 2.0])
@@ -111,9 +111,9 @@ def test_queries_show_the_places_of_the_image_where_they_look(sure, monkeypatch)
     problem = Discs(train_examples=4, valid_examples=2, test_examples=4, rows=18, columns=25).load()
     config = Detr(width=8, heads=2, layers=2, queries=6, channels=4, stages=2)
     model = config.create(jax.random.key(0), problem.shape)
-    found = looks(config, model, problem)
+    found = snapshots(config, model, problem)
     assert (found["kind"], len(found["examples"])) == ("cross", 3)
-    batch = problem.examination("test", 8)[0]
+    batch = problem.eval_batches("test", 8)[0]
     labels = jax.jit(problem.answer)(model, batch)["label"]
     for row, example in enumerate(found["examples"]):
         # Five rows of seven places: 18 and 25 halved twice.

@@ -11,7 +11,7 @@ import pytest
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bytes
 from attnlab.decoding import Beam
-from attnlab.lab.trained.decoding import Asked
+from attnlab.lab.trained.decoding import DecodingOptions
 from attnlab.lab.trained.translate import Answered, Translator, arriving, stream, translate
 from attnlab.storage.json_file import FolderError
 from attnlab.tasks import Associations
@@ -130,7 +130,7 @@ def test_draws_do_not_depend_on_the_batch(trained):
     trained(parrot(scores=np.linspace(0, 8, PROBLEM.shape.target_vocabulary)))
     lines = ["1 2 3", "", "1 2 3", "4"] * 3
     first, again, other = (
-        [answer.text for answer in translate("run", lines, Asked(temperature=3.0, seed=seed), batch=batch)]
+        [answer.text for answer in translate("run", lines, DecodingOptions(temperature=3.0, seed=seed), batch=batch)]
         for batch, seed in ((5, 0), (12, 0), (12, 1))
     )
     assert first == again != other
@@ -198,4 +198,4 @@ def test_what_is_no_text_for_a_text_is_refused(trained):
     with pytest.raises(ValueError, match=r"^run: what its task asks is no text for a text: attnlab sample"):
         Translator("run")
     with pytest.raises(ValueError, match=r"^--beam 2: what this task asks is not answered symbol by symbol"):
-        Translator("run", Asked(beam=2))
+        Translator("run", DecodingOptions(beam=2))

@@ -17,10 +17,10 @@ class Signs(Classification):
     def batch(self, seed, step, size):
         raise NotImplementedError
 
-    def examination(self, part, limit=None):
+    def eval_batches(self, part, limit=None):
         return self.batches
 
-    def ask(self, text):
+    def encode_prompt(self, text):
         return {"source": np.array([[float(text)]], np.float32)}
 
     def tokens(self, batch):
@@ -72,8 +72,8 @@ def test_answers_are_scored_where_they_were_asked():
 
 def test_a_class_is_told_with_its_probability():
     problem = Signs([])
-    assert problem.tell(problem.answer(model, problem.ask("1"))) == "plus (88.1%)"
-    assert problem.tell(problem.answer(each, {"source": np.array([[1.0, -1]], np.float32)})) == "plus minus"
+    assert problem.format_answer(problem.answer(model, problem.encode_prompt("1"))) == "plus (88.1%)"
+    assert problem.format_answer(problem.answer(each, {"source": np.array([[1.0, -1]], np.float32)})) == "plus minus"
 
 
 def test_half_precision_scores_are_summed_in_full():

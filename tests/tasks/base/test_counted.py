@@ -21,7 +21,7 @@ TASKS = {
 def test_padding_is_not_counted(name):
     task, count = TASKS[name]
     problem = task.load()
-    rows = sum(len(next(iter(batch.values()))) for batch in problem.examination("test"))
+    rows = sum(len(next(iter(batch.values()))) for batch in problem.eval_batches("test"))
     assert rows > 300
     assert problem.counted("test") == count
     assert problem.counted("test", 20) == 20 * count // 300
@@ -29,7 +29,7 @@ def test_padding_is_not_counted(name):
 
 def test_one_right_answer_more_is_one_of_so_many():
     problem = TASKS["figures"][0].load()
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     answers = [{"label": np.array(batch["label"])} for batch in batches]
     answers[0]["label"][0] += 1
     assert problem.score("test", answers)["accuracy"] == pytest.approx(1 - 1 / problem.counted("test"))

@@ -142,7 +142,7 @@ def test_units_that_fit_the_targets_better_are_suggested(write, pairs, fields, h
 def test_a_source_with_several_targets_is_one_example_of_the_test_and_separate_pairs_in_training(write):
     rows = [("rot", "red"), ("grün", "green"), ("rot", "crimson"), ("rot", "red"), ("grün", "green")]
     problem = Parallel(**write(rows, train=[*rows, ("weiß", "white")]), buckets=1).load()
-    (batch,) = problem.examination("test")
+    (batch,) = problem.eval_batches("test")
     # Lines that are alike as a whole stay; the three of "rot" are one.
     assert len(batch["source"]) == 3
     assert len(problem.buckets.rows[0]) == 6

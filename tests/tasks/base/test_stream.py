@@ -24,7 +24,7 @@ class Signed(Stream):
         drawn = random.normal(size=(size, 1, 1)).astype(np.float32) + (part == "test")
         return {"source": drawn, "label": (drawn[:, 0, 0] > 0).astype(np.int32)}
 
-    def ask(self, text):
+    def encode_prompt(self, text):
         raise NotImplementedError
 
     tokens = ask
@@ -42,29 +42,29 @@ def test_a_batch_is_a_function_of_the_tasks_seed_the_seed_and_the_step():
 def test_parts_are_drawn_once_and_each_as_it_is_asked_for():
     problem = Signed(Signs(test_examples=2000))
     np.testing.assert_array_equal(
-        problem.examination("test", 4)[0]["source"], problem.examination("test")[0]["source"][:4]
+        problem.eval_batches("test", 4)[0]["source"], problem.eval_batches("test")[0]["source"][:4]
     )
-    means = [problem.examination("test")[0]["source"].mean(), problem.batch(0, 0, 256)["source"].mean()]
+    means = [problem.eval_batches("test")[0]["source"].mean(), problem.batch(0, 0, 256)["source"].mean()]
     np.testing.assert_allclose(means, [1, 0], atol=0.3)
-    assert len(problem.examination("valid")[0]["label"]) == 5
+    assert len(problem.eval_batches("valid")[0]["label"]) == 5
 
 
 @pytest.mark.parametrize(("positions", "size"), [(1, EXAMINED), (POSITIONS // 64, 64), (2 * POSITIONS, 1)])
 def test_long_examples_are_examined_few_at_a_time(positions, size):
-    batches = Signed(Signs(test_examples=EXAMINED + 1), positions).examination("test")
+    batches = Signed(Signs(test_examples=EXAMINED + 1), positions).eval_batches("test")
     assert {len(batch["label"]) for batch in batches} == {size}
     assert sum(int((batch["label"] >= 0).sum()) for batch in batches) == EXAMINED + 1
 
 
 def test_what_always_answering_the_commonest_would_give_is_told():
     problem = Signed(Signs(test_examples=400))
-    share = problem.examination("test")[0]["label"].mean()
+    share = problem.eval_batches("test")[0]["label"].mean()
     assert 0.7 < share < 0.95
-    label = np.concatenate([batch["label"] for batch in problem.examination("test")])
+    label = np.concatenate([batch["label"] for batch in problem.eval_batches("test")])
     assert problem.notes == (f"the commonest class of the test is above: {(label == 1).sum() / 400:.1%}",)
 
 
 def test_parts_and_limits_are_checked():
     for part, limit in (("train", None), ("test", 0)):
         with pytest.raises(ValueError, match="part="):
-            Signed(Signs()).examination(part, limit)
+            Signed(Signs()).eval_batches(part, limit)

@@ -3,10 +3,10 @@ import sys
 
 import pytest
 
-from attnlab.tasks.base.task import Problem, Task
+from attnlab.tasks.base.task import Task, TaskData
 
 
-@pytest.mark.parametrize("kind", [Task, Problem])
+@pytest.mark.parametrize("kind", [Task, TaskData])
 def test_what_is_abstract_makes_nothing(kind):
     with pytest.raises(TypeError, match="abstract"):
         kind()

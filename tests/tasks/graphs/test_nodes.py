@@ -44,13 +44,13 @@ def test_who_knows_all_is_right_and_who_is_always_wrong_is_not():
         loss, metrics = PROBLEM.loss(model, PROBLEM.batch(0, 0, 6), None)
         assert float(metrics["nats"]) == pytest.approx(nats, rel=1e-5)
         assert float(loss) == pytest.approx(nats + 0.1, rel=1e-5)
-        score = PROBLEM.score("test", [PROBLEM.answer(model, batch) for batch in PROBLEM.examination("test")])
+        score = PROBLEM.score("test", [PROBLEM.answer(model, batch) for batch in PROBLEM.eval_batches("test")])
         assert score == pytest.approx({"accuracy": accuracy, "nats": nats}, rel=1e-5)
 
 
 def test_examinations_are_filled_up_with_what_is_not_asked(monkeypatch):
     monkeypatch.setattr("attnlab.tasks.graphs.nodes.EXAMINED", 16)
-    batches = PROBLEM.examination("test", 39)
+    batches = PROBLEM.eval_batches("test", 39)
     assert [batch["node"].shape for batch in batches] == [(16,)] * 3
     labels = np.concatenate([batch["label"] for batch in batches])
     nodes = np.concatenate([batch["node"] for batch in batches])[:39]
@@ -64,20 +64,20 @@ def test_examinations_are_filled_up_with_what_is_not_asked(monkeypatch):
     assert float(loss) < 0.5
     for part, limit in (("train", None), ("test", 0)):
         with pytest.raises(ValueError, match="part="):
-            PROBLEM.examination(part, limit)
+            PROBLEM.eval_batches(part, limit)
 
 
 def test_a_node_is_asked_for_by_its_name():
-    batch = PROBLEM.ask(" 17 ")
+    batch = PROBLEM.encode_prompt(" 17 ")
     assert batch["node"].tolist() == [17]
-    told = PROBLEM.tell(PROBLEM.answer(Oracle(), batch))
+    told = PROBLEM.format_answer(PROBLEM.answer(Oracle(), batch))
     assert told == f"class {PROBLEM.graph.labels[17]} 0.71"
     tokens = PROBLEM.tokens(batch)
     assert tokens["source"][0] == "17"
     assert {int(n) for n in tokens["source"][1:]} == {b for a, b in PROBLEM.graph.edges.tolist() if a == 17}
     assert tokens["target"] == [f"class {PROBLEM.graph.labels[17]}"]
     with pytest.raises(DataError, match="the graph has no node '2000'; its 2,000 nodes are 0, 1, 2"):
-        PROBLEM.ask("2000")
+        PROBLEM.encode_prompt("2000")
 
 
 def test_absent_classes_are_told_by_part():

@@ -11,7 +11,7 @@ from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.base.task import Classes, Frames
 from attnlab.tasks.speech import speech
-from attnlab.tasks.speech.speech import Speech, collapse
+from attnlab.tasks.speech.speech import SpeechData, collapse
 from attnlab.tasks.speech.spoken import Tones
 from tests.data.audio.test_waves import written
 
@@ -35,7 +35,7 @@ PARTS = {"train": made(10), "valid": made(4), "test": made(7)}
 
 @pytest.fixture(scope="module")
 def problem():
-    return Speech(TASK, PARTS)
+    return SpeechData(TASK, PARTS)
 
 
 def ear(source, keep, key=None):
@@ -51,7 +51,7 @@ def ear(source, keep, key=None):
 def test_every_frame_has_the_class_of_its_recording(problem):
     assert problem.shape == Classes(Frames(8, problem.shape.source.length), 3, each=True)
     assert problem.classes == ("high", "low", "·")
-    for batch in (problem.batch(0, 0, 6), *problem.examination("test")):
+    for batch in (problem.batch(0, 0, 6), *problem.eval_batches("test")):
         source, keep, label, piece = (batch[name] for name in ("source", "keep", "label", "piece"))
         assert source.dtype == np.float32
         assert source.shape[:2] == keep.shape == label.shape == piece.shape
@@ -78,31 +78,31 @@ def test_a_string_is_the_frames_of_its_recordings(problem):
 
 
 def test_batches_are_a_function_of_seed_and_step_and_their_shape_of_the_step(problem):
-    again = Speech(TASK, PARTS)
+    again = SpeechData(TASK, PARTS)
     for name, values in problem.batch(1, 2, 5).items():
         np.testing.assert_array_equal(values, again.batch(1, 2, 5)[name])
         assert values.shape == problem.batch(2, 2, 5)[name].shape == problem.batch(1, 7, 5)[name].shape
     for other in (problem.batch(1, 3, 5), problem.batch(2, 2, 5)):
         assert not np.array_equal(problem.batch(1, 2, 5)["source"], other["source"])
     assert again.fingerprint == problem.fingerprint
-    assert Speech(TASK, {**PARTS, "test": made(6)}).fingerprint != problem.fingerprint
+    assert SpeechData(TASK, {**PARTS, "test": made(6)}).fingerprint != problem.fingerprint
 
 
 def test_what_is_heard_is_scored(problem):
     for part, count in (("valid", 4), ("test", 7)):
-        answers = [problem.answer(ear, batch) for batch in problem.examination(part)]
+        answers = [problem.answer(ear, batch) for batch in problem.eval_batches(part)]
         told = problem.score(part, answers)
         assert told["accuracy"] == told["exact_match"] == 1
         assert told["frame_accuracy"] > 0.97
         assert told["digit_error_rate"] == 0
-        assert sum(batch["keep"].any(axis=1).sum() for batch in problem.examination(part)) == count
-        assert sum(batch["keep"].any(axis=1).sum() for batch in problem.examination(part, 3)) == 3
+        assert sum(batch["keep"].any(axis=1).sum() for batch in problem.eval_batches(part)) == count
+        assert sum(batch["keep"].any(axis=1).sum() for batch in problem.eval_batches(part, 3)) == 3
     with pytest.raises(ValueError, match="part='train'"):
-        problem.examination("train")
+        problem.eval_batches("train")
 
 
 def test_one_wrong_word_of_one_string_counts_once(problem):
-    examined = problem.examination("test", 4)
+    examined = problem.eval_batches("test", 4)
     answers = [jax.tree.map(np.array, problem.answer(ear, batch)) for batch in examined]
     answers[0]["word"][0, 1] ^= 1
     answers[0]["label"][0] = 2  # and nothing heard at all where nobody says where words stand
@@ -125,8 +125,8 @@ def told(batch):
 
 def test_a_long_examination_comes_in_several_shapes_and_is_scored_alike(problem, monkeypatch):
     monkeypatch.setattr(speech, "EXAMINED", 2)
-    several = Speech(TASK, PARTS)
-    batches = several.examination("test")
+    several = SpeechData(TASK, PARTS)
+    batches = several.eval_batches("test")
     assert {len(batch["keep"]) for batch in batches} <= {1, 2}
     assert len({batch["keep"].shape[1] for batch in batches}) == 2
     assert sum(batch["keep"].any(axis=1).sum() for batch in batches) == 7
@@ -136,7 +136,7 @@ def test_a_long_examination_comes_in_several_shapes_and_is_scored_alike(problem,
     answers[-1]["word"][0, 2] ^= 1
     assert several.score("test", answers)["accuracy"] == pytest.approx(20 / 21)
     # Of few there is one shape, in their order.
-    (first,) = several.examination("test", 2)
+    (first,) = several.eval_batches("test", 2)
     for row in range(2):
         recording = PARTS["test"][problem._strings["test"].pieces[row, 0]]
         mine = first["label"][row][first["piece"][row] == 0]
@@ -144,13 +144,13 @@ def test_a_long_examination_comes_in_several_shapes_and_is_scored_alike(problem,
 
 
 def test_a_gap_that_is_no_frame_is_refused():
-    assert "gap" not in "".join(Speech(Tones(digits=2, bands=8), PARTS).classes)
+    assert "gap" not in "".join(SpeechData(Tones(digits=2, bands=8), PARTS).classes)
     with pytest.raises(ValueError, match=r"^task\.gap=0\.004 is less than half a frame of 0\.01 s; 0 is none$"):
-        Speech(Tones(digits=2, gap=0.004, bands=8), PARTS)
+        SpeechData(Tones(digits=2, gap=0.004, bands=8), PARTS)
 
 
 def test_a_word_is_what_all_its_frames_say_together():
-    problem = Speech(Tones(bands=8), PARTS)
+    problem = SpeechData(Tones(bands=8), PARTS)
     # Two frames are a little for one word, one is much for the other; padding would say the first.
     chances = jnp.log(jnp.array([[[0.6, 0.4], [0.6, 0.4], [0.1, 0.9], [1.0, 1e-9]]]))
     batch = {
@@ -162,7 +162,7 @@ def test_a_word_is_what_all_its_frames_say_together():
     assert answer["word"].tolist() == [[1]]
     odds = (0.4 * 0.4 * 0.9 / (0.6 * 0.6 * 0.1)) ** (1 / 3)
     assert float(answer["probability"][0, 0]) == pytest.approx(odds / (1 + odds), rel=1e-5)
-    assert problem.tell(answer) == f"low ({odds / (1 + odds):.1%})"
+    assert problem.format_answer(answer) == f"low ({odds / (1 + odds):.1%})"
     # The loss is asked of every frame, and of no padding.
     loss, told = problem.loss(lambda source, keep, key: source, batch, None)
     assert float(loss) == pytest.approx(-np.log(0.4 * 0.4 * 0.9) / 3, rel=1e-5)
@@ -182,14 +182,14 @@ def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
     silence = np.zeros(800)
     said = np.concatenate([sound(300, 0.2), silence, sound(2500, 0.2)])
     path.write_bytes(written((8000 * said).astype(np.int64)))
-    asked = problem.ask(str(path))
-    assert problem.tell(problem.answer(ear, asked)) == "low high"
+    asked = problem.encode_prompt(str(path))
+    assert problem.format_answer(problem.answer(ear, asked)) == "low high"
     assert problem.tokens(asked)["source"] == [str(n) for n in range(problem.mel.count(len(said)))]
-    asked = problem.ask("test:7")
+    asked = problem.encode_prompt("test:7")
     assert asked["source"].shape[0] == 1
     assert asked["keep"].all()
     true = [PARTS["test"][n].label for n in problem._strings["test"].pieces[6]]
-    assert problem.tell(problem.answer(ear, asked)) == " ".join(true)
+    assert problem.format_answer(problem.answer(ear, asked)) == " ".join(true)
     assert set(problem.tokens(asked)["source"]) <= {"high", "low", "·"}
     path.write_bytes(written(np.arange(8000), rate=4000))
     for text, refusal in (
@@ -197,11 +197,11 @@ def test_a_person_asks_by_a_file_or_by_a_number(problem, tmp_path):
         (str(path), r"said\.wav lasts 1\.98 seconds: 0\.\d\d at most"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=refusal):
-            problem.ask(text)
+            problem.encode_prompt(text)
 
 
 def test_what_was_answered_is_drawn(problem):
-    batch = {name: x[:3] for name, x in problem.examination("test")[0].items()}
+    batch = {name: x[:3] for name, x in problem.eval_batches("test")[0].items()}
     ((caption, png),) = problem.pictures(batch, problem.answer(ear, batch)).items()
     assert "spoken" in caption
     assert png.startswith(b"\x89PNG")
@@ -213,7 +213,7 @@ def network(mechanism, problem):
 
 
 def test_a_window_that_holds_all_is_full_attention_and_a_narrow_one_reaches_so_far(problem):
-    batch = problem.examination("test")[0]
+    batch = problem.eval_batches("test")[0]
     source, keep = jnp.asarray(batch["source"][0]), jnp.asarray(batch["keep"][0])
     T = len(source)
     full, wide, narrow = (

@@ -38,7 +38,7 @@ def test_tones_need_no_data():
     problem = task.load()
     assert len(problem.classes) == 10
     assert problem.notes == ()
-    kept = np.concatenate([batch["keep"].any(axis=1) for batch in problem.examination("test")])
+    kept = np.concatenate([batch["keep"].any(axis=1) for batch in problem.eval_batches("test")])
     assert kept.sum() == 11
 
 
@@ -46,7 +46,7 @@ def test_digits_of_the_official_split(published):
     published("fsdd")
     problem = Spoken(digits=1).load()
     assert problem.classes == tuple("0123456789")
-    test = problem.examination("test")
+    test = problem.eval_batches("test")
     assert sum(batch["keep"].any(axis=1).sum() for batch in test) == 300
     assert np.concatenate([batch["label"].max(axis=1) for batch in test]).max() == 9
     # Measured from the mean of training, in its deviations, digits never heard lie about there too.

@@ -56,7 +56,7 @@ def test_the_answer_is_the_last_value_of_the_key(problem):
         *(batch[n] for n in ("keys", "values", "queries", "answers")), strict=True
     ):
         assert told(keys, values)[query] == answer
-    for batch in problem.examination("test"):
+    for batch in problem.eval_batches("test"):
         for keys, values, queries, answers, asked in zip(*batch.values(), strict=True):
             known = told(keys, values)
             for query, answer, counts in zip(queries, answers, asked, strict=True):
@@ -75,7 +75,7 @@ def test_with_length_values_are_overwritten_and_keys_asked_as_often_as_they_come
 
 
 def test_the_examination_asks_every_key_that_was_told_once(problem):
-    batches = problem.examination("valid")
+    batches = problem.eval_batches("valid")
     assert [batch["keys"].shape[0] for batch in batches] == [20, 20]
     assert batches[0]["keys"].shape[1] == (problem.task.examined_length or 7)
     asked = np.concatenate([batch["asked"] for batch in batches])
@@ -86,7 +86,7 @@ def test_the_examination_asks_every_key_that_was_told_once(problem):
 
 def test_an_oracle_has_no_loss_and_who_knows_nothing_has_half(problem):
     for model, loss, accuracy in ((oracle, 0.0, 1.0), (nobody, 0.5, None)):
-        answers = [problem.answer(model, batch) for batch in problem.examination("test")]
+        answers = [problem.answer(model, batch) for batch in problem.eval_batches("test")]
         score = problem.score("test", answers)
         assert score["loss"] == pytest.approx(loss, abs=1e-7)
         value, _ = problem.loss(model, problem.batch(0, 0, 6), None)
@@ -97,7 +97,7 @@ def test_an_oracle_has_no_loss_and_who_knows_nothing_has_half(problem):
 def test_the_loss_is_half_the_squared_distance():
     v = jnp.array([[0.5, 0.25, -1.0, 0.0, 0.0, 0.0, 0.0]])
     problem = ONCE.load()
-    batch = problem.ask("0:2 3:1 0?")
+    batch = problem.encode_prompt("0:2 3:1 0?")
     value, _ = problem.loss(lambda *given, key: v, batch, None)
     expected = 0.5 * np.sum((np.asarray(v)[0] - np.eye(7)[2]) ** 2)
     assert float(value) == pytest.approx(expected, rel=1e-6)
@@ -110,11 +110,11 @@ def test_data_are_functions_of_seed_and_step(problem):
         np.testing.assert_array_equal(a, b)
     for other in ((5, 8), (4, 9)):
         assert (problem.batch(5, 9, 4)["keys"] != problem.batch(*other, 4)["keys"]).any()
-    valid, test = (problem.examination(part)[0]["keys"] for part in ("valid", "test"))
+    valid, test = (problem.eval_batches(part)[0]["keys"] for part in ("valid", "test"))
     assert (valid != test).any()
-    np.testing.assert_array_equal(problem.examination("test", 3)[0]["keys"], test[:3])
+    np.testing.assert_array_equal(problem.eval_batches("test", 3)[0]["keys"], test[:3])
     np.testing.assert_array_equal(
-        problem.examination("test", 3)[0]["values"], problem.examination("test")[0]["values"][:3]
+        problem.eval_batches("test", 3)[0]["values"], problem.eval_batches("test")[0]["values"][:3]
     )
 
 
@@ -125,16 +125,16 @@ def test_other_tasks_are_other_data():
 
 def test_asking_and_telling():
     problem = TWICE.load()
-    batch = problem.ask("0:2 3:1 0:5 0?")
+    batch = problem.encode_prompt("0:2 3:1 0:5 0?")
     assert batch["answers"].tolist() == [[5]]
     assert problem.tokens(batch) == {"source": ["0:2", "3:1", "0:5"], "target": ["0?"]}
-    assert problem.tell(problem.answer(oracle, batch)) == "5"
+    assert problem.format_answer(problem.answer(oracle, batch)) == "5"
 
 
 @pytest.mark.parametrize("text", ["", "0:1", "0:1 1?", "0:9 0?", "0-1 0?", "0:1 0? 0?", "7:1 7?", f"{10**20}:1 1?"])
 def test_what_cannot_be_asked(text):
     with pytest.raises(DataError, match=r"the input|below 7"):
-        ONCE.load().ask(text)
+        ONCE.load().encode_prompt(text)
 
 
 @pytest.mark.parametrize(
@@ -161,4 +161,4 @@ def test_the_vocabulary_is_kept():
 def test_parts_and_limits_are_checked(problem):
     for part, limit in (("train", None), ("test", 0)):
         with pytest.raises(ValueError, match="part="):
-            problem.examination(part, limit)
+            problem.eval_batches(part, limit)

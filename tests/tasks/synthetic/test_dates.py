@@ -22,7 +22,7 @@ def test_pairs_of_forty_languages(problem):
 
 
 def test_scores_for_every_language(problem):
-    answers = [{"tokens": batch["target"]} for batch in problem.examination("test")]
+    answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     scores = problem.score("test", answers)
     assert set(scores) == {"exact_match"} | {f"exact_match.{language}" for language in LANGUAGES}
     assert set(scores.values()) == {1.0}
@@ -30,20 +30,20 @@ def test_scores_for_every_language(problem):
 
 
 def test_a_limit_is_balanced_over_languages(problem):
-    answers = [{"tokens": batch["target"]} for batch in problem.examination("valid", 40)]
+    answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("valid", 40)]
     assert len(problem.score("valid", answers, 40)) == 1 + 40
 
 
 def test_asking_as_people_type(problem):
-    ids = problem.ask("5. März 2024")["source"]
-    assert (problem.ask(" 5.\u00a0März  2024 ")["source"] == ids).all()
+    ids = problem.encode_prompt("5. März 2024")["source"]
+    assert (problem.encode_prompt(" 5.\u00a0März  2024 ")["source"] == ids).all()
     with pytest.raises(DataError, match=r"U\+2602"):
-        problem.ask("5. ☂ 2024")
+        problem.encode_prompt("5. ☂ 2024")
 
 
 def test_telling_is_iso(problem):
     digits = problem.target.encode("2024-03-05")
-    assert problem.tell({"tokens": np.array([[*digits, 2, 0]])}) == "2024-03-05"
+    assert problem.format_answer({"tokens": np.array([[*digits, 2, 0]])}) == "2024-03-05"
 
 
 def test_the_data_are_a_function_of_the_fields():

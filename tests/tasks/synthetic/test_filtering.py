@@ -47,7 +47,7 @@ def test_a_filter_of_one_pixel_moves_the_image(size):
 
 def test_whoever_convolves_makes_no_error_and_whoever_says_the_mean_one(problem):
     silent = lambda image, keep=None, key=None: jnp.zeros_like(image)
-    (examined,), drawn = problem.examination("test"), problem.batch(0, 0, 64)
+    (examined,), drawn = problem.eval_batches("test"), problem.batch(0, 0, 64)
     assert problem.score("test", [problem.answer(convolved, examined)])["error"] < 1e-10
     assert float(problem.loss(convolved, drawn, None)[0]) < 1e-10
     assert problem.score("test", [problem.answer(silent, examined)])["error"] == pytest.approx(1, abs=1e-2)
@@ -63,20 +63,20 @@ def test_batches_are_a_function_of_seed_and_step(problem):
 
 
 def test_one_image_is_asked_for_by_number(problem):
-    batch = problem.ask("test:3")
-    np.testing.assert_array_equal(batch["source"][0], problem.examination("test")[0]["source"][2])
-    assert problem.tell(problem.answer(convolved, batch)).startswith("an image of 6 × 6 × 2, root mean square")
+    batch = problem.encode_prompt("test:3")
+    np.testing.assert_array_equal(batch["source"][0], problem.eval_batches("test")[0]["source"][2])
+    assert problem.format_answer(problem.answer(convolved, batch)).startswith("an image of 6 × 6 × 2, root mean square")
     assert len(problem.tokens(batch)["source"]) == 36
     for text in ("3", "train:1", ""):
         with pytest.raises(DataError, match=r"must name a test image, test:1 … test:64"):
-            problem.ask(text)
+            problem.encode_prompt(text)
     for text in ("test:0", "valid:65", "test:" + "9" * 5000):
         with pytest.raises(DataError, match=r"part has the images 1 … 64"):
-            problem.ask(text)
+            problem.encode_prompt(text)
 
 
 def test_pictures_show_what_was_read_wanted_and_said(problem):
-    batch = {name: x[:16] for name, x in problem.examination("test")[0].items()}
+    batch = {name: x[:16] for name, x in problem.eval_batches("test")[0].items()}
     (png,) = problem.pictures(batch, problem.answer(convolved, batch)).values()
     assert np.asarray(Image.open(BytesIO(png))).std() > 10
 

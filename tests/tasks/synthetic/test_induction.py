@@ -44,16 +44,16 @@ def test_batches_are_a_function_of_seed_and_step(problem):
 
 
 def test_the_test_is_at_every_length_and_validation_at_that_of_training(problem):
-    assert [batch["tokens"].shape for batch in problem.examination("test")] == [
+    assert [batch["tokens"].shape for batch in problem.eval_batches("test")] == [
         (128, 12), (128, 12), (128, 5), (128, 5), (128, 30), (128, 30),
     ]  # fmt: skip
-    assert [batch["tokens"].shape for batch in problem.examination("valid")] == [(20, 12)]
-    assert [len(batch["tokens"]) for batch in problem.examination("test", 7)] == [7, 7, 7]
+    assert [batch["tokens"].shape for batch in problem.eval_batches("valid")] == [(20, 12)]
+    assert [len(batch["tokens"]) for batch in problem.eval_batches("test", 7)] == [7, 7, 7]
     for part in ("valid", "test"):
-        answers = [problem.answer(oracle, batch) for batch in problem.examination(part)]
+        answers = [problem.answer(oracle, batch) for batch in problem.eval_batches(part)]
         assert set(problem.score(part, answers).values()) == {1.0}
     # Of each length its own answers are scored.
-    mine = [problem.answer(oracle, batch) for batch in problem.examination("test")]
+    mine = [problem.answer(oracle, batch) for batch in problem.eval_batches("test")]
     mine[2:4] = [{"tokens": np.full((128, 5), 99)}] * 2
     assert problem.score("test", mine) == {
         "accuracy": pytest.approx(2 / 3), "accuracy.12": 1.0, "accuracy.5": 0.0, "accuracy.30": 1.0,
@@ -61,10 +61,10 @@ def test_the_test_is_at_every_length_and_validation_at_that_of_training(problem)
 
 
 def test_a_person_asks_by_symbols(problem):
-    batch = problem.ask("t3 ! t7 t2 !")
-    assert problem.tell(problem.answer(oracle, batch)) == "t7"
+    batch = problem.encode_prompt("t3 ! t7 t2 !")
+    assert problem.format_answer(problem.answer(oracle, batch)) == "t7"
     with pytest.raises(DataError, match="never seen"):
-        problem.ask("t16 !")
+        problem.encode_prompt("t16 !")
 
 
 @pytest.mark.parametrize(

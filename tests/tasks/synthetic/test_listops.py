@@ -34,7 +34,7 @@ def test_where_the_mask_is_not_honoured_padding_is_read_and_nothing_else_differs
     assert other["keep"].all()
     for name in ("source", "label"):
         np.testing.assert_array_equal(one[name], other[name])
-    assert ignored.ask("[MAX 1 2 ]")["keep"].all()
+    assert ignored.encode_prompt("[MAX 1 2 ]")["keep"].all()
 
 
 def test_batches_are_a_function_of_seed_and_step_and_parts_differ(problem):
@@ -43,12 +43,12 @@ def test_batches_are_a_function_of_seed_and_step_and_parts_differ(problem):
     np.testing.assert_array_equal(problem.batch(1, 2, 4)["source"], again.batch(1, 2, 4)["source"])
     for other in ((1, 3), (2, 2)):
         assert (problem.batch(1, 2, 4)["source"] != problem.batch(*other, 4)["source"]).any()
-    valid, test = (problem.examination(part, 20)[0]["source"] for part in ("valid", "test"))
+    valid, test = (problem.eval_batches(part, 20)[0]["source"] for part in ("valid", "test"))
     assert (valid != test).any()
 
 
 def test_the_examination_is_scored_and_its_last_batch_filled_up(problem):
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     assert [len(batch["label"]) for batch in batches] == [256, 256]
     assert (batches[1]["label"] == -1).sum() == 212
     right = [{"label": batch["label"]} for batch in batches]
@@ -56,19 +56,19 @@ def test_the_examination_is_scored_and_its_last_batch_filled_up(problem):
     commonest = np.bincount(np.concatenate([b["label"] for b in batches])[:300], minlength=10).max() / 300
     assert problem.notes[0].endswith(f"{commonest:.1%}")
     long = ListOps(longest=POSITIONS // 4, valid_examples=1, test_examples=9).load()
-    assert [len(batch["label"]) for batch in long.examination("test")] == [4, 4, 4]
+    assert [len(batch["label"]) for batch in long.eval_batches("test")] == [4, 4, 4]
     for part, limit in (("train", None), ("test", 0)):
         with pytest.raises(ValueError, match="part="):
-            problem.examination(part, limit)
+            problem.eval_batches(part, limit)
 
 
 def test_a_person_asks_by_words(problem):
-    batch = problem.ask("[MAX 2 9 [MIN 4 7 ] 0 ]")
+    batch = problem.encode_prompt("[MAX 2 9 [MIN 4 7 ] 0 ]")
     assert batch["source"].shape == (1, 24)
     assert problem.tokens(batch)["source"] == ["[MAX", "2", "9", "[MIN", "4", "7", "]", "0", "]"]
     # A model that answers the third word.
     third = lambda source, keep, key=None: 9.0 * jnp.eye(10)[source[2] - 1]
-    assert problem.tell(problem.answer(third, batch)).startswith("9 (99.")
+    assert problem.format_answer(problem.answer(third, batch)).startswith("9 (99.")
     for text, words in (
         ("[ADD 1 2 ]", "never seen"),
         ("[MAX 1", "not ended"),
@@ -76,7 +76,7 @@ def test_a_person_asks_by_words(problem):
         ("[SM " + "1 " * 23 + "]", "25 words"),
     ):
         with pytest.raises(DataError, match=words):
-            problem.ask(text)
+            problem.encode_prompt(text)
 
 
 @pytest.mark.parametrize(

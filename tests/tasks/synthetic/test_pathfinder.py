@@ -31,12 +31,12 @@ def test_batches_are_a_function_of_seed_and_step_and_parts_differ(problem):
     np.testing.assert_array_equal(problem.batch(1, 2, 4)["source"], again.batch(1, 2, 4)["source"])
     for other in ((1, 3), (2, 2)):
         assert (problem.batch(1, 2, 4)["source"] != problem.batch(*other, 4)["source"]).any()
-    valid, test = (problem.examination(part, 20)[0]["source"] for part in ("valid", "test"))
+    valid, test = (problem.eval_batches(part, 20)[0]["source"] for part in ("valid", "test"))
     assert (valid != test).any()
 
 
 def test_the_examination_is_scored_and_shown(problem):
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     assert [len(batch["label"]) for batch in batches] == [128, 128, 128]  # of 256 pixels each
     assert problem.score("test", [{"label": np.ones(128, np.int32)} for _ in batches]) == {"accuracy": 0.5}
     (caption, picture), = problem.pictures(batches[0], {"label": batches[0]["label"]}).items()  # fmt: skip
@@ -47,18 +47,18 @@ def test_the_examination_is_scored_and_shown(problem):
 
 
 def test_a_person_asks_by_number_or_by_a_picture(problem, tmp_path):
-    held = problem.examination("test")[0]
-    batch = problem.ask("test:3")
+    held = problem.eval_batches("test")[0]
+    batch = problem.encode_prompt("test:3")
     np.testing.assert_array_equal(batch["source"][0], held["source"][2])
     path = tmp_path / "picture.png"
     Picture.fromarray((held["source"][2, ..., 0] * 255).astype(np.uint8)).save(path)
-    np.testing.assert_array_equal(problem.ask(str(path))["source"], batch["source"])
+    np.testing.assert_array_equal(problem.encode_prompt(str(path))["source"], batch["source"])
     sure = lambda source, keep, key=None: jnp.array([0.0, 5.0])
-    assert problem.tell(problem.answer(sure, batch)).startswith("joined (99.")
+    assert problem.format_answer(problem.answer(sure, batch)).startswith("joined (99.")
     assert len(problem.tokens(batch)["source"]) == 256
     for text, words in (("test:301", "has the images 1 … 300"), ("valid:0", "1 … 20"), ("none.png", "cannot be read")):
         with pytest.raises(DataError, match=words):
-            problem.ask(text)
+            problem.encode_prompt(text)
 
 
 @pytest.mark.parametrize(

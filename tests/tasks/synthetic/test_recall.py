@@ -49,7 +49,7 @@ def test_keys_and_values_take_turns_and_a_key_keeps_its_value(problem):
 
 
 def test_every_answer_stands_in_the_sequence_before_it_is_asked(problem):
-    for batch in (problem.batch(2, 3, 100), *problem.examination("test")):
+    for batch in (problem.batch(2, 3, 100), *problem.eval_batches("test")):
         for tokens, answers, asked in zip(*(batch[n] for n in ("tokens", "answers", "asked")), strict=True):
             for place in np.flatnonzero(asked):
                 before = tokens[:place]
@@ -59,7 +59,7 @@ def test_every_answer_stands_in_the_sequence_before_it_is_asked(problem):
 
 
 def test_the_examination_counts_the_questions_alone_and_training_what_is_told_again_too(problem):
-    (*_, batch) = problem.examination("valid")
+    (*_, batch) = problem.eval_batches("valid")
     np.testing.assert_array_equal(batch["asked"].sum(axis=1), problem.task.queries)
     assert not batch["asked"][:, : 2 * problem.task.pairs].any()
     again = max(0, problem.task.pairs - half(problem))
@@ -67,12 +67,12 @@ def test_the_examination_counts_the_questions_alone_and_training_what_is_told_ag
 
 
 def test_an_oracle_answers_everything_and_a_constant_next_to_nothing(problem):
-    answers = [problem.answer(oracle, batch) for batch in problem.examination("test")]
+    answers = [problem.answer(oracle, batch) for batch in problem.eval_batches("test")]
     assert problem.score("test", answers) == {"accuracy": 1.0}
     _, metrics = problem.loss(oracle, problem.batch(0, 0, 8), None)
     assert float(metrics["accuracy"]) == 1.0
     constant = lambda tokens, keep, key=None: jnp.eye(21)[jnp.full(tokens.shape, problem.task.vocabulary)]
-    answers = [problem.answer(constant, batch) for batch in problem.examination("test")]
+    answers = [problem.answer(constant, batch) for batch in problem.eval_batches("test")]
     assert abs(problem.score("test", answers)["accuracy"] - 1 / half(problem)) < 0.12
 
 
@@ -91,7 +91,7 @@ def test_the_test_is_scored_by_the_distance_to_where_a_key_was_told_last():
     assert problem.score("test", [{"tokens": said}]) == {
         "accuracy": 0.75, "accuracy.2": 1.0, "accuracy.4": pytest.approx(2 / 3),
     }  # fmt: skip
-    answers = [problem.answer(oracle, batch) for batch in problem.examination("valid")]
+    answers = [problem.answer(oracle, batch) for batch in problem.eval_batches("valid")]
     assert set(problem.score("valid", answers)) == {"accuracy"}
 
 
@@ -110,29 +110,29 @@ def test_data_are_functions_of_seed_and_step(problem):
         np.testing.assert_array_equal(a, b)
     for other in ((5, 8), (4, 9)):
         assert (problem.batch(5, 9, 4)["tokens"] != problem.batch(*other, 4)["tokens"]).any()
-    valid, test = (problem.examination(part, 30)[0]["tokens"] for part in ("valid", "test"))
+    valid, test = (problem.eval_batches(part, 30)[0]["tokens"] for part in ("valid", "test"))
     assert (valid != test).any()
     assert Recall(vocabulary=8, pairs=9, seed=1).load().fingerprint != ONE.load().fingerprint
 
 
 def test_the_last_batch_is_filled_up_with_what_asks_nothing(problem):
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     assert [batch["tokens"].shape[0] for batch in batches] == [250, 250]
     assert not batches[1]["asked"][50:].any()
 
 
 def test_asking_and_telling():
     problem = ONE.load()
-    batch = problem.ask("k1 v3 k2 v0 k1")
+    batch = problem.encode_prompt("k1 v3 k2 v0 k1")
     assert problem.tokens(batch)["source"] == ["k1", "v3", "k2", "v0", "k1"]
-    assert problem.tell(problem.answer(oracle, batch)) == "v3"
+    assert problem.format_answer(problem.answer(oracle, batch)) == "v3"
     for text in ("", "k1 v9"):
         with pytest.raises(DataError):
-            problem.ask(text)
+            problem.encode_prompt(text)
     longest = problem.shape.length
-    problem.ask("k1 " * longest)
+    problem.encode_prompt("k1 " * longest)
     with pytest.raises(DataError, match=rf"the input has {longest + 1} symbols; the longest read here have {longest}"):
-        problem.ask("k1 " * (longest + 1))
+        problem.encode_prompt("k1 " * (longest + 1))
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_the_vocabulary_is_kept():
 def test_parts_and_limits_are_checked(problem):
     for part, limit in (("train", None), ("test", 0)):
         with pytest.raises(ValueError, match="part="):
-            problem.examination(part, limit)
+            problem.eval_batches(part, limit)

@@ -21,16 +21,16 @@ def test_training_stops_at_25(problem):
 
 
 def test_asking_and_telling_are_integers_with_spaces(problem):
-    batch = problem.ask(" 12 3  49 ")
+    batch = problem.encode_prompt(" 12 3  49 ")
     assert problem.tokens(batch)["source"] == ["12", "3", "49", "∎"]
     ids = problem.target.encode("49 3 12")
-    assert problem.tell({"tokens": np.array([[*ids, 2, 0]])}) == "49 3 12"
+    assert problem.format_answer({"tokens": np.array([[*ids, 2, 0]])}) == "49 3 12"
     with pytest.raises(DataError, match='"50"'):
-        problem.ask("1 50")
+        problem.encode_prompt("1 50")
 
 
 def test_the_answers_are_the_reversals(problem):
-    (batch,) = problem.examination("valid")
+    (batch,) = problem.eval_batches("valid")
     for source, target in zip(batch["source"], batch["target"], strict=True):
         assert problem.target.decode(target.tolist()).split() == problem.source.decode(source.tolist()).split()[::-1]
 
@@ -53,7 +53,7 @@ def test_copies_are_copies_and_both_are_scored_by_what_was_taught_and_what_is_lo
         "symbols": 3,
     }
     copy, backwards = Copy(**sizes).load(), Reverse(**sizes, metric="bleu").load()
-    (batch,) = copy.examination("valid")
+    (batch,) = copy.eval_batches("valid")
     for source, target in zip(batch["source"], batch["target"], strict=True):
         assert copy.target.decode(target.tolist()) == copy.source.decode(source.tolist())
     answers = [{"tokens": batch["target"]}]

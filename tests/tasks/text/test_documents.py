@@ -63,28 +63,28 @@ def test_batches_are_a_function_of_seed_and_step_and_parts_differ(name, request)
     np.testing.assert_array_equal(problem.batch(1, 2, 4)["source"], again.batch(1, 2, 4)["source"])
     for other in ((1, 3), (2, 2)):
         assert (problem.batch(1, 2, 4)["source"] != problem.batch(*other, 4)["source"]).any()
-    valid, test = (problem.examination(part, 20)[0]["source"] for part in ("valid", "test"))
+    valid, test = (problem.eval_batches(part, 20)[0]["source"] for part in ("valid", "test"))
     assert (valid != test).any()
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     assert problem.score("test", [{"label": batch["label"]} for batch in batches]) == {"accuracy": 1.0}
 
 
 def test_a_person_asks_by_text(single, pairs):
-    batch = single.ask("vu é")
+    batch = single.encode_prompt("vu é")
     assert batch["source"].shape == (1, 60)
     assert single.tokens(batch)["source"] == ["v", "u", "20", "c3", "a9"]
-    pair = pairs.ask("vu zo ||| mu")
+    pair = pairs.encode_prompt("vu zo ||| mu")
     assert pair["source"].shape == (1, 2, 60)
     assert pairs.tokens(pair) == {"source": ["v", "u", "20", "z", "o"], "target": ["m", "u"]}
     same = lambda source, keep, key=None: jnp.array([0.0, 5.0])
-    assert pairs.tell(pairs.answer(same, pair)).startswith("same (99.")
+    assert pairs.format_answer(pairs.answer(same, pair)).startswith("same (99.")
     for problem, text, words in (
         (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, and the model reads up to 60"),
         (pairs, "one", "holds 1 documents"), (pairs, "a ||| b ||| c", "holds 3"), (pairs, "a |||", "is empty"),
         (single, "a\udcff b", r"U\+DCFF at position 2 is half a character"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=words):
-            problem.ask(text)
+            problem.encode_prompt(text)
 
 
 def test_ones_own_lines_and_too_few_of_them(tmp_path):
@@ -210,7 +210,7 @@ def test_two_documents_share_no_sentence_though_a_file_has_it_many_times(tmp_pat
     problem = DocumentPairs(text="own", **files, **SMALL | {"shortest": 30, "longest": 40}).load()
     assert "test: 161 of 201 sentences stand there before, or in a later part, and are left out" in problem.notes
     width, shared = 40, 0
-    for batch in problem.examination("test"):
+    for batch in problem.eval_batches("test"):
         source = batch["source"].reshape(-1, 2, width)
         for one, other in source:
             # All but the last of a document are whole.

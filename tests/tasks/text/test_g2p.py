@@ -27,7 +27,7 @@ def test_ones_own_files_need_no_public_ones(monkeypatch, own, tmp_path):
 
 def test_any_pronunciation_is_right(own):
     problem = CMUdict(**own).load()
-    (batch,) = problem.examination("test")
+    (batch,) = problem.eval_batches("test")
     said = {"hello": ["HH", "EH", "L", "OW"], "hole": ["HH", "AH", "L"]}
     words = [problem.source.decode(row.tolist()) for row in batch["source"]]
     tokens = [[*problem.target.encode(" ".join(said[word])), 2, 0][:5] for word in words]
@@ -37,11 +37,11 @@ def test_any_pronunciation_is_right(own):
 
 def test_words_are_asked_in_any_case_and_phones_told_with_spaces(own):
     problem = CMUdict(**own).load()
-    assert (problem.ask("Hello ")["source"] == problem.ask("hello")["source"]).all()
+    assert (problem.encode_prompt("Hello ")["source"] == problem.encode_prompt("hello")["source"]).all()
     ids = problem.target.encode("HH OW L")
-    assert problem.tell({"tokens": np.array([[*ids, 2]])}) == "HH OW L"
+    assert problem.format_answer({"tokens": np.array([[*ids, 2]])}) == "HH OW L"
     with pytest.raises(DataError, match=r'"x" \(U\+0078\) at position 2'):
-        problem.ask("hx")
+        problem.encode_prompt("hx")
 
 
 def test_a_broken_file_of_ones_own_is_named_with_its_line(own, tmp_path):
@@ -61,7 +61,7 @@ def test_the_published_dictionary(published):
     assert problem.buckets.padding < 0.25
     assert problem._sources.max() == problem.source.vocabulary.size - 1
     assert problem._targets.max() == problem.target.vocabulary.size - 1
-    answers = [{"tokens": batch["target"]} for batch in problem.examination("test")]
+    answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     assert problem.score("test", answers) == {"word_error_rate": 0.0, "phoneme_error_rate": 0.0}
 
 
@@ -79,7 +79,7 @@ def test_without_data_or_network_the_line_says_what_to_do(monkeypatch, tmp_path)
 def test_the_published_languages(published, language):
     published("sigmorphon2020_g2p")
     problem = Sigmorphon(language).load()
-    answers = [{"tokens": batch["target"]} for batch in problem.examination("test")]
+    answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     # A phone that training lacks cannot be said: a word in 450 at most.
     assert problem.score("test", answers)["word_error_rate"] <= 1 / 450 + 1e-9
     assert problem.buckets.padding < 0.4
@@ -90,9 +90,9 @@ def test_ones_own_part_of_a_published_language(published, tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("fa\tf ɒ\n", encoding="utf-8")
     problem = Sigmorphon(test=str(path)).load()
-    (batch,) = problem.examination("test")
+    (batch,) = problem.eval_batches("test")
     assert problem.source.decode(batch["source"][0].tolist()) == "fa"
-    assert len(problem.examination("valid")) == 2
+    assert len(problem.eval_batches("valid")) == 2
 
 
 def copies(path):
@@ -123,7 +123,7 @@ def test_words_are_asked_in_nfc(tmp_path):
     path.write_text("h\u00e1z\th aː z\n", encoding="utf-8")
     problem = Sigmorphon(**copies(path)).load()
     assert problem.notes[-1] == "test: 1 of 1 examples stand in valid, too"
-    assert (problem.ask("ha\u0301z")["source"] == problem.ask("h\u00e1z")["source"]).all()
+    assert (problem.encode_prompt("ha\u0301z")["source"] == problem.encode_prompt("h\u00e1z")["source"]).all()
 
 
 def test_an_unknown_language_is_told_the_nearest():

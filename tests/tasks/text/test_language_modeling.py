@@ -14,7 +14,7 @@ from attnlab.models.seq2seq import Seq2Seq
 from attnlab.ops import entropy
 from attnlab.tasks.synthetic.recall import Recall
 from attnlab.tasks.synthetic.reverse import Reverse
-from attnlab.tasks.text.language_modeling import foretold
+from attnlab.tasks.text.language_modeling import token_loss
 
 PAIRS = {
     "transformer": Transformer(width=8, heads=2, layers=1, feedforward=8),
@@ -62,7 +62,7 @@ def test_a_model_without_its_own_entropy_is_trained_alike(name, monkeypatch):
 def test_only_what_is_asked_counts():
     scores = jnp.log(jnp.array([[[0.5, 0.25, 0.25], [0.1, 0.8, 0.1]]]))
     answers, asked = jnp.array([[0, 0]]), jnp.array([[True, False]])
-    loss, nats, right = foretold(object(), lambda call: scores, answers, asked)
+    loss, nats, right = token_loss(object(), lambda call: scores, answers, asked)
     np.testing.assert_allclose(loss, np.log(2), rtol=1e-6)
     np.testing.assert_allclose(nats, [[np.log(2), np.log(10)]], rtol=1e-6)
     np.testing.assert_array_equal(right, [[1, 0]])
@@ -70,5 +70,5 @@ def test_only_what_is_asked_counts():
 
 def test_nothing_asked_costs_nothing():
     scores = jnp.zeros((1, 2, 3))
-    loss, _, _ = foretold(object(), lambda call: scores, jnp.zeros((1, 2), int), jnp.zeros((1, 2), bool))
+    loss, _, _ = token_loss(object(), lambda call: scores, jnp.zeros((1, 2), int), jnp.zeros((1, 2), bool))
     assert loss == 0

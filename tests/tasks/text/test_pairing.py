@@ -45,8 +45,8 @@ def copying(*words, **how):
 @pytest.mark.parametrize("marks", READ)
 def test_a_source_is_read_with_its_marks(marks):
     problem, (ids, shown) = copying("ab", source_marks=marks), READ[marks]
-    (examined,) = problem.examination("test")
-    for batch in (problem.batch(0, 0, 1), examined, problem.ask("ab")):
+    (examined,) = problem.eval_batches("test")
+    for batch in (problem.batch(0, 0, 1), examined, problem.encode_prompt("ab")):
         assert batch["source"].tolist() == [ids]
     assert examined["target"].tolist() == [[3, 4, 2, 0]]
     assert problem.tokens(examined) == {"source": shown, "target": ["a", "b", "∎"]}
@@ -61,7 +61,7 @@ def test_sources_of_every_task_end_with_the_end_mark(task, tmp_path, published):
     if hasattr(task, "train"):
         task = type(task)(**written(tmp_path, "abc  x y\n" if isinstance(task, CMUdict) else "abc\tx y\n"))
     problem = task.load()
-    for batch in (problem.batch(0, 0, 4), problem.examination("valid", 4)[0]):
+    for batch in (problem.batch(0, 0, 4), problem.eval_batches("valid", 4)[0]):
         for row in batch["source"].tolist():
             ids = [n for n in row if n]
             assert ids[-1] == 2
@@ -79,7 +79,7 @@ def test_every_task_of_pairs_has_the_field():
     tasks = [task for task in TASKS.values() if isinstance(task, PairTask)]
     assert len(tasks) == 8
     assert {task.source_marks for task in tasks} == {"end"}
-    assert all("source_marks" in task.teaching for task in tasks)
+    assert all("source_marks" in task.training_only_fields for task in tasks)
     for task in tasks:
         with pytest.raises(ValueError, match=r"^task\.source_marks='ned' is not known; nearest: 'end'; known: end, "):
             type(task)(source_marks="ned")
@@ -97,11 +97,11 @@ def test_there_is_room_for_the_longest_source_and_its_marks(marks, letters, mode
         assert problem.source_room == width - 4 + letters
         network = model.create(jax.random.key(0), problem.shape)
         for text in ("a" * count, "a" * problem.source_room):
-            answers = problem.answers(network, problem.ask(text), Greedy())
+            answers = problem.answers(network, problem.encode_prompt(text), Greedy())
             assert np.isfinite(answers["scores"]).all()
         more = problem.source_room + 1
         with pytest.raises(DataError, match=f"has {more} tokens, and the model was made for {more - 1}$"):
-            problem.ask("a" * more)
+            problem.encode_prompt("a" * more)
 
 
 @pytest.mark.parametrize(("marks", "same"), [("none", True), ("end", False)])
@@ -109,7 +109,7 @@ def test_without_positions_only_a_mark_tells_a_word_from_the_word_twice(marks, s
     """Softmax averages: over "ab" and "abab" alike without a mark; END is a third of the one, a fifth of the other."""
     problem = copying("ab", "abab", source_marks=marks)
     network = Transformer(**TINY, position=POSITIONS["none"]).create(jax.random.key(0), problem.shape)
-    sources = [jnp.asarray(problem.ask(text)["source"][0]) for text in ("ab", "abab")]
+    sources = [jnp.asarray(problem.encode_prompt(text)["source"][0]) for text in ("ab", "abab")]
     once, twice = (network(source, jnp.array([1, 3]), source > 0, jnp.array([True, True])) for source in sources)
     assert np.allclose(once, twice, atol=1e-5) == same
 
@@ -119,10 +119,12 @@ def test_a_vocabulary_says_which_marks_sources_have():
         problem = copying("ab", source_marks=marks)
         found = Pairing.restored(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
         assert found.source_marks == marks
-        assert found.ask("ab")["source"].tolist() == [READ[marks][0]]
+        assert found.encode_prompt("ab")["source"].tolist() == [READ[marks][0]]
     # An older vocabulary does not say: its sources had no marks.
     older = {name: value for name, value in copying("ab").vocabulary.items() if name != "source_marks"}
-    assert Pairing.restored(older, "vocabulary.json", source_marks="end").ask("ab")["source"].tolist() == [[3, 4, 0, 0]]
+    assert Pairing.restored(older, "vocabulary.json", source_marks="end").encode_prompt("ab")["source"].tolist() == [
+        [3, 4, 0, 0]
+    ]
     with pytest.raises(DataError, match=r"^vocabulary\.json: source_marks=\['end'\] must be one of end, begin, both"):
         Pairing.restored(older | {"source_marks": ["end"]}, "vocabulary.json")
 
@@ -130,4 +132,4 @@ def test_a_vocabulary_says_which_marks_sources_have():
 def test_a_source_of_symbols_never_seen_is_its_marks():
     parts = {"train": [Example("ab", ("ab",))], "valid": [Example("xy", ("ab",))], "test": [Example("ab", ("ab",))]}
     problem = Transduction(parts, (Characters(), Characters()), exact_match, "exact_match", True)
-    assert problem.examination("valid")[0]["source"].tolist() == [[2, 0, 0, 0]]
+    assert problem.eval_batches("valid")[0]["source"].tolist() == [[2, 0, 0, 0]]

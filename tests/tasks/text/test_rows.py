@@ -29,7 +29,7 @@ from attnlab.tasks.text.transduction import Transduction
 def truth(problem):
     """The right answers of a problem whose batches hold them, as a model would give them."""
     found = []
-    for batch in problem.examination("test"):
+    for batch in problem.eval_batches("test"):
         label = np.maximum(batch["label"], 0)
         found.append({"label": label, "probability": np.full(label.shape, 0.75), "right": label >= 0})
     return found
@@ -60,8 +60,8 @@ def test_an_example_with_a_class_is_a_row_with_both_classes_and_the_probability(
 def test_a_sentence_stands_in_its_row_as_it_was_given_and_padding_has_none():
     problem = CLASSES["questions"][0].load()
     rows = problem.rows("test", truth(problem))
-    asked = [problem.ask(row.input)["source"] for row in rows[:20]]
-    examined = problem.examination("test")[0]["source"]
+    asked = [problem.encode_prompt(row.input)["source"] for row in rows[:20]]
+    examined = problem.eval_batches("test")[0]["source"]
     assert all((one[0] == examined[n]).all() for n, one in enumerate(asked))
     limited = problem.rows("test", [{"label": np.zeros(5, int), "probability": np.ones(5)}], 5)
     assert {row.input for row in limited} <= {row.input for row in rows}
@@ -73,7 +73,7 @@ def test_an_expression_comes_to_its_answer_and_a_document_is_its_bytes():
     assert all(evaluate(row.input.split()) == int(row.expected) for row in problem.rows("test", truth(problem)))
     for name, apart in (("documents", ""), ("document-pairs", "|||")):
         problem = CLASSES[name][0].load()
-        (examined, *_) = problem.examination("test")
+        (examined, *_) = problem.eval_batches("test")
         for n, row in enumerate(problem.rows("test", truth(problem))[:5]):
             source, keep = (examined[each][n].reshape(1 + bool(apart), -1) for each in ("source", "keep"))
             texts = ["".join(chr(byte - 1) for byte in each[kept]) for each, kept in zip(source, keep, strict=True)]
@@ -85,7 +85,7 @@ def test_an_image_and_a_node_are_named():
     assert problem.rows("test", truth(problem))[11].input == "test:12"
     problem = CLASSES["nodes"][0].load()
     first = problem.rows("test", truth(problem))[0]
-    assert problem.ask(first.input)["node"][0] == problem.parts["test"][0]
+    assert problem.encode_prompt(first.input)["node"][0] == problem.parts["test"][0]
 
 
 def test_a_pair_has_its_source_every_reference_and_the_answer_that_is_scored():
@@ -109,7 +109,7 @@ def test_a_pair_has_its_source_every_reference_and_the_answer_that_is_scored():
 def test_blocks_of_text_joined_are_the_text_and_their_nats_the_metric():
     text = "the cat sat on the mat\n" * 30
     problem = Continuation({"train": text, "valid": text, "test": text[:101]}, Characters(), 16)
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     cost = lambda asked: np.where(asked, np.arange(asked.size).reshape(asked.shape) / 7, 0)
     answers = [{"nats": cost(batch["asked"]), "right": np.zeros(batch["asked"].shape)} for batch in batches]
     rows = problem.rows("test", answers)
@@ -124,11 +124,11 @@ def test_a_question_is_a_row_that_ends_where_it_is_asked():
         Induction(vocabulary=4, length=8, tested=(8, 12), valid_examples=4, test_examples=130),
     ):
         problem = task.load()
-        rows = problem.rows("test", [{"tokens": batch["answers"]} for batch in problem.examination("test")])
+        rows = problem.rows("test", [{"tokens": batch["answers"]} for batch in problem.eval_batches("test")])
         assert len(rows) == problem.counted("test")
         assert all(row.answer == row.expected for row in rows)
     recalled = Recall(vocabulary=16, pairs=3, queries=1, valid_examples=4, test_examples=40).load()
-    rows = recalled.rows("test", [{"tokens": batch["answers"]} for batch in recalled.examination("test")])
+    rows = recalled.rows("test", [{"tokens": batch["answers"]} for batch in recalled.eval_batches("test")])
     for row in rows:
         *pairs, query = row.input.split()
         assert dict(zip(pairs[::2], pairs[1::2], strict=True))[query] == row.expected
@@ -136,9 +136,9 @@ def test_a_question_is_a_row_that_ends_where_it_is_asked():
 
 def test_an_association_is_a_row_for_each_key_that_is_asked():
     problem = Associations(keys=4, length=6, examined=30).load()
-    answers = [{"said": b["answers"], "loss": np.full(b["answers"].shape, 0.5)} for b in problem.examination("test")]
+    answers = [{"said": b["answers"], "loss": np.full(b["answers"].shape, 0.5)} for b in problem.eval_batches("test")]
     rows = problem.rows("test", answers)
-    assert len(rows) == sum(batch["asked"].sum() for batch in problem.examination("test"))
+    assert len(rows) == sum(batch["asked"].sum() for batch in problem.eval_batches("test"))
     for row in rows:
         *pairs, query = row.input.split()
         # A key's last value counts.
@@ -168,7 +168,7 @@ def test_an_image_of_boxes_has_those_there_and_those_found_surest_first():
             "label": np.tile([0, 1, 2], (len(batch["label"]), 1)),
             "score": np.tile([0.6, 0.4, 0.9], (len(batch["label"]), 1)),
         }
-        for batch in problem.examination("test")
+        for batch in problem.eval_batches("test")
     ]
     rows = problem.rows("test", answers)
     assert len(rows) == 18
@@ -182,6 +182,6 @@ def test_an_image_of_boxes_has_those_there_and_those_found_surest_first():
 
 def test_a_reversed_sequence_is_written_with_spaces():
     problem = Reverse(train_examples=40, valid_examples=10, test_examples=10, symbols=5, longest=6).load()
-    rows = problem.rows("test", [{"tokens": batch["target"]} for batch in problem.examination("test")])
+    rows = problem.rows("test", [{"tokens": batch["target"]} for batch in problem.eval_batches("test")])
     assert all(row.expected == row.answer == " ".join(reversed(row.input.split())) for row in rows)
     assert rows[0].figure is None

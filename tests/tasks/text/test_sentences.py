@@ -49,15 +49,15 @@ def test_words_that_are_rare_or_never_seen_are_unknown():
     assert problem.codec.vocabulary.symbols == ("a", "and", "dull", "fine", "long", "short", "the", "was")
     assert problem.shape == Classes(Tokens(13, 8), 2)
     assert problem.classes == ("bad", "good")
-    (batch,) = problem.examination("valid")
+    (batch,) = problem.eval_batches("valid")
     assert problem.tokens(batch)["source"] == ["the", "fine", "[unknown]", "[unknown]"]
     assert problem.tokens({"source": batch["hidden"]})["source"] != problem.tokens(batch)["source"]
-    assert problem.ask(" the  fine unseen end")["source"].tolist() == [[9, 6, 11, 11, 0, 0, 0, 0]]
+    assert problem.encode_prompt(" the  fine unseen end")["source"].tolist() == [[9, 6, 11, 11, 0, 0, 0, 0]]
     with pytest.raises(DataError, match="is empty, or nothing in it was seen"):
-        problem.ask("unseen end")
-    assert problem.ask("fine " * 8)["keep"].all()
+        problem.encode_prompt("unseen end")
+    assert problem.encode_prompt("fine " * 8)["keep"].all()
     with pytest.raises(DataError, match=r"^the input has 9 symbols: those of training have 8 at most$"):
-        problem.ask("fine " * 9)
+        problem.encode_prompt("fine " * 9)
     with pytest.raises(DataError, match=r"none of the 10 words of training occurs 99 times: task\.least=1"):
         made(least=99)
 
@@ -65,10 +65,10 @@ def test_words_that_are_rare_or_never_seen_are_unknown():
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=60)], ids=str)
 def test_other_units_know_all_that_occurs(units):
     problem = Finetuning(PARTS, units, masked=10)
-    for batch in problem.examination("test"):
+    for batch in problem.eval_batches("test"):
         assert (batch["source"] < problem.unknown).all()
     # A "Z" never was seen; bytes and merged pairs know no unknown.
-    ask = problem.ask("the Z")["source"][0]
+    ask = problem.encode_prompt("the Z")["source"][0]
     assert (problem.unknown in ask) == isinstance(units, Characters)
 
 
@@ -95,7 +95,7 @@ def test_the_same_sentences_hide_other_words_each_time_and_for_each_seed():
     assert len({str(asked(whole(0, step))) for step in range(12)}) > 9
     assert len({str(asked(whole(seed, 0))) for seed in range(12)}) > 9
     # In an examination they stay.
-    first, again = problem.examination("test"), problem.examination("test")
+    first, again = problem.eval_batches("test"), problem.eval_batches("test")
     assert all((first[0][name] == again[0][name]).all() for name in first[0])
 
 
@@ -117,11 +117,11 @@ def test_losses_and_scores():
     for step, choices in ((0, 13), (10, 2)):
         assert math.isclose(loss(0.0, problem.batch(0, step, 4))[0], math.log(choices), rel_tol=1e-6)
     # All three of the test are bad, the first class.
-    (whole,) = problem.examination("test")
+    (whole,) = problem.eval_batches("test")
     even, sure = ([answer(how, whole)] for how in (0.0, 50.0))
     assert problem.score("test", even) == pytest.approx({"accuracy": 1.0, "masked_nats": math.log(13)}, rel=1e-6)
     assert problem.score("test", sure)["accuracy"] == 0
-    assert problem.tell({name: x[:1] for name, x in sure[0].items()}) == "good (100.0%)"
+    assert problem.format_answer({name: x[:1] for name, x in sure[0].items()}) == "good (100.0%)"
     # Five is "dull": an answer of it costs nothing, any other 50 nats.
     batch = {"hidden": np.full((1, 4), 3), "keep": np.ones((1, 4), bool), "places": np.array([[0, 1, 0]]),
              "answers": np.array([[5, 6, PAD]])}  # fmt: skip
@@ -133,7 +133,7 @@ def test_losses_and_scores():
 def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_all():
     ordered = [TRAIN[0]] * 90 + [TRAIN[-1]] * 90
     problem = Finetuning({"train": TRAIN, "valid": ordered, "test": ordered}, Words(), masked=10)
-    (few,), (whole,) = problem.examination("valid", 20), problem.examination("valid")
+    (few,), (whole,) = problem.eval_batches("valid", 20), problem.eval_batches("valid")
     assert set(few["label"].tolist()) == {0, 1}
     assert whole["label"].tolist() == [0] * 90 + [1] * 90
     key = lambda batch, n: tuple(np.concatenate([batch[name][n].ravel() for name in ("hidden", "places", "label")]))
@@ -174,14 +174,14 @@ def test_it_is_asked_without_its_data():
     assert found.vocabulary == problem.vocabulary
     word = problem.codec.symbols[0]
     for text in (word, f"{word} never-seen {word}"):
-        one, other = problem.ask(text), found.ask(text)
+        one, other = problem.encode_prompt(text), found.encode_prompt(text)
         for name in ("source", "keep"):
             np.testing.assert_array_equal(one[name], other[name])
         assert found.tokens(other) == problem.tokens(one)
     said = {"label": np.array([1]), "probability": np.array([0.75])}
-    assert found.tell(said) == problem.tell(said)
+    assert found.format_answer(said) == problem.format_answer(said)
     with pytest.raises(DataError, match="nothing in it was seen"):
-        found.ask("never-seen")
+        found.encode_prompt("never-seen")
 
 
 @pytest.mark.parametrize(
@@ -262,16 +262,16 @@ def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(t
 def test_the_generated_questions():
     problem = Questions(train_examples=60, valid_examples=6, test_examples=7, masked=4).load()
     assert len(problem.classes) == 6
-    assert len(problem.examination("test")[0]["label"]) == 7
-    assert problem.ask("Who sold the bell?")["keep"].sum() == 5
+    assert len(problem.eval_batches("test")[0]["label"]) == 7
+    assert problem.encode_prompt("Who sold the bell?")["keep"].sum() == 5
 
 
 def test_the_published_tasks(published):
     published("text_classification")
     problem = Trec(masked=4, unlabelled="sst2").load()
     assert problem.classes == ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
-    assert len(problem.examination("test")[0]["label"]) == 256
-    assert problem.tokens(problem.ask("What's a film?"))["source"] == ["what", "'s", "a", "film", "?"]
+    assert len(problem.eval_batches("test")[0]["label"]) == 256
+    assert problem.tokens(problem.encode_prompt("What's a film?"))["source"] == ["what", "'s", "a", "film", "?"]
     assert Sst2().load().classes == ("negative", "positive")
 
 

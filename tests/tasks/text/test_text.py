@@ -53,30 +53,30 @@ def test_the_shape_and_the_blocks(problem):
         "tokens": ((5, 8), "int32"), "answers": ((5, 8), "int32"), "asked": ((5, 8), "bool"),
     }  # fmt: skip
     np.testing.assert_array_equal(batch["tokens"][:, 1:], batch["answers"][:, :-1])
-    text = problem.codec.plain(PARTS["train"].replace("\r\n", "\n"))
+    text = problem.codec.normalize(PARTS["train"].replace("\r\n", "\n"))
     for row, last in zip(batch["tokens"], batch["answers"][:, -1], strict=True):
         assert problem.codec.decode([*row, last]) in text
 
 
 def test_an_examination_asks_for_every_symbol_of_its_part_but_the_first(problem):
     # The comma was never seen in training, and is left out.
-    (batch,) = problem.examination("valid")
+    (batch,) = problem.eval_batches("valid")
     assert problem.codec.decode(batch["tokens"][batch["asked"]]) == "to be or not to be"
     assert problem.codec.decode(batch["answers"][batch["asked"]]) == "o be or not to bee"
     assert (batch["tokens"][-1, 3:] == PAD).all()
-    (few,) = problem.examination("valid", 2)
+    (few,) = problem.eval_batches("valid", 2)
     assert few["asked"].shape == (2, 8)
     rows = [next(n for n in range(3) if (batch["tokens"][n] == row).all()) for row in few["tokens"]]
     np.testing.assert_array_equal(few["answers"], batch["answers"][rows])
     np.testing.assert_array_equal(few["asked"], batch["asked"][rows])
     with pytest.raises(ValueError, match="limit=0"):
-        problem.examination("valid", 0)
+        problem.eval_batches("valid", 0)
 
 
 def test_scores_are_the_likelihood_of_the_text(problem):
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     for limit in (None, 2):
-        answers = [problem.answer(even, batch) for batch in problem.examination("valid", limit)]
+        answers = [problem.answer(even, batch) for batch in problem.eval_batches("valid", limit)]
         found = problem.score("valid", answers, limit)
         assert math.isclose(found["nats_per_character"], math.log(problem.shape.vocabulary), rel_tol=1e-6)
         assert math.isclose(found["perplexity"], problem.shape.vocabulary, rel_tol=1e-5)
@@ -89,7 +89,7 @@ def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_no
     problem = Continuation(parts, Characters(), 8)
     model = Cycle(problem.shape.vocabulary)
     for part in ("valid", "test"):
-        answers = [problem.answer(model, batch) for batch in problem.examination(part)]
+        answers = [problem.answer(model, batch) for batch in problem.eval_batches(part)]
         assert problem.score(part, answers) == pytest.approx(
             {"nats_per_character": 0.0, "perplexity": 1.0, "accuracy": 1.0}, abs=1e-6
         )
@@ -103,9 +103,9 @@ def test_longer_blocks_than_were_trained_on_are_scored_by_place():
     cost = np.arange(1.0, 13)
     answers = [
         {"nats": np.where(batch["asked"], cost, 0), "right": np.where(batch["asked"], 1, 0)}
-        for batch in problem.examination("valid")
+        for batch in problem.eval_batches("valid")
     ]
-    asked = int(sum(batch["asked"].sum() for batch in problem.examination("valid")))
+    asked = int(sum(batch["asked"].sum() for batch in problem.eval_batches("valid")))
     rest = asked - 12
     found = problem.score("valid", answers)
     assert [name for name in found if "." in name] == [f"nats_per_character.{n}" for n in ("1-4", "5-8", "9-12")]
@@ -123,9 +123,9 @@ def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
         part: "the naïve cat sat, the fat cat sat on the hat " * n for part, n in zip(PARTS, (9, 5, 4), strict=True)
     }
     problem = Continuation(parts, units, 4, 16)
-    answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in problem.examination("test")]
+    answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in problem.eval_batches("test")]
     found = problem.score("test", answers)
-    asked = np.concatenate([batch["asked"] for batch in problem.examination("test")])
+    asked = np.concatenate([batch["asked"] for batch in problem.eval_batches("test")])
     edges = {"1-4": (0, 4), "5-8": (4, 8), "9-16": (8, 16)}
     letters = [asked[:, a:b].sum() / found[f"nats_per_character.{name}"] for name, (a, b) in edges.items()]
     assert sum(letters) == pytest.approx(asked.sum() / found["nats_per_character"])
@@ -140,8 +140,8 @@ def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
     parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)
     problem = Continuation(parts, units, 8)
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
-    answers = [problem.answer(even, batch) for batch in problem.examination("test")]
-    asked = sum(int(batch["asked"].sum()) for batch in problem.examination("test"))
+    answers = [problem.answer(even, batch) for batch in problem.eval_batches("test")]
+    asked = sum(int(batch["asked"].sum()) for batch in problem.eval_batches("test"))
     found = problem.score("test", answers)["nats_per_character"]
     # The first symbol is given, so that up to one word of the text is not foretold.
     characters = asked * math.log(problem.shape.vocabulary) / found
@@ -154,13 +154,15 @@ def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(f
     parts = dict.fromkeys(PARTS, text)
     for units in (Characters(), Bytes(), Bpe(size=60)):
         problem = Continuation(parts, units, 8)
-        batches = problem.examination("test")
+        batches = problem.eval_batches("test")
         answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches]
         asked = sum(int(batch["asked"].sum()) for batch in batches)
         characters = asked / problem.score("test", answers)["nats_per_character"]
         # The first symbol is given; with pairs merged, that may be a word.
         assert 400 - 10 <= characters < 400
-        np.testing.assert_array_equal(problem.ask(text)["source"], problem.ask("한국어 naïve " * 40)["source"])
+        np.testing.assert_array_equal(
+            problem.encode_prompt(text)["source"], problem.encode_prompt("한국어 naïve " * 40)["source"]
+        )
 
 
 @pytest.mark.parametrize(
@@ -179,8 +181,8 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
     told = f"test: {lost} symbols were never seen in training and are left out: {which}"
     assert problem.notes == ((told,) if lost else ())
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
-    found = problem.score("test", [problem.answer(even, batch) for batch in problem.examination("test")])
-    asked = np.concatenate([batch["answers"][batch["asked"]] for batch in problem.examination("test")])
+    found = problem.score("test", [problem.answer(even, batch) for batch in problem.eval_batches("test")])
+    asked = np.concatenate([batch["answers"][batch["asked"]] for batch in problem.eval_batches("test")])
     nats = len(asked) * math.log(problem.shape.vocabulary)
     if isinstance(units, Words):
         assert found["nats_per_word"] == pytest.approx(math.log(problem.shape.vocabulary), rel=1e-5)
@@ -197,21 +199,23 @@ def test_what_words_cost_is_not_held_against_what_characters_do():
     parts = {part: "the cat sat on the mat. " * 9 for part in PARTS}
     assert Continuation(parts, Words(), 4, 8).metric == "nats_per_word"
     assert Continuation(parts, Bpe(size=40), 4).metric == "nats_per_character"
-    assert "units" in Shakespeare().teaching
-    assert "units" not in Shakespeare(units=Words()).teaching
+    assert "units" in Shakespeare().training_only_fields
+    assert "units" not in Shakespeare(units=Words()).training_only_fields
 
 
 @pytest.mark.parametrize("task", [Shakespeare, Text])
 def test_what_text_in_lower_case_costs_is_not_held_against_what_it_costs_as_it_is(task):
-    assert all(task(units=units).teaching for units in (Characters(), Bytes(), Bpe()))
-    assert not any(task(units=units).teaching for units in (Characters(lower=True), Bpe(lower=True), Words()))
+    assert all(task(units=units).training_only_fields for units in (Characters(), Bytes(), Bpe()))
+    assert not any(
+        task(units=units).training_only_fields for units in (Characters(lower=True), Bpe(lower=True), Words())
+    )
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 5])
 def test_a_character_that_blocks_cut_is_one(length):
     text = "щ€𝄞a" * 20
     problem = Continuation(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     asked = np.concatenate([batch["asked"] for batch in batches])
     found = problem.score("test", [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches])
     assert asked.sum() / found["nats_per_character"] == pytest.approx(len(text))
@@ -232,39 +236,41 @@ def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_it
     parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
     problem = Continuation(parts, Bpe(size=60), 4)
     codec = problem.codec
-    ids = problem.ask("the king")["source"][0].tolist()
+    ids = problem.encode_prompt("the king")["source"][0].tolist()
     assert "".join(codec.vocabulary.decode(ids)) == "the king"
     for follows in (" of", "dom"):
         told = codec.encode(follows, within=True)
-        assert problem.tell({"tokens": np.array([told])}) == follows
+        assert problem.format_answer({"tokens": np.array([told])}) == follows
 
 
 def test_a_beginning_is_gone_on_with():
     parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
     problem = Continuation(parts, Characters(), 12)
     model = Cycle(problem.shape.vocabulary)
-    answer = lambda text, decoder: problem.answers(model, problem.ask(text), decoder, jax.random.key(0))
+    answer = lambda text, decoder: problem.answers(model, problem.encode_prompt(text), decoder, jax.random.key(0))
     for decoder in (Greedy(), Beam(2, best=1), Sample()):
         tokens = answer("bcd", decoder)["tokens"]
         assert tokens.shape == (1, 1, 10)
-        assert problem.tell({"tokens": tokens[:, 0]}) == "efgabcdefg"
+        assert problem.format_answer({"tokens": tokens[:, 0]}) == "efgabcdefg"
     # Of a long beginning the end is read.
-    assert problem.tell({"tokens": answer("abcdefgabcdefgab", Greedy())["tokens"][:, 0]}) == "cdefgab"
+    assert problem.format_answer({"tokens": answer("abcdefgabcdefgab", Greedy())["tokens"][:, 0]}) == "cdefgab"
     assert isinstance(problem.decoder, Sample)
 
 
 def test_marks_are_never_drawn():
     problem = Continuation(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
     # Of five symbols that are as likely three are marks.
-    drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.ask("ab"), Sample(best=4), jax.random.key(0))
+    drawn = problem.answers(
+        Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), jax.random.key(0)
+    )
     assert (drawn["tokens"] >= 3).all()
-    assert len(problem.tell({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
+    assert len(problem.format_answer({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
 
 
 def test_a_network_goes_on_as_it_scores():
     problem = Continuation(PARTS, Characters(), 8)
     model = Language(width=8, heads=2, layers=1, mechanism=Linear()).create(jax.random.key(1), problem.shape)
-    prompt = problem.ask("to be")["source"]
+    prompt = problem.encode_prompt("to be")["source"]
     said = problem.answers(model, {"source": prompt[:, -4:]}, Greedy())["tokens"][0, 0].tolist()
     whole = [*prompt[0, -4:].tolist(), *said]
     scores = model(jnp.array(whole[:-1]), jnp.ones(len(whole) - 1, bool))
@@ -274,10 +280,10 @@ def test_a_network_goes_on_as_it_scores():
 
 def test_what_cannot_be_asked_is_refused(problem):
     with pytest.raises(DataError, match="is empty: give the beginning"):
-        problem.ask("")
+        problem.encode_prompt("")
     with pytest.raises(DataError, match=r"never seen in training: \"X\""):
-        problem.ask("X")
-    assert problem.ask("be\r\n")["source"].shape == (1, 3)
+        problem.encode_prompt("X")
+    assert problem.encode_prompt("be\r\n")["source"].shape == (1, 3)
 
 
 def test_it_is_asked_without_its_data(problem):
@@ -285,8 +291,10 @@ def test_it_is_asked_without_its_data(problem):
     found = Text(train="gone", valid="gone", test="gone").interpreter(kept, "vocabulary.json")
     assert found.shape == problem.shape
     assert found.vocabulary == problem.vocabulary
-    np.testing.assert_array_equal(found.ask("to be\r\n")["source"], problem.ask("to be\n")["source"])
-    assert found.tell({"tokens": problem.ask("to be")["source"]}) == "to be"
+    np.testing.assert_array_equal(
+        found.encode_prompt("to be\r\n")["source"], problem.encode_prompt("to be\n")["source"]
+    )
+    assert found.format_answer({"tokens": problem.encode_prompt("to be")["source"]}) == "to be"
     assert found.decoder == problem.decoder
     other = Continuation(PARTS | {"train": "other symbols altogether"}, Characters(), 8)
     assert other.vocabulary != problem.vocabulary

@@ -12,7 +12,7 @@ from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Characters, Words
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.metrics import error_rates, exact_match
-from attnlab.tasks.base.task import Problem
+from attnlab.tasks.base.task import TaskData
 from attnlab.tasks.text.pairing import Pairing
 from attnlab.tasks.text.transduction import EXAMINED, Transduction
 
@@ -201,13 +201,13 @@ def test_loss_is_traceable_and_has_gradients(copying):
 
 def test_a_model_that_knows_answers_all(copying):
     answer = jax.jit(copying.answer)
-    answers = [answer(Copier(), batch) for batch in copying.examination("valid")]
+    answers = [answer(Copier(), batch) for batch in copying.eval_batches("valid")]
     scores = copying.score("valid", answers)
     assert scores == {"exact_match": 1.0, "exact_match.even": 1.0, "exact_match.odd": 1.0}
 
 
 def test_scores_by_hand(copying):
-    batches = copying.examination("valid")
+    batches = copying.eval_batches("valid")
     answers = [{"tokens": batch["target"].copy()} for batch in batches]
     answers[0]["tokens"][:30] = END  # thirty of the 150 even ones say nothing
     scores = copying.score("valid", answers)
@@ -218,13 +218,13 @@ def test_scores_by_hand(copying):
 
 def test_what_follows_the_end_mark_does_not_count(copying):
     answers = [
-        {"tokens": np.where(batch["target"] == PAD, 5, batch["target"])} for batch in copying.examination("test")
+        {"tokens": np.where(batch["target"] == PAD, 5, batch["target"])} for batch in copying.eval_batches("test")
     ]
     assert copying.score("test", answers)["exact_match"] == 1.0
 
 
 def test_examinations_have_one_shape_and_padded_rows(copying):
-    batches = copying.examination("test")
+    batches = copying.eval_batches("test")
     assert {batch["source"].shape for batch in batches} == {(EXAMINED, 16)}
     assert {batch["target"].shape for batch in batches} == {(EXAMINED, 16)}
     rows = np.concatenate([batch["source"] for batch in batches])
@@ -233,30 +233,30 @@ def test_examinations_have_one_shape_and_padded_rows(copying):
 
 
 def test_a_limit_takes_a_sample_of_all_groups(copying):
-    whole, few = copying.examination("valid"), copying.examination("valid", 10)
+    whole, few = copying.eval_batches("valid"), copying.eval_batches("valid", 10)
     assert len(few) == 1
     assert set(map(tuple, few[0]["source"])) <= {tuple(row) for batch in whole for row in batch["source"]}
     found = copying.score("valid", [{"tokens": few[0]["target"]}], 10)
     assert found == {"exact_match": 1.0, "exact_match.even": 1.0, "exact_match.odd": 1.0}
-    many = copying.examination("valid", 10_000)
+    many = copying.eval_batches("valid", 10_000)
     assert len(many) == len(whole)
 
 
 def test_too_few_answers_are_refused(copying):
     with pytest.raises(ValueError, match="256 answers to 300 examples of 'valid'"):
-        copying.score("valid", [{"tokens": copying.examination("valid")[0]["target"]}])
+        copying.score("valid", [{"tokens": copying.eval_batches("valid")[0]["target"]}])
 
 
 @pytest.mark.parametrize(("part", "limit"), [("train", None), ("dev", None), ("test", 0), ("test", -3)])
 def test_only_examinations_are_examined(copying, part, limit):
     with pytest.raises(ValueError, match="must be 'valid' or 'test'"):
-        copying.examination(part, limit)
+        copying.eval_batches(part, limit)
 
 
 def test_symbols_never_seen_are_skipped_in_an_examination():
     train, other, more = copies("ab", "b"), [Example("axb", ("ayb",))], [Example("abx", ("aby",))]
     skipping = problem({"train": train, "valid": more, "test": other})
-    (batch,) = skipping.examination("test")
+    (batch,) = skipping.eval_batches("test")
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # And what it cannot say, it cannot get right.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
@@ -293,33 +293,33 @@ def test_several_references_count_as_right():
 
 
 def test_asking_and_telling(copying):
-    batch = copying.ask("dab")
+    batch = copying.encode_prompt("dab")
     assert batch["source"].shape == (1, 16)
     assert batch["source"][0].tolist() == [6, 3, 4, END] + [PAD] * 12
     assert (batch["target"] == PAD).all()
-    assert copying.tell(copying.answer(Copier(), batch)) == "dab"
+    assert copying.format_answer(copying.answer(Copier(), batch)) == "dab"
 
 
 def test_asking_more_than_ever_was_taught(copying):
-    assert copying.ask("abcd" * 3 + "abc")["source"].tolist() == [[3, 4, 5, 6] * 3 + [3, 4, 5, END]]
+    assert copying.encode_prompt("abcd" * 3 + "abc")["source"].tolist() == [[3, 4, 5, 6] * 3 + [3, 4, 5, END]]
     with pytest.raises(DataError, match="the input has 16 tokens, and the model was made for 15"):
-        copying.ask("abcd" * 4)
+        copying.encode_prompt("abcd" * 4)
 
 
 def test_asking_what_was_never_seen_names_it(copying):
     with pytest.raises(DataError, match=r'"z" \(U\+007A\) at position 3; seen in training \(4\): a b c d'):
-        copying.ask("abz")
+        copying.encode_prompt("abz")
 
 
 @pytest.mark.parametrize("text", ["", "   "])
 def test_asking_nothing(text):
     parts = copies("ab")
     with pytest.raises(DataError, match="is empty"):
-        problem({"train": parts, "valid": parts, "test": parts}, Words()).ask(text)
+        problem({"train": parts, "valid": parts, "test": parts}, Words()).encode_prompt(text)
 
 
 def test_tokens_are_the_axes_of_a_map(copying):
-    batch = copying.ask("dab")
+    batch = copying.encode_prompt("dab")
     assert copying.tokens(batch) == {"source": ["d", "a", "b", "∎"], "target": []}
     answered = {**batch, "target": copying.answer(Copier(), batch)["tokens"]}
     assert copying.tokens(answered) == {"source": ["d", "a", "b", "∎"], "target": ["d", "a", "b", "∎"]}
@@ -335,14 +335,14 @@ def test_the_vocabulary_is_all_that_reading_takes(copying):
 
 def test_it_is_asked_without_its_data(copying):
     found = Pairing.restored(json.loads(json.dumps(copying.vocabulary)), "vocabulary.json", smoothing=0.1)
-    assert not isinstance(found, Problem)
+    assert not isinstance(found, TaskData)
     assert found.shape == copying.shape
     assert found.vocabulary == copying.vocabulary
-    asked = found.ask(" dab ")
-    for name, values in copying.ask("dab").items():
+    asked = found.encode_prompt(" dab ")
+    for name, values in copying.encode_prompt("dab").items():
         np.testing.assert_array_equal(asked[name], values)
     answer = found.answer(Copier(), asked)
-    assert found.tell(answer) == "dab"
+    assert found.format_answer(answer) == "dab"
     batch = copying.batch(0, 0, 4)
     smooth = problem(copying._parts, smoothing=0.1).loss(Copier(), batch, None)[0]
     np.testing.assert_allclose(found.loss(Copier(), batch, None)[0], smooth)
@@ -401,16 +401,16 @@ def test_both_sides_may_share_their_symbols():
     shared = Transduction(parts, (Bpe(size=40),), exact_match, "exact_match", True, 1)
     assert shared.source == shared.target
     assert shared.shape.source_vocabulary == shared.shape.target_vocabulary
-    (batch,) = shared.examination("valid")
+    (batch,) = shared.eval_batches("valid")
     assert shared.score("valid", [{"tokens": batch["target"]}]) == {"exact_match": 1.0}
-    assert shared.tell({"tokens": batch["target"][:1]}) == "new newer lowest"
+    assert shared.format_answer({"tokens": batch["target"][:1]}) == "new newer lowest"
     assert any(len(symbol) > 2 for symbol in shared.tokens(batch)["source"])
 
 
 def test_references_are_compared_as_they_are_written():
     decomposed = [Example("a", ("e\u0301",)), Example("b", ("\u00e9",))]
     alike = problem({"train": decomposed, "valid": decomposed, "test": decomposed}, buckets=1)
-    (batch,) = alike.examination("test")
+    (batch,) = alike.eval_batches("test")
     assert alike.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 1.0}
 
 
@@ -434,7 +434,7 @@ def test_the_best_answer_of_a_decoder_is_taken():
 
     parts = copies("ab", "b", "abab")
     tiny = problem({"train": parts, "valid": parts, "test": parts}, buckets=1)
-    (batch,) = tiny.examination("test")
+    (batch,) = tiny.eval_batches("test")
     model = Copier(vocabulary=5)
     many = tiny.answers(model, batch, Beam(size=2, best=2))
     assert many["tokens"].shape[:2] == (3, 2)
@@ -445,7 +445,7 @@ def test_the_best_answer_of_a_decoder_is_taken():
 def test_the_likelihood_of_references_is_what_teacher_forcing_gives_them():
     parts = {"train": copies("abcd"), "valid": copies("abcd", "ba"), "test": copies("abc")}
     asked = problem(parts, likelihood=True)
-    (batch,) = asked.examination("valid")
+    (batch,) = asked.eval_batches("valid")
     for scale in (0.0, 3.0):
         answer = asked.answer(Copier(scale), batch)
         # A symbol's: of seven, the right one at that height.

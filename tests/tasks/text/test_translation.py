@@ -32,7 +32,7 @@ def own(tmp_path):
 def test_ones_own_files_in_any_units(own, units, joint):
     problem = Parallel(**own, units=units, joint=joint).load()
     assert (problem.source == problem.target) == (joint or isinstance(units, Bytes))
-    (batch,) = problem.examination("test")
+    (batch,) = problem.eval_batches("test")
     answers = [{"tokens": batch["target"]}]
     assert problem.score("test", answers) == {
         "bleu": pytest.approx(1),
@@ -44,7 +44,7 @@ def test_ones_own_files_in_any_units(own, units, joint):
     with_nats = problem.score("test", [answers[0] | {"nats": np.array([np.log(2) * 4, 0, 0])}])
     tokens = np.sum(batch["target"] != 0)
     assert with_nats["perplexity"] == pytest.approx(2 ** (4 / tokens))
-    assert problem.tell({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
+    assert problem.format_answer({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
     assert problem.notes == (
         "headline: bleu, because references are sentences (median 5 words); task.metric=NAME takes another",
         *(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test")),
@@ -59,7 +59,7 @@ def test_two_files_that_answer_each_other(own, tmp_path):
         lines = [pair.split("\t")[column] for pair in PAIRS]
         (tmp_path / f"x.{side}.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     both = f"{tmp_path / 'x.de.gz'},{tmp_path / 'x.en.gz'}"
-    assert len(Parallel(**own | {"test": both}).load().examination("test")[0]["source"]) == 3
+    assert len(Parallel(**own | {"test": both}).load().eval_batches("test")[0]["source"]) == 3
 
 
 def test_each_side_in_units_of_its_own(own):
@@ -78,7 +78,7 @@ def test_scores_are_told_for_each_group(own, tmp_path):
     for name in grouped.values():
         Path(name).write_text("\n".join(rows), encoding="utf-8")
     problem = Parallel(**grouped, grouped=True, metric="exact_match").load()
-    (batch,) = problem.examination("test")
+    (batch,) = problem.eval_batches("test")
     tokens = np.array(batch["target"])
     tokens[1] = 0
     found = problem.score("test", [{"tokens": tokens}])
@@ -112,7 +112,7 @@ def test_longer_lines_may_be_cut_or_left_out(own):
     cut = Parallel(**own, longest=16, longer="truncate").load()
     assert cut.shape.source_length == 20  # 16 letters and END, padded
     assert "2 lines (1, 2) longer than 16 and cut" in cut.notes[2]
-    (batch,) = Parallel(**own, longest=16, longer="skip").load().examination("test")
+    (batch,) = Parallel(**own, longest=16, longer="skip").load().eval_batches("test")
     assert len(batch["source"]) == 1
 
 
@@ -144,7 +144,7 @@ def test_captions_as_published(published):
     assert problem.source == problem.target
     assert problem.shape.source_vocabulary <= 10_000
     assert (problem.metric, problem.higher) == ("bleu_tokenised_lower", True)
-    answers = [{"tokens": batch["target"]} for batch in problem.examination("test")]
+    answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     scores = problem.score("test", answers)
     # What training never saw cannot be said: hardly anything.
     assert scores["bleu_tokenised_lower"] > 0.999
@@ -152,13 +152,13 @@ def test_captions_as_published(published):
         f"bleu_tokenised_lower.{length} words" for length in ("0-10", "11-15", "16-20", "21+")
     }
     assert problem.buckets.padding <= 0.15
-    asked = problem.ask("Ein Mann, der schläft.")
+    asked = problem.encode_prompt("Ein Mann, der schläft.")
     assert problem.source.decode(asked["source"][0].tolist()) == "ein mann , der schläft ."
 
 
 def test_commands_as_published(published):
     published("scan")
     problem = TASKS["scan"].load()
-    answers = [{"tokens": batch["target"]} for batch in problem.examination("test")]
+    answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     assert problem.score("test", answers) == {"exact_match": 1.0}
-    assert np.prod(problem.ask("jump twice")["source"].shape) >= 2
+    assert np.prod(problem.encode_prompt("jump twice")["source"].shape) >= 2

@@ -22,7 +22,7 @@ def test_figures_need_no_files():
     task = Discs(train_examples=6, valid_examples=4, test_examples=5, rows=16, columns=24, most=2)
     problem = task.load()
     assert problem.shape == Detections(Image(16, 24, 3), 3, 2)
-    assert [len(problem.examination(part)[0]["image"]) for part in ("valid", "test")] == [4, 5]
+    assert [len(problem.eval_batches(part)[0]["image"]) for part in ("valid", "test")] == [4, 5]
     assert problem.fingerprint == task.load().fingerprint
     assert problem.fingerprint != Discs(6, 4, 5, 16, 24, 2, seed=1).load().fingerprint
 
@@ -34,7 +34,7 @@ def test_the_published_cells(published):
     assert problem.classes == ("RBC", "WBC", "Platelets")
     assert problem.notes == ("valid: 1 box without area dropped", "test: 1 box without area dropped")
     # The cells are mostly red.
-    labels = np.concatenate([batch["label"].ravel() for batch in problem.examination("test")])
+    labels = np.concatenate([batch["label"].ravel() for batch in problem.eval_batches("test")])
     np.testing.assert_array_equal(np.bincount(labels + 1)[1:], [967, 87, 83])
 
 
@@ -49,7 +49,7 @@ def test_a_folder_of_ones_own(tmp_path):
     assert problem.classes == ("cat", "dog")
     assert problem.shape == Detections(Image(16, 24, 3), 2, 1)
     assert problem.notes[0] == "train: 1 box without area dropped"
-    (test,) = problem.examination("test")
+    (test,) = problem.eval_batches("test")
     # The second image has no box.
     np.testing.assert_array_equal(test["label"], [[0], [-1]])
     np.testing.assert_array_equal(test["boxes"][0], [[0.25, 0.25, 0.5, 0.5]])

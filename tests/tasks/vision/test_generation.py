@@ -87,7 +87,7 @@ def test_hinge_losses_by_hand(problem):
 
 def test_real_images_are_nearer_than_what_is_made_and_that_than_noise(problem):
     def answers(images):
-        batches = problem.examination("test")
+        batches = problem.eval_batches("test")
         return [{"image": images[n * 80 : n * 80 + len(batch["latent"])]} for n, batch in enumerate(batches)]
 
     train = problem.batch(0, 0, 80)["source"] / np.float32(255)
@@ -109,13 +109,13 @@ def test_real_images_are_nearer_than_what_is_made_and_that_than_noise(problem):
 
 def test_examinations_are_always_the_same_and_what_fills_them_up_is_not_scored(problem):
     task = Generation(FIGURES, latent=3, samples=300, classifier_steps=40)
-    first, last = task.load().examination("valid")
+    first, last = task.load().eval_batches("valid")
     assert first["latent"].shape == last["latent"].shape == (250, 3)
     assert first["source"].shape == (250, 12, 12, 1)
-    np.testing.assert_array_equal(problem.examination("valid", 80)[0]["latent"], first["latent"][:80])
-    assert not np.array_equal(problem.examination("test")[0]["latent"], first["latent"][:80])
+    np.testing.assert_array_equal(problem.eval_batches("valid", 80)[0]["latent"], first["latent"][:80])
+    assert not np.array_equal(problem.eval_batches("test")[0]["latent"], first["latent"][:80])
     # Of seven asked for, seven are looked at: what stands behind them does not count.
-    (batch,) = problem.examination("valid", 7)
+    (batch,) = problem.eval_batches("valid", 7)
     answer = problem.answer(MODEL, batch)
     assert answer["image"].shape == (7, 12, 12, 1)
     more = {"image": np.concatenate([answer["image"], np.ones((3, 12, 12, 1))])}
@@ -124,18 +124,18 @@ def test_examinations_are_always_the_same_and_what_fills_them_up_is_not_scored(p
 
 
 def test_a_seed_is_asked_for_and_an_image_told(problem):
-    batch = problem.ask("7")
-    np.testing.assert_array_equal(batch["latent"], problem.ask(" 7 ")["latent"])
-    assert not np.array_equal(batch["latent"], problem.ask("8")["latent"])
+    batch = problem.encode_prompt("7")
+    np.testing.assert_array_equal(batch["latent"], problem.encode_prompt(" 7 ")["latent"])
+    assert not np.array_equal(batch["latent"], problem.encode_prompt("8")["latent"])
     assert problem.answer(MODEL, batch)["image"].shape == (1, 12, 12, 1)
     half = np.zeros((1, 12, 12, 1))
     half[:, 6:, :2] = 1
-    title, *rows = problem.tell({"image": half}).split("\n")
+    title, *rows = problem.format_answer({"image": half}).split("\n")
     assert title.split(" (")[0] in problem.classes
     assert rows == ["", "", "", "@@", "@@", "@@"]
     for wrong in ("", "a", "-1", "1.5", "٣"):
         with pytest.raises(DataError, match="must be a whole number"):
-            problem.ask(wrong)
+            problem.encode_prompt(wrong)
 
 
 def test_pictures_of_what_was_made_and_of_the_nearest_real_ones(problem):

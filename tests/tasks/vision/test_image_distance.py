@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from attnlab.tasks.vision.image_distance import ROWS, evenness, frechet, kernel
+from attnlab.tasks.vision.image_distance import ROWS, diversity, frechet, kernel
 
 rng = np.random.default_rng(0)
 
@@ -56,13 +56,13 @@ def test_kernel_has_no_bias():
 
 
 def test_evenness():
-    assert evenness(np.full((3, 4), 0.25)) == pytest.approx(1)
-    assert evenness(np.tile([1.0, 0, 0, 0], (3, 1))) == 0
-    assert evenness(np.tile([0.5, 0.5, 0, 0], (3, 1))) == pytest.approx(0.5)
+    assert diversity(np.full((3, 4), 0.25)) == pytest.approx(1)
+    assert diversity(np.tile([1.0, 0, 0, 0], (3, 1))) == 0
+    assert diversity(np.tile([0.5, 0.5, 0, 0], (3, 1))) == pytest.approx(0.5)
 
 
 def test_what_is_no_number_has_no_distance():
     a, spoilt = rng.standard_normal((3, 2)), np.array([[1.0, np.nan], [0, 0], [0, 0]])
-    assert all(np.isnan([frechet(a, spoilt), kernel(a, spoilt), evenness(spoilt)]))
+    assert all(np.isnan([frechet(a, spoilt), kernel(a, spoilt), diversity(spoilt)]))
     with pytest.raises(ValueError, match="1 and 3 examples"):
         frechet(a[:1], a)

@@ -13,7 +13,7 @@ def test_figures_need_no_files():
     assert problem.shape == Classes(Image(12, 12, 1), 10)
     assert problem.notes == ()
     assert problem.fingerprint == task.load().fingerprint != Figures(40, 10, 20, 12, seed=1).load().fingerprint
-    sources = [problem.examination(part)[0]["source"] for part in ("valid", "test")]
+    sources = [problem.eval_batches(part)[0]["source"] for part in ("valid", "test")]
     assert [len(source) for source in sources] == [10, 20]
     # Each part is drawn anew.
     assert not any((image == sources[1]).all(axis=(1, 2, 3)).any() for image in sources[0])
@@ -25,8 +25,8 @@ def test_a_folder_of_ones_own(tmp_path):
     problem = Images(train=str(tmp_path)).load()
     assert problem.shape == Classes(Image(4, 5, 1), 3)
     assert problem.classes == ("0", "1", "2")
-    assert sum(len(batch["label"]) for batch in problem.examination("valid")) == 3
-    (test,) = problem.examination("test")
+    assert sum(len(batch["label"]) for batch in problem.eval_batches("valid")) == 3
+    (test,) = problem.eval_batches("test")
     np.testing.assert_array_equal(test["label"], drawn(6)[1])
 
 
@@ -44,12 +44,12 @@ def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp
         idx(tmp_path / f"{part}-labels-idx1-ubyte", np.repeat(np.arange(10, dtype=np.uint8), 200))
     problem = Images(train=str(tmp_path)).load()
     for part in ("valid", "test"):
-        few = [problem.examination(part, 100) for _ in range(2)]
+        few = [problem.eval_batches(part, 100) for _ in range(2)]
         assert set(few[0][0]["label"].tolist()) == set(range(10))
         np.testing.assert_array_equal(few[0][0]["source"], few[1][0]["source"])
         assert problem.score(part, few[0], 100) == {"accuracy": 1.0}
         # All come in the order of the file.
-        whole = np.concatenate([batch["label"] for batch in problem.examination(part)])
+        whole = np.concatenate([batch["label"] for batch in problem.eval_batches(part)])
         np.testing.assert_array_equal(whole[:2000], problem.parts[part].labels)
 
 
@@ -63,7 +63,7 @@ def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
 def test_files_of_ones_own(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=n) for n, part in enumerate(("train", "valid", "test"))}
     problem = Images(**names).load()
-    assert [len(problem.examination(part)[0]["label"]) for part in ("valid", "test")] == [9, 9]
+    assert [len(problem.eval_batches(part)[0]["label"]) for part in ("valid", "test")] == [9, 9]
     with pytest.raises(ValueError, match=r"task.test='' must name a file or folder"):
         Images(train=names["train"]).load()
     with pytest.raises(ValueError, match=r"task.train='' must name a file or folder"):
@@ -114,7 +114,7 @@ def test_fashion_mnist(published):
     problem = FashionMNIST(share=0.01).load()
     assert problem.shape == Classes(Image(28, 28, 1), 10)
     counts = {
-        part: sum((batch["label"] >= 0).sum() for batch in problem.examination(part)) for part in ("valid", "test")
+        part: sum((batch["label"] >= 0).sum() for batch in problem.eval_batches(part)) for part in ("valid", "test")
     }
     assert counts == {"valid": 3000, "test": 10_000}
     # An epoch of 57 images of each class.

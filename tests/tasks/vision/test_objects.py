@@ -37,7 +37,7 @@ def perfect(problem, part, limit=None):
     """The truth as answers; what is not there scores nothing."""
     return [
         {"boxes": corners(batch["boxes"]), "label": np.maximum(batch["label"], 0), "score": (batch["label"] >= 0) * 1.0}
-        for batch in problem.examination(part, limit)
+        for batch in problem.eval_batches(part, limit)
     ]
 
 
@@ -61,7 +61,7 @@ def test_each_image_comes_once_an_epoch_as_seed_and_step_say(problem):
 
 
 def test_a_flip_takes_the_boxes_with_it(problem):
-    batch = {name: values[:4] for name, values in problem.examination("test")[0].items()}
+    batch = {name: values[:4] for name, values in problem.eval_batches("test")[0].items()}
     across, down = np.array([True, True, False, False]), np.array([True, False, True, False])
     turned = flipped(batch, across, down)
     assert turned["image"].dtype == np.uint8
@@ -97,7 +97,7 @@ def test_the_loss_is_that_of_all_layers_over_the_batch_and_the_metrics_the_last_
 
 
 def test_an_answer_is_the_likeliest_class_of_each_query_nothing_apart(problem):
-    batch = problem.examination("valid")[0]
+    batch = problem.eval_batches("valid")[0]
     found = jax.jit(lambda batch: problem.answer(model, batch))(batch)
     image = (batch["image"][1].astype(np.float32) - problem._mean) / problem._deviation
     scores, boxes = (np.asarray(each)[-1] for each in model(jnp.asarray(image)))
@@ -118,13 +118,13 @@ def test_the_truth_scores_one_and_nothing_none(problem):
 
 
 def test_what_a_batch_is_filled_up_with_counts_for_nothing(problem):
-    batches = problem.examination("test")
+    batches = problem.eval_batches("test")
     assert [len(batch["image"]) for batch in batches] == [EXAMINED, EXAMINED]
     assert (batches[1]["label"][3:] == -1).all()
     answers = perfect(problem, "test")
     answers[1]["score"] = np.where(np.arange(EXAMINED)[:, None] < 3, answers[1]["score"], 1.0)
     assert problem.score("test", answers)["ap"] == 1
-    assert len(problem.examination("test", 2)[0]["image"]) == 2
+    assert len(problem.eval_batches("test", 2)[0]["image"]) == 2
 
 
 def test_a_class_without_truth_is_left_out_and_told(problem):
@@ -157,23 +157,25 @@ def test_a_part_without_boxes_is_refused():
 
 
 def test_asking_and_telling(problem, tmp_path):
-    np.testing.assert_array_equal(problem.ask(" test:2 ")["image"], problem.examination("test")[0]["image"][1:2])
+    np.testing.assert_array_equal(
+        problem.encode_prompt(" test:2 ")["image"], problem.eval_batches("test")[0]["image"][1:2]
+    )
     for text in ("test:0", "test:36", "train:8"):
         with pytest.raises(DataError, match=f"{text}: the (test|train) part has the images 1 …"):
-            problem.ask(text)
+            problem.encode_prompt(text)
     with pytest.raises(DataError, match="cannot be read"):
-        problem.ask(str(tmp_path / "none.png"))
+        problem.encode_prompt(str(tmp_path / "none.png"))
     answer = {
         "boxes": np.float32([[[0.1, 0.2, 0.5, 0.75], [0, 0, 1, 1], [0.5, 0.5, 0.6, 0.6]]]),
         "label": np.array([[0, 1, 2]]),
         "score": np.float32([[0.6, 0.4, 0.97]]),
     }
-    assert problem.tell(answer) == "triangle (97%) at 50-60, 50-60; disc (60%) at 10-50, 20-75"
-    assert problem.tell(answer | {"score": answer["score"] * 0}) == "nothing"
+    assert problem.format_answer(answer) == "triangle (97%) at 50-60, 50-60; disc (60%) at 10-50, 20-75"
+    assert problem.format_answer(answer | {"score": answer["score"] * 0}) == "nothing"
 
 
 def test_pictures_show_what_was_found(problem):
-    batch = {name: values[:3] for name, values in problem.examination("test")[0].items()}
+    batch = {name: values[:3] for name, values in problem.eval_batches("test")[0].items()}
     answer = {name: np.asarray(values)[:3] for name, values in perfect(problem, "test")[0].items()}
     ((caption, png),) = problem.pictures(batch, answer).items()
     assert caption == "whole lines: found, with a score of 50% or more; dotted: there; a colour a class"
@@ -197,4 +199,4 @@ def test_data_are_known_by_files_and_boxes(problem):
 def test_parts_and_limits_are_checked(problem):
     for part, limit in (("train", None), ("test", 0)):
         with pytest.raises(ValueError, match="part="):
-            problem.examination(part, limit)
+            problem.eval_batches(part, limit)

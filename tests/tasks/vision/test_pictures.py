@@ -39,7 +39,7 @@ def test_what_is_trained_on_and_what_is_examined_are_the_same_numbers():
     given = (batch["source"].astype(np.float32) - level[0]) / level[1]
     mean = lambda source, keep, key=None: source.mean(keepdims=True).reshape(1)
     np.testing.assert_allclose(problem.scores(mean, batch)[:, 0], given.mean(axis=(1, 2, 3)), rtol=1e-4, atol=1e-5)
-    (test,) = problem.examination("test")
+    (test,) = problem.eval_batches("test")
     expected = (part(20, 2).images.astype(np.float32) - level[0]) / level[1]
     np.testing.assert_allclose(test["source"], expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(problem.scores(mean, test)[:, 0], expected.mean(axis=(1, 2, 3)), rtol=1e-4, atol=1e-5)
@@ -51,10 +51,10 @@ def test_who_sorts_right_is_right_on_both():
     assert float(found["accuracy"]) == 1
     assert np.isfinite(loss)
     for part_ in ("valid", "test"):
-        answers = [problem.answer(bright, batch) for batch in problem.examination(part_)]
+        answers = [problem.answer(bright, batch) for batch in problem.eval_batches(part_)]
         assert problem.score(part_, answers) == {"accuracy": 1.0}
     with pytest.raises(ValueError, match="part='train'"):
-        problem.examination("train")
+        problem.eval_batches("train")
 
 
 def test_an_epoch_has_each_image_once_and_a_share_is_each_seeds_own():
@@ -76,27 +76,27 @@ def test_images_are_moved_by_seed_and_step():
     np.testing.assert_array_equal(a["source"], b["source"])
     np.testing.assert_array_equal(a["label"], plain.batch(0, 1, 8)["label"])
     assert (a["source"] != plain.batch(0, 1, 8)["source"]).any()
-    np.testing.assert_array_equal(moved.examination("test")[0]["source"], plain.examination("test")[0]["source"])
+    np.testing.assert_array_equal(moved.eval_batches("test")[0]["source"], plain.eval_batches("test")[0]["source"])
 
 
 def test_examples_are_asked_for_by_number_or_file(tmp_path):
     problem = made()
-    (test,) = problem.examination("test")
-    np.testing.assert_array_equal(problem.ask("test:12")["source"], test["source"][11:12])
+    (test,) = problem.eval_batches("test")
+    np.testing.assert_array_equal(problem.encode_prompt("test:12")["source"], test["source"][11:12])
     Image.fromarray(part(20, 2).images[11, ..., 0]).save(tmp_path / "a.png")
-    np.testing.assert_array_equal(problem.ask(str(tmp_path / "a.png"))["source"], test["source"][11:12])
-    assert problem.tell(problem.answer(bright, problem.ask("valid:3"))).startswith("bright (")
+    np.testing.assert_array_equal(problem.encode_prompt(str(tmp_path / "a.png"))["source"], test["source"][11:12])
+    assert problem.format_answer(problem.answer(bright, problem.encode_prompt("valid:3"))).startswith("bright (")
     for number in (0, 21):
         with pytest.raises(DataError, match=f"test:{number}: the test part has the images 1 … 20"):
-            problem.ask(f"test:{number}")
+            problem.encode_prompt(f"test:{number}")
     with pytest.raises(DataError, match="hello cannot be read: No such file"):
-        problem.ask("hello")
-    assert problem.tokens(problem.ask("test:1"))["source"] == [str(n) for n in range(1, 13)]
+        problem.encode_prompt("hello")
+    assert problem.tokens(problem.encode_prompt("test:1"))["source"] == [str(n) for n in range(1, 13)]
 
 
 def test_pictures_show_what_was_answered():
     problem = made()
-    batch = {name: x[:16] for name, x in problem.examination("test")[0].items()}
+    batch = {name: x[:16] for name, x in problem.eval_batches("test")[0].items()}
     answer = problem.answer(lambda source, keep, key=None: jnp.array([0.0, 0.0, 1.0]), batch)
     ((caption, png),) = problem.pictures(batch, answer).items()
     assert caption.startswith("images of the test: 5 of 16 right")
