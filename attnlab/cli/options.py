@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from attnlab import registry
-from attnlab.cli import commands as verbs
-from attnlab.cli import measure as instruments
-from attnlab.cli import score as scoreverb
+from attnlab.cli import commands, measure, score
 from attnlab.storage.json_file import FolderError
 from attnlab.system import streams
 
@@ -79,7 +77,7 @@ def _experiment(parser: Parser) -> None:
 
 
 def _list_options(parser: Parser) -> None:
-    parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(verbs.KINDS)}")
+    parser.add_argument("kind", nargs="?", metavar="KIND", help=f"one of {', '.join(commands.KINDS)}")
     _code_option(parser)
 
 
@@ -235,28 +233,28 @@ def _bench_options(parser: Parser) -> None:
 
 VERBS = {
     "list": Verb(
-        f"[{'|'.join(verbs.KINDS)}] [--code FILE]",
+        f"[{'|'.join(commands.KINDS)}] [--code FILE]",
         "list names, with a line about each",
-        verbs.list_names,
+        commands.list_names,
         _list_options,
     ),
     "show": Verb(
         "FILE [field=value …] [--roofline]",
         "print an experiment's fields and each variant's parameters, FLOPs and memory; trains nothing",
-        verbs.show,
+        commands.show,
         _show_options,
     ),
     "run": Verb(
         "FILE [field=value …] [--out DIR] [--device {cpu,gpu,tpu}] [--quick] [--fresh] [--workers N]",
         "train every variant with every seed and learning rate; resumes by itself; ends with a table and a report page",
-        verbs.run,
+        commands.run,
         _run_options,
         files=True,
     ),
     "report": Verb(
         "RUNS",
         "make the report pages again from run folders",
-        verbs.report,
+        commands.report,
         lambda parser: parser.add_argument(
             "runs", metavar="RUNS", type=Path, help="a folder of studies, a study, or a run"
         ),
@@ -265,43 +263,43 @@ VERBS = {
     "sample": Verb(
         "RUN --input TEXT [--beam N] [--best N] [--temperature X] [--html FILE.html] [--code FILE] …",
         "give a trained model an input; print its answer and its attention",
-        verbs.sample,
+        commands.sample,
         _sample_options,
     ),
     "score": Verb(
         "RUN FILE … [--out FILE.tsv] [--json FILE.json] [--step N|best|last] [--code FILE] …",
         "examine a trained model on other files: its metrics over all seeds, and its answers (inputs alone: answers)",
-        scoreverb.score,
+        score.score,
         _score_options,
     ),
     "inspect": Verb(
         "RUN --input TEXT [--step N|best|last] [--other RUN2] [--html FILE.html] [--json FILE.json] [--code FILE]",
         "rank, entropy and reach of every attention map; scores and gradients by layer, at each checkpoint kept",
-        verbs.inspect,
+        commands.inspect,
         _inspect_options,
     ),
     "translate": Verb(
         "RUN [--beam N] [--batch N] [--longer {refuse,truncate}] [--unknown {refuse,skip}] [--code FILE] … < in > out",
         "write one line for each line read; an empty one for a blank line or one that is refused (then exit code 3)",
-        verbs.translate,
+        commands.translate,
         _translate_options,
     ),
     "parity": Verb(
         "[NAME …] [--length N] [--json [FILE.json]] [--device {cpu,gpu,tpu}] [--code FILE]",
         "compare all forms of each mechanism in float64, and measure the error of each precision",
-        instruments.parity,
+        measure.parity,
         _parity_options,
     ),
     "bench": Verb(
         "[NAME …] [--lengths N,…] [--causal|--full] [--peers] [--json [FILE.json]] [--plot FILE.png] [--code FILE] …",
         "measure time and memory and how they grow with length, beside peers and this machine's roofline",
-        instruments.bench,
+        measure.bench,
         _bench_options,
     ),
     "data": Verb(
         "[NAME …]",
         "fetch and verify data sets, and say where they are",
-        verbs.data,
+        commands.data,
         lambda parser: parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (all)"),
     ),
 }

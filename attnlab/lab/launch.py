@@ -17,12 +17,11 @@ from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.planning.plan import Plan, free, plans
 from attnlab.lab.planning.step_time import Stopwatch
-from attnlab.lab.reporting import notebook as inline
-from attnlab.lab.reporting import report
+from attnlab.lab.reporting import notebook, report
 from attnlab.lab.reporting.notebook import Inline
-from attnlab.lab.runs import study_file as studyfile
+from attnlab.lab.runs import study_file
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.names import folder_name
 from attnlab.lab.study.study import Study, check_study, warmups
 from attnlab.lab.study.variation import Variation
@@ -49,19 +48,19 @@ class Results:
 
     def table(self) -> Inline:
         """The numbers of every variant."""
-        return inline.table(self.folder)
+        return notebook.table(self.folder)
 
     def verdicts(self) -> Inline:
         """The answer in words, over a drawing of the headline metric."""
-        return inline.verdicts(self.folder)
+        return notebook.verdicts(self.folder)
 
     def curves(self) -> Inline:
         """Loss and the headline metric on validation, step by step."""
-        return inline.curves(self.folder)
+        return notebook.curves(self.folder)
 
     def maps(self) -> Inline:
         """Where each variant looks, with sliders over layer, head and example."""
-        return inline.maps(self.folder)
+        return notebook.maps(self.folder)
 
 
 def run(
@@ -124,7 +123,7 @@ def _prepared(
             some = f", of {few} of the {every} variants, evenly taken"
         told += [f"a preview of a few steps{some}: its numbers mean nothing"]
     for experiment in study.variants(quick).values():
-        configuration.write(experiment)  # what could not be read back is refused before anything is loaded or measured
+        serialize.write(experiment)  # what could not be read back is refused before anything is loaded or measured
     home = Path(out) / folder_name(study.name or "study")
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no more is to come
@@ -140,7 +139,7 @@ def _prepared(
         sources(found)  # what the processes cannot know is refused before anything is written
     if watch is not None:
         watch.keep()
-    changed = studyfile.keep(home, study, quick, fresh)
+    changed = study_file.keep(home, study, quick, fresh)
     cold = warmups(solved.experiments)
     notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
     # Not before: where the study is refused, that is the only line.

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from attnlab.storage import checksum as seal
+from attnlab.storage import checksum
 from attnlab.storage.fsync import fsync, fsync_folder
 
 Fields = dict[str, type | tuple[type, ...]]
@@ -47,15 +47,15 @@ def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
 
 def sealed(value: dict[str, Any], indent: int | None = None, owner: bytes = b"") -> bytes:
     """`value` as JSON that answers for itself, with a line end."""
-    return seal.with_checksum(encoded(dumps(value, indent)), owner) + b"\n"
+    return checksum.with_checksum(encoded(dumps(value, indent)), owner) + b"\n"
 
 
 def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> dict[str, Any]:
     """What `sealed` was given. FolderError, beginning with `where`, for what is not as it was written."""
     value = loads(content, needed, where)
-    if wrong := seal.is_broken(content.removesuffix(b"\n"), owner):
+    if wrong := checksum.is_broken(content.removesuffix(b"\n"), owner):
         raise FolderError(f"{where}: {wrong}")
-    del value[seal.OBJECT]
+    del value[checksum.OBJECT]
     return value
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from attnlab.storage import json_file as jsonfile
+from attnlab.storage import json_file
 from attnlab.storage.checksum import ROW, is_row_broken, row_with_checksum
 from attnlab.storage.fsync import fsync
 from attnlab.storage.json_file import Fields, FolderError, dumps, encoded, write_whole
@@ -26,7 +26,7 @@ def read(path: Path, owner: bytes) -> list[dict[str, Any]]:
 
 def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
     """Add a line for each row; a last line that was cut in the middle is cleared away first. Raises FolderError."""
-    with jsonfile.named(path):
+    with json_file.named(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             last, added = _mend(file) or owner, b""
@@ -51,19 +51,19 @@ def truncate(path: Path, step: int, owner: bytes) -> None:
 
 
 def _lines(path: Path, owner: bytes) -> list[bytes]:
-    *lines, last = (jsonfile.content(path) or b"").split(b"\n")
+    *lines, last = (json_file.content(path) or b"").split(b"\n")
     # What ends without a line end was cut, or lacks no more than that end.
     if last and not _cut(last):
         lines.append(last)
     for n, (line, before) in enumerate(zip(lines, [owner, *lines], strict=False), 1):
         if wrong := is_row_broken(line, before):
-            jsonfile.loads(line, FIELDS, f"{path}, line {n}")
+            json_file.loads(line, FIELDS, f"{path}, line {n}")
             raise FolderError(f"{path}, line {n}: {wrong}")
     return lines
 
 
 def _row(line: bytes, where: str) -> dict[str, Any]:
-    row = jsonfile.loads(line, FIELDS, where)
+    row = json_file.loads(line, FIELDS, where)
     del row[ROW]
     return row
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 import attnlab
-from attnlab.bench import parity as standing
+from attnlab.bench import parity
 from attnlab.bench.parity import ParityResult
 from attnlab.bench.parity_table import parity_table
 from attnlab.cli.main import main
@@ -40,13 +40,13 @@ def changed(**errors):
 def test_what_keeps_every_limit_stands():
     assert GOOD.breaches == []
     assert GOOD.complaint == ""
-    assert standing.verdict([GOOD]) == ""
+    assert parity.verdict([GOOD]) == ""
 
 
 def test_a_number_beyond_its_limit_is_named_with_its_place():
     bad = changed(bfloat16={256: {"full": 3.1e-2, "causal": NAN}})
     assert bad.complaint == "bad: bfloat16 at T=256 (full) 3.1e-02, limit 1.5e-02 and 1 more"
-    assert standing.verdict([GOOD, bad]) == f"1 of 2 break a limit: {bad.complaint}"
+    assert parity.verdict([GOOD, bad]) == f"1 of 2 break a limit: {bad.complaint}"
     off = ParityResult("off", FORMS | {"extend": {"in 3 parts": 2e-10}}, ERRORS)
     assert off.complaint == "off: extend (in 3 parts) 2.0e-10, limit 1.0e-10"
 
@@ -108,14 +108,14 @@ def test_the_table_fits_a_hundred_columns_and_shows_what_fails_and_what_is_not_t
 
 
 def test_lengths_grow_fourfold_up_to_the_longest():
-    assert standing.lengths_to(4096) == (64, 256, 1024, 4096)
-    assert standing.lengths_to(300) == (64, 256, 300)
-    assert standing.lengths_to(1) == (1,)
+    assert parity.lengths_to(4096) == (64, 256, 1024, 4096)
+    assert parity.lengths_to(300) == (64, 256, 300)
+    assert parity.lengths_to(1) == (1,)
 
 
 def test_what_a_mechanism_raises_is_its_trouble_and_not_the_end():
     told = []
-    found = list(standing.parity({"broken": Broken(), "mute": Mute()}, (4,), told.append))
+    found = list(parity.parity({"broken": Broken(), "mute": Mute()}, (4,), told.append))
     assert found[0].trouble == "TypeError: a slip of two lines"
     assert found[1].complaint == "mute: nothing to compare: forms, float32, bfloat16, float16"
     assert told[0].startswith("broken: TypeError: a slip of two lines (1 of 2, ")
@@ -125,7 +125,7 @@ def test_what_a_mechanism_raises_is_its_trouble_and_not_the_end():
 @pytest.fixture
 def small(monkeypatch):
     """Shorter comparisons, and mechanisms of the test's own in the registry."""
-    monkeypatch.setattr(standing, "PRIME", 17)
+    monkeypatch.setattr(parity, "PRIME", 17)
 
     def known(**mechanisms):
         monkeypatch.setattr(attnlab.mechanisms, "MECHANISMS", mechanisms)

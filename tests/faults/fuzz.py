@@ -27,7 +27,7 @@ from attnlab.console.errors import explain
 from attnlab.console.escape import plain
 from attnlab.lab.planning.matching import Matched
 from attnlab.lab.runs.run_folder import FILES
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.storage.json_file import FolderError, loads
 from tests.faults import grammar
 from tests.faults.called import called, inside, tree
@@ -161,13 +161,13 @@ def _read(text: str) -> bool:
     whole = f'{{"study": "", "question": "", "variant": "", "quick": false, "experiment": {text}}}'
     try:
         content = loads(whole.encode(errors="surrogatepass"), FILES["experiment"], "experiment.json")
-        config = configuration.read(content["experiment"])
+        config = serialize.read(content["experiment"])
     except (ValueError, NotImplementedError, FolderError) as error:
         line, code = explain(error)
         if code not in (2, 4) or plain(line) != line:
             raise Fault(f"exit code {code}: {line}") from error
         return False
-    again = configuration.read(json.loads(json.dumps(configuration.write(config), allow_nan=False)))
+    again = serialize.read(json.loads(json.dumps(serialize.write(config), allow_nan=False)))
     if again != config:
         raise Fault(f"read as {config}, and that again as {again}")
     return True
@@ -176,7 +176,7 @@ def _read(text: str) -> bool:
 def _checked(study: Any, how: dict[str, Any]) -> Any:
     """What `attnlab.lab.run` does first: every variant can be written, and read again."""
     for experiment in study.variants(how["quick"]).values():
-        if configuration.read(json.loads(json.dumps(configuration.write(experiment)))) != experiment:
+        if serialize.read(json.loads(json.dumps(serialize.write(experiment)))) != experiment:
             raise AssertionError(f"{experiment} is read as another")
     return SimpleNamespace(folder=Path("runs"), report=Path("runs/report.html"), code=0)
 

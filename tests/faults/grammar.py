@@ -18,7 +18,7 @@ from attnlab import registry
 from attnlab.cli.options import VERBS, Parser
 from attnlab.decoding import Beam
 from attnlab.lab.planning.summary import flat
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment, change
 from attnlab.models import Seq2Seq
 from tests.small import EXPERIMENT
@@ -70,7 +70,7 @@ def paths() -> list[str]:
 @cache
 def written() -> list[str]:
     """Those experiments in JSON."""
-    return [json.dumps(configuration.write(experiment)) for experiment in experiments()]
+    return [json.dumps(serialize.write(experiment)) for experiment in experiments()]
 
 
 @cache

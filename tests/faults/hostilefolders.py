@@ -9,7 +9,7 @@ from functools import partial
 import attnlab.lab
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.lab.trained.load import trained
 from attnlab.storage.checksum import checksum, row_with_checksum, with_checksum
@@ -82,7 +82,7 @@ def numbers(place: Place) -> None:
 def modules(place: Place) -> None:
     """An `experiment.json` that names modules and functions in the place of what is registered."""
     touch = f"__import__('pathlib').Path({str(place.canary)!r}).touch()"
-    good = configuration.write(EXPERIMENT)
+    good = serialize.write(EXPERIMENT)
     score = {"registry": "builtins", "name": "eval"}
     for field, value, because in (
         ("task", {"registry": "os", "name": "system", "fields": {"command": touch}}, "registry 'os' is not known"),
@@ -116,7 +116,7 @@ def paths(place: Place) -> None:
         run = run_in(place)
         fields = {"train": file, "valid": f"{place.root}/valid", "test": f"{place.root}/test"}
         task = {"registry": "TASKS", "name": "text", "fields": fields}
-        written = {**configuration.write(Experiment(Text(), EXPERIMENT.model)), "task": task}
+        written = {**serialize.write(Experiment(Text(), EXPERIMENT.model)), "task": task}
         run.write("experiment", {**(run.read("experiment") or {}), "experiment": written})
         refused(because, trained, run.path)
 

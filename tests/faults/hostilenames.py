@@ -9,22 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import attnlab.lab
-from attnlab.cli import main as cli
-from attnlab.console import errors as refusal
+from attnlab.cli import main
+from attnlab.console import errors
 from attnlab.console.tables import columns, print_table
 from attnlab.decoding import Beam
 from attnlab.lab.execution.live_bar import Terminal
 from attnlab.lab.execution.log_lines import Plain
 from attnlab.lab.planning.summary import settings
-from attnlab.lab.reporting import inspect_page as inspection
-from attnlab.lab.reporting import report
-from attnlab.lab.reporting import sample_page as alignment
+from attnlab.lab.reporting import inspect_page, report, sample_page
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.results.table import results_table
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study
 from attnlab.lab.study.variation import over
-from attnlab.lab.trained import translate as translating
+from attnlab.lab.trained import translate
 from attnlab.lab.trained.decoding import Answer
 from attnlab.lab.trained.inspect_tables import tables
 from attnlab.lab.trained.sample import lines
@@ -104,8 +102,8 @@ def pages(place: Place) -> None:
         report(home)
         seen = {"source": [word] * 2, "target": [word], "layers": [[[[0.5, 0.5]]]]}
         answers = [Answer(word, -1.0, False, ()) for _ in range(2)]
-        alignment.write(home / "a.html", {"answer": word, "answers": answers, "decoder": Beam(), **seen}, word, home)
-        inspection.write(home / "i.html", _inside(word), word, home)
+        sample_page.write(home / "a.html", {"answer": word, "answers": answers, "decoder": Beam(), **seen}, word, home)
+        inspect_page.write(home / "i.html", _inside(word), word, home)
         bones = {name: Bones((home / name).read_text()).found for name in ("report.html", "a.html", "i.html")}
         made[word] = {"files": [path.name for path in sorted(home.iterdir()) if path.is_file()], **bones}
     for name, bones in made[HARMLESS].items():
@@ -138,7 +136,7 @@ class Stand:
 
     def __call__(self, groups):
         for group in groups:
-            yield [translating.Answered(n, HOSTILE.replace("\n", " "), HOSTILE, True) for n, _ in enumerate(group, 1)]
+            yield [translate.Answered(n, HOSTILE.replace("\n", " "), HOSTILE, True) for n, _ in enumerate(group, 1)]
 
 
 def terminals(place: Place) -> None:
@@ -149,7 +147,7 @@ def terminals(place: Place) -> None:
         ["report", str(home)], ["report", str(place.root / STEERS[:8])], ["sample", str(home), "--input", "a"],
         ["run", f"no{STEERS}.py"], [f"ver{STEERS}b"], [f"--{STEERS}"], ["list", STEERS], ["data", STEERS],
     ):  # fmt: skip
-        if (code := cli.main(words)) not in (0, 2, 3, 4):
+        if (code := main.main(words)) not in (0, 2, 3, 4):
             raise Fault(f"attnlab {words[0]!r} left with {code}")
     print(repr(attnlab.lab.Results(home, home / "report.html", 0).verdicts()))
     print(repr(attnlab.lab.Results(home, home / "report.html", 0).table()))
@@ -169,11 +167,11 @@ def terminals(place: Place) -> None:
         progress.evaluated(1, {HOSTILE: 0.5})
         progress.note(HOSTILE)
         progress.close()
-    print(refusal.explain(ValueError(HOSTILE))[0])
+    print(errors.explain(ValueError(HOSTILE))[0])
     with (place.root / "in").open("w+b") as source, (place.root / "out").open("w+b") as sink:
         source.write(b"one\ntwo\n")
         source.seek(0)
-        translating.stream(Stand(), source, sink, lambda line: print(line, file=sys.stderr))
+        translate.stream(Stand(), source, sink, lambda line: print(line, file=sys.stderr))
         sink.seek(0)
         if sink.read().count(b"\n") != 2:
             raise Fault("a line in does not have one line out")

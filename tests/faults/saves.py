@@ -15,7 +15,7 @@ import numpy as np
 from attnlab.data.text.units import Characters
 from attnlab.lab.execution.variant import describe
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Study
 from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from tests.small import EXPERIMENT
@@ -167,7 +167,7 @@ class Describe(Deed):
         problem = SimpleNamespace(vocabulary=VOCABULARY, fingerprint="f", notes=())
         plan = SimpleNamespace(
             folder=RunFolder(folder), problem=problem, study=Study(EXPERIMENT, name="tiny", question="?"), order=0,
-            variant="softmax", quick=False, experiment=EXPERIMENT, written=configuration.write(EXPERIMENT),
+            variant="softmax", quick=False, experiment=EXPERIMENT, written=serialize.write(EXPERIMENT),
         )  # fmt: skip
         describe(plan, "attnlab run tiny.py")  # pyright: ignore[reportArgumentType]
 

@@ -146,7 +146,7 @@ def toy(monkeypatch):
 @pytest.fixture
 def untrained(monkeypatch):
     """What would train only says what its folder is for."""
-    from attnlab.lab import launch as runs
+    from attnlab.lab import launch
     from attnlab.lab.execution.variant import describe
 
     def in_turn(plans, *rest):
@@ -154,6 +154,6 @@ def untrained(monkeypatch):
             plan.folder.path.mkdir(parents=True, exist_ok=True)
             describe(plan, "")
 
-    monkeypatch.setattr(runs, "in_turn", in_turn)
-    monkeypatch.setattr(runs, "result", lambda plan: {"diverged": []})
-    monkeypatch.setattr(runs, "report", lambda folder: folder)
+    monkeypatch.setattr(launch, "in_turn", in_turn)
+    monkeypatch.setattr(launch, "result", lambda plan: {"diverged": []})
+    monkeypatch.setattr(launch, "report", lambda folder: folder)

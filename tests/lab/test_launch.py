@@ -432,17 +432,17 @@ def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_p
 
 
 def test_code_of_ones_own_that_was_changed_is_refused(tmp_path, monkeypatch):
-    from attnlab.lab.study import user_code as own
+    from attnlab.lab.study import user_code
 
     study = Study(change(EXPERIMENT, **TINY), name="edited")
     monkeypatch.setattr("attnlab.lab.execution.variant.codes", lambda written: {"MECHANISMS.mine": "before"})
-    monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "before"})
+    monkeypatch.setattr(user_code, "codes", lambda written: {"MECHANISMS.mine": "before"})
     run(study, tmp_path)
     run(study, tmp_path)
-    monkeypatch.setattr(own, "codes", lambda written: {"MECHANISMS.mine": "after"})
+    monkeypatch.setattr(user_code, "codes", lambda written: {"MECHANISMS.mine": "after"})
     with pytest.raises(ValueError, match=r"code of MECHANISMS.mine made before it was changed; --out DIR keeps both"):
         run(study, tmp_path)
-    monkeypatch.setattr("attnlab.lab.execution.variant.codes", own.codes)
+    monkeypatch.setattr("attnlab.lab.execution.variant.codes", user_code.codes)
     run(study, tmp_path, fresh=True)
 
 

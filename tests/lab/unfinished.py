@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.user_code import codes, places
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.trainer import Trainer
@@ -22,7 +22,7 @@ def run(folder: Path, experiment, seed=0, diverged=(), scale=0.5, problem=PROBLE
     made, train = RunFolder(folder), experiment.train
     folder.mkdir(parents=True)
     facts = {"study": "small", "question": "", "variant": folder.name, "quick": False}
-    written = configuration.write(experiment)
+    written = serialize.write(experiment)
     facts |= {"fingerprint": problem.fingerprint, "experiment": written, "code": codes(written), "own": places(written)}
     made.write("experiment", facts)
     made.write("vocabulary", problem.vocabulary)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.models import CNN, MODELS, SAGAN, Bert, Classifier, ConvolutionalLanguage, Detr, Language, Transformer, ViT
 from attnlab.modules.conv import GroupNorm
 from attnlab.modules.norm import LayerNorm, RMSNorm
@@ -38,11 +38,11 @@ def test_it_is_the_authors_and_reaches_every_norm(kind):
 
 @pytest.mark.parametrize("kind", AUTHORS, ids=lambda kind: kind.__name__)
 def test_older_runs_had_one_for_all(kind):
-    written = configuration.write(kind())
+    written = serialize.write(kind())
     fields = written["fields"]
     del fields["norm_eps"]
     fields.pop("scale_embeddings", None)
-    found = configuration.read(written, kind)
+    found = serialize.read(written, kind)
     assert found.norm_eps == 1e-6
     assert getattr(found, "scale_embeddings", True)
 

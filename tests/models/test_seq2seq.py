@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.analysis.maps import maps
 from attnlab.decoding import greedy
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Softmax
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.models import MODELS, Seq2Seq
@@ -261,7 +261,7 @@ def test_it_is_among_the_models_and_is_written_and_read_back():
     assert MODELS["bahdanau"].attentions == {"cross": Softmax(score=additive)}
     assert MODELS["luong"].attentions == {"cross": Softmax(score=general)}
     for config in (MODELS["bahdanau"], Seq2Seq(**KINDS["local-p"]), Seq2Seq(**KINDS["concat"])):
-        assert configuration.read(configuration.write(config), Seq2Seq) == config
+        assert serialize.read(serialize.write(config), Seq2Seq) == config
 
 
 class Past(Mechanism):

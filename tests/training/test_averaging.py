@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.training.averaging import averaged, averaged_steps
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted
@@ -46,9 +46,9 @@ def test_more_models_than_there_are_steps_for_are_refused():
 
 @pytest.mark.parametrize(("average", "share"), [(5, 1.0), (0, 0.1)])
 def test_older_runs_averaged_over_all_of_their_checkpoints(average, share):
-    written = configuration.write(Train(average=average, average_span=1.0))
+    written = serialize.write(Train(average=average, average_span=1.0))
     del written["average_span"]
-    assert configuration.read(written, Train).average_span == share
+    assert serialize.read(written, Train).average_span == share
 
 
 def test_the_model_is_the_mean_of_them_and_training_goes_on_from_the_last(tmp_path):

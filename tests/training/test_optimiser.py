@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models.associative_memory import AssociativeMemory
 from attnlab.modules.block import DecoderLayer, Sizes, stack_layers
@@ -97,6 +97,6 @@ def test_on_request_it_reaches_all():
 
 @pytest.mark.parametrize(("weight_decay", "reached"), [(0.1, True), (0.0, False)])
 def test_older_runs_decayed_everything(weight_decay, reached):
-    written = configuration.write(Train(weight_decay=weight_decay))
+    written = serialize.write(Train(weight_decay=weight_decay))
     del written["decay_all"]
-    assert configuration.read(written, Train).decay_all is reached
+    assert serialize.read(written, Train).decay_all is reached

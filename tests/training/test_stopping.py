@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.lab import load_study
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted, fit
@@ -195,9 +195,9 @@ def test_interrupted_and_resumed_goes_back_to_the_same_bits(tmp_path, stops):
 
 @pytest.mark.parametrize(("patience", "back"), [(3, False), (0, True)])
 def test_older_runs_kept_their_last_model(patience, back):
-    written = configuration.write(Train(patience=patience))
+    written = serialize.write(Train(patience=patience))
     del written["restore_best"]
-    assert configuration.read(written, Train).restore_best is back
+    assert serialize.read(written, Train).restore_best is back
 
 
 def test_the_capacity_of_linear_attention_is_measured_by_the_published_rule():

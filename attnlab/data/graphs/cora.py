@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from attnlab.data.graphs import graph_file as graphfile
+from attnlab.data.graphs import graph_file
 from attnlab.data.graphs.graphs import Graph
 from attnlab.data.io.files import DataError, Source, read
 from attnlab.data.names import PARTS
@@ -40,7 +40,7 @@ def parts() -> tuple[Graph, dict[str, np.ndarray]]:
 
     Raises DataError as `files.read` does.
     """
-    graph = graphfile.read(read(MATRICES), MATRICES.file)
+    graph = graph_file.read(read(MATRICES), MATRICES.file)
     packed = np.frombuffer(base64.b64decode(PLANETOID), np.uint8)
     part = (packed[:, None] >> np.array([0, 2, 4, 6], np.uint8)[None, :] & 3).ravel()
     if len(part) != len(graph.labels):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.console.errors import explain
-from attnlab.lab.execution import artifacts as drawing
+from attnlab.lab.execution import artifacts
 from attnlab.lab.execution.artifacts import attempt, draw, draw_again, examined
 from attnlab.lab.execution.result import result, undecided
 from attnlab.lab.planning.ledger import costs
@@ -92,7 +92,7 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, 
         answers, found = _examined(plan, trainer, fitted, progress.note)
         held()
         # The result comes first: nothing that is only looked at may cost it.
-        drawing.begin(folder)
+        artifacts.begin(folder)
         folder.write("result", found)
         draw(plan, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
         progress.finished()

@@ -19,13 +19,13 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     from attnlab.console.errors import explain
     from attnlab.lab.execution.variant import in_turn
     from attnlab.lab.planning.plan import plans
-    from attnlab.lab.study import serialize as configuration
+    from attnlab.lab.study import serialize
     from attnlab.lab.study.load import load_code
     from attnlab.lab.study.study import Study
 
     for file in told["sources"]:
         load_code(file)  # for what it adds to the registries
-    experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
+    experiments = {name: serialize.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
     failed = in_turn(found, told["command"], progress, told["workers"])

@@ -58,7 +58,7 @@ def helped(ledger: Ledger, process: Any) -> Iterator[None]:
 
 def _listen(process: Any, ledger: Ledger) -> None:
     """Ask the process for one experiment after the other, and write down what it answers."""
-    from attnlab.lab.study import serialize as configuration
+    from attnlab.lab.study import serialize
     from attnlab.lab.study.user_code import own
 
     # Where it has failed, or is ended, the rest is counted here.
@@ -66,7 +66,7 @@ def _listen(process: Any, ledger: Ledger) -> None:
         while asked := ledger.expected.get():
             at, experiment = asked
             # Classes of a notebook, or of an experiment file, it could not read.
-            if at in ledger.known or own(written := configuration.write(experiment)):
+            if at in ledger.known or own(written := serialize.write(experiment)):
                 continue
             print(json.dumps(written), file=process.stdin, flush=True)
             ledger.known.setdefault(at, int(process.stdout.readline()))
@@ -78,14 +78,14 @@ def main() -> None:
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # it computes nothing: no accelerator's memory is taken
     from attnlab import registry
     from attnlab.lab.planning.ledger import Ledger
-    from attnlab.lab.study import serialize as configuration
+    from attnlab.lab.study import serialize
 
     ledger = Ledger()
     # What experiments name is imported before the first is asked.
     for name in registry.PLACES:
         registry.table(name)
     for line in sys.stdin:
-        print(ledger.flops(configuration.read(json.loads(line))), flush=True)
+        print(ledger.flops(serialize.read(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

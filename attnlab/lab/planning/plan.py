@@ -15,8 +15,7 @@ from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
 from attnlab.lab.runs.identity import made_under, read, same_data, same_vocabulary
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
-from attnlab.lab.study import serialize as configuration
-from attnlab.lab.study import user_code as own
+from attnlab.lab.study import serialize, user_code
 from attnlab.lab.study.names import folder_name
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.storage.lock import locked
@@ -58,7 +57,7 @@ def plans(
     """
     found = []
     for order, (variant, experiment) in enumerate(experiments.items()):
-        folder, written = RunFolder(home / folder_name(variant)), configuration.write(experiment)
+        folder, written = RunFolder(home / folder_name(variant)), serialize.write(experiment)
         confined(folder.path)
         # What a fresh run drops need not be readable.
         before = None if fresh else read(folder, "experiment")
@@ -166,9 +165,9 @@ def _other(variant: str, before: dict, written: dict) -> str | None:
     """What a folder holds that is not what the plan is for; None where it is."""
     if before["variant"] != variant:
         return f"the run of variant {before['variant']!r}"
-    if differing := configuration.difference(configuration.completed(before["experiment"]), written):
+    if differing := serialize.difference(serialize.completed(before["experiment"]), written):
         fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
         return f"another configuration: {fields}"
-    if changed := own.edited(before, written):
+    if changed := user_code.edited(before, written):
         return f"what the code of {', '.join(changed)} made before it was changed"
     return None

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
-from attnlab.storage import json_file as jsonfile
+from attnlab.storage import json_file
 from attnlab.storage.json_file import dumps, write_whole
 from attnlab.tasks.base.task import TaskData
 from attnlab.training.trainer import DISPATCH, Trainer
@@ -34,9 +34,9 @@ class Stopwatch:
     found: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
-        kept = None if self.fresh else jsonfile.content(self.file)
+        kept = None if self.fresh else json_file.content(self.file)
         if kept is not None:
-            self.found |= jsonfile.unsealed(kept, {}, str(self.file))
+            self.found |= json_file.unsealed(kept, {}, str(self.file))
 
     @property
     def file(self) -> Path:
@@ -59,7 +59,7 @@ class Stopwatch:
 
     def keep(self) -> None:
         """Write them down."""
-        write_whole(self.file, jsonfile.sealed(self.found, indent=1))
+        write_whole(self.file, json_file.sealed(self.found, indent=1))
 
 
 def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:
@@ -85,6 +85,6 @@ def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:
 def _digest(experiment: Experiment) -> str:
     """Of all that a step's time depends on: not of how many there are, nor of how it is decoded."""
     train = experiment.train
-    parts = configuration.write(experiment)
+    parts = serialize.write(experiment)
     told = [parts["task"], parts["model"], train.batch_size, train.accumulate, len(train.lanes)]
     return hashlib.sha256(dumps(told).encode()).hexdigest()[:16]

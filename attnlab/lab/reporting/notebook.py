@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlab.console.escape import plain
-from attnlab.lab.reporting import attention_section as looking
-from attnlab.lab.reporting import sections
+from attnlab.lab.reporting import attention_section, sections
 from attnlab.lab.reporting.layout import document
 from attnlab.lab.reporting.map_viewer import SCRIPT
 from attnlab.lab.reporting.markup import Markup, tag
@@ -63,7 +62,7 @@ def curves(folder: Path) -> Inline:
 
 def maps(folder: Path) -> Inline:
     """Where each variant looks, with sliders over layer, head and example."""
-    found = looking.maps(outcomes(folder))
+    found = attention_section.maps(outcomes(folder))
     return _inline(folder, found, "attention maps" if found else "no maps: none was kept of any model here")
 
 

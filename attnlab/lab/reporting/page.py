@@ -9,24 +9,14 @@ from pathlib import Path
 from attnlab.console.errors import explain
 from attnlab.console.escape import plain
 from attnlab.lab.reporting import (
-    attention_section as looking,
-)
-from attnlab.lab.reporting import (
-    csv_table as spreadsheet,
-)
-from attnlab.lab.reporting import (
+    attention_section,
+    csv_table,
     gallery,
     groups,
+    png,
+    provenance,
     sections,
-)
-from attnlab.lab.reporting import (
-    png as pictures,
-)
-from attnlab.lab.reporting import (
-    provenance as making,
-)
-from attnlab.lab.reporting import (
-    tradeoffs as trade,
+    tradeoffs,
 )
 from attnlab.lab.reporting.layout import document
 from attnlab.lab.reporting.map_viewer import SCRIPT
@@ -48,10 +38,10 @@ def report(folder: str | Path) -> Path:
     folder = Path(folder)
     path, found = folder / "report.html", outcomes(folder)
     sweep(folder)
-    write_whole(folder / "table.csv", spreadsheet.rows(found))
+    write_whole(folder / "table.csv", csv_table.rows(found))
     drawn = {
-        "answer.png": _drawn("answer.png", lambda: pictures.answer(found)),
-        "learning.png": _drawn("learning.png", lambda: pictures.learning(sections.curves(found))),
+        "answer.png": _drawn("answer.png", lambda: png.answer(found)),
+        "learning.png": _drawn("learning.png", lambda: png.learning(sections.curves(found))),
     }
     for file, content in drawn.items():
         _picture(folder / file, content)
@@ -65,18 +55,18 @@ def report(folder: str | Path) -> Path:
 
 def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
     """The whole page as HTML, with links to the files beside it."""
-    looked = looking.maps(found)
+    looked = attention_section.maps(found)
     return document(
         study,
         sections.opening(found, study),
         sections.findings(found),
         sections.numbers(found),
         sections.learning(found),
-        trade.trade(found),
+        tradeoffs.trade(found),
         groups.groups(found),
         gallery.gallery(found),
         looked,
-        making.making(found),
+        provenance.making(found),
         sections.beside(files) if files else None,
         script=SCRIPT if looked else "",
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from attnlab.console.format import number
 from attnlab.lab.results.estimates import Estimate, Rate, estimate, is_rate, rates
-from attnlab.lab.runs import study_file as studyfile
+from attnlab.lab.runs import study_file
 from attnlab.lab.runs.examples import Example, examples
 from attnlab.lab.runs.pictures import Picture, pictures
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
@@ -144,7 +144,7 @@ def outcomes(folder: Path) -> list[Outcome]:
         raise FolderError(f"{folder}: {error.strerror or error}") from error
     if not places:
         raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
-    said = studyfile.said(folder)
+    said = study_file.said(folder)
     found = [_outcome(place, folder, said.get(place.name, {})) for place in places if not said or place.name in said]
     there = {place.name for place in places}
     # What is yet to come is what others may be compared with.

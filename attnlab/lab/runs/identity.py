@@ -8,7 +8,7 @@ from typing import Any
 
 from attnlab.data.io.files import DataError
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import missing
 from attnlab.storage.json_file import dumps
@@ -19,7 +19,7 @@ from attnlab.training.checkpoints import Checkpoints
 def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
     """The experiment that a run's `experiment.json` holds. Raises FolderError naming that file where it is none."""
     try:
-        return configuration.read(written["experiment"])
+        return serialize.read(written["experiment"])
     except (ValueError, NotImplementedError) as error:
         found = missing(written)
         trained_with = f"; it was trained with {' and '.join(found)}" if found else ""
@@ -32,7 +32,7 @@ def saved(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
     Their identity is that of the configuration as the folder holds it: an older one lacks the fields added since.
     """
     written = (read(folder, "experiment") or {}).get("experiment")
-    identity = {"configuration": configuration.identity(written), "data": data}
+    identity = {"configuration": serialize.identity(written), "data": data}
     return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
 
 

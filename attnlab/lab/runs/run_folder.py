@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.lab.study.names import folder_name
-from attnlab.storage import json_file as jsonfile
-from attnlab.storage import json_lines as rows
+from attnlab.storage import json_file, json_lines
 from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
 from attnlab.system.environment import environment
@@ -55,8 +54,8 @@ class RunFolder:
     def read(self, name: str) -> dict[str, Any] | None:
         """What the file of that name holds; None where there is none. FolderError where it is broken or another's."""
         path = self.file(name)
-        found = jsonfile.content(path)
-        return None if found is None else jsonfile.unsealed(found, FILES[name], str(path), self._owner(name))
+        found = json_file.content(path)
+        return None if found is None else json_file.unsealed(found, FILES[name], str(path), self._owner(name))
 
     def write(self, name: str, value: dict[str, Any]) -> None:
         """Put `value` there as strict JSON, sealed; numbers that are not finite become null."""
@@ -64,7 +63,7 @@ class RunFolder:
             raise KeyError(name)
         # A map's hundreds of numbers want no line each.
         write_whole(
-            self.file(name), jsonfile.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
+            self.file(name), json_file.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
         )
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -72,20 +71,20 @@ class RunFolder:
 
         FolderError, naming file and line, where any other line is broken, lost or another run's.
         """
-        return rows.read(self.file("metrics"), self._owner("metrics"))
+        return json_lines.read(self.file("metrics"), self._owner("metrics"))
 
     def append_metrics(self, added: Iterable[dict[str, Any]]) -> None:
         """Add a line for each row; a last line that was cut in the middle is cleared away first."""
-        rows.append(self.file("metrics"), added, self._owner("metrics"))
+        json_lines.append(self.file("metrics"), added, self._owner("metrics"))
 
     def truncate_metrics(self, step: int) -> None:
         """Drop the rows after `step`: a run that resumes there writes them again, and each stands once.
 
         Raises FolderError where rows up to there are lost.
         """
-        rows.truncate(self.file("metrics"), step, self._owner("metrics"))
+        json_lines.truncate(self.file("metrics"), step, self._owner("metrics"))
 
     def _owner(self, name: str) -> bytes:
         """What a file is sealed as: which part of the run that `experiment.json` describes."""
-        run = b"" if name == "experiment" else checksum(jsonfile.content(self.file("experiment")) or b"")
+        run = b"" if name == "experiment" else checksum(json_file.content(self.file("experiment")) or b"")
         return name.encode() + run

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Study
-from attnlab.storage import json_file as jsonfile
+from attnlab.storage import json_file
 from attnlab.storage.json_file import Fields, FolderError
 from attnlab.tasks.base.task import Task
 
@@ -51,7 +51,7 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
         },
     }
     if told != before:
-        jsonfile.write_whole(home / "study.json", jsonfile.sealed(told, indent=1))
+        json_file.write_whole(home / "study.json", json_file.sealed(told, indent=1))
     notes = [
         f"{name} is no variant of this study any more: what it left in {home / name} is not compared"
         for name in before.get("variants", [])
@@ -64,7 +64,7 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
 
 def asked(task: Task) -> dict[str, Any]:
     """What a task asks: itself, without how it is taught."""
-    written = configuration.write(task)
+    written = serialize.write(task)
     return written | {
         "fields": {name: value for name, value in written["fields"].items() if name not in task.training_only_fields}
     }
@@ -96,10 +96,10 @@ def said(home: Path) -> dict[str, dict[str, Any]]:
 
 def _read(home: Path) -> dict[str, Any]:
     path = Path(home) / "study.json"
-    kept = jsonfile.content(path)
+    kept = json_file.content(path)
     if kept is None:
         return {}
-    found = jsonfile.unsealed(kept, FIELDS, str(path))
+    found = json_file.unsealed(kept, FIELDS, str(path))
     if not all(isinstance(name, str) for name in found["variants"]):
         raise FolderError(f"{path}: the field 'variants' must list names")
     return {"margin": None, **found}

@@ -22,7 +22,7 @@ from attnlab.lab.runs.identity import (
     saved,
 )
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment
 from attnlab.lab.study.user_code import edited
 from attnlab.system import settings
@@ -99,7 +99,7 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
     now = settings.numbers()
     settings.refuse_others(run, made_under(folder), {name: now[name] for name in settings.SHAPES})
     experiment, passed = configured(folder, written), []
-    if other := edited(written, configuration.write(experiment)):
+    if other := edited(written, serialize.write(experiment)):
         line = f"{run}: what is taken for {', '.join(other)} is not the code that it was trained with"
         print(plain(f"attnlab: {line}"), file=sys.stderr)
     problem = _interpreter(folder, experiment) if not data else None

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.batches import Buckets
-from attnlab.data.graphs import cora, graphs
-from attnlab.data.graphs import graph_file as graphfile
+from attnlab.data.graphs import cora, graph_file, graphs
 from attnlab.data.graphs.graphs import UNKNOWN, Graph
 from attnlab.data.io import files
 from attnlab.data.io.files import DataError
@@ -30,7 +29,7 @@ class GraphTask(Task):
 
     def with_test(self, problem: Any, file: str) -> NodeClassification:
         """The problem on the graph of an npz file: all of its nodes, or the test nodes of the graph trained on."""
-        return problem.with_test(graphfile.read(files.user_path(file), file, problem.graph.classes), file)
+        return problem.with_test(graph_file.read(files.user_path(file), file, problem.graph.classes), file)
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Nodes(GraphTask):
 
     def load(self) -> NodeClassification:
         """Read or draw the graph, and divide it."""
-        graph = graphfile.read(files.user_path(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
+        graph = graph_file.read(files.user_path(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
         if self.split:
             return NodeClassification(graph, graphs.split(graph, files.user_path(self.split)))
         sizes = self.each, self.valid_examples, self.test_examples

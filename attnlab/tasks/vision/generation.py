@@ -15,7 +15,7 @@ from attnlab.data.rng import generator
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.task import Batch, Image, Task, TaskData
-from attnlab.tasks.vision import image_distance as likeness
+from attnlab.tasks.vision import image_distance
 from attnlab.tasks.vision.features import Features
 from attnlab.tasks.vision.images import FashionMNIST
 from attnlab.tasks.vision.pictures import Pictures
@@ -145,16 +145,16 @@ class ImageGeneration(TaskData):
         made, chances = self._features(np.concatenate([np.asarray(answer["image"]) for answer in answers])[:count])
         real = self._real(part)
         found = {
-            "frechet": likeness.frechet(made, real),
+            "frechet": image_distance.frechet(made, real),
             # No more of the real ones: all pairs are compared, and the estimate has no bias.
-            "kernel": likeness.kernel(made, _spread(real, count)),
-            "evenness": likeness.diversity(chances),
+            "kernel": image_distance.kernel(made, _spread(real, count)),
+            "evenness": image_distance.diversity(chances),
         }
         if part != "test":
             return found
         noise = self._random("test", 1).random((count, *self.parts["test"].images.shape[1:]), np.float32)
         beside = {"real": _spread(self._real("train"), count), "noise": self._features(noise)[0]}
-        return found | {f"frechet.{name}": likeness.frechet(x, real) for name, x in beside.items()}
+        return found | {f"frechet.{name}": image_distance.frechet(x, real) for name, x in beside.items()}
 
     def encode_prompt(self, text: str) -> Batch:
         """One latent, drawn by a seed: "7". Raises DataError for what is no such number."""

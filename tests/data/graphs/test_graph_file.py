@@ -3,7 +3,7 @@ import io
 import numpy as np
 import pytest
 
-from attnlab.data.graphs import graph_file as graphfile
+from attnlab.data.graphs import graph_file
 from attnlab.data.io.files import DataError
 
 # Four nodes: 0 → 1, 2 → 1, 2 → 2 and, of weight 0, 0 → 2; the last node is isolated, and has no feature.
@@ -28,7 +28,7 @@ def file(**changes):
 
 
 def test_a_graph_is_read_with_what_is_odd_in_it_said():
-    graph = graphfile.read(file())
+    graph = graph_file.read(file())
     assert graph.edges.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
     assert graph.entries.tolist() == [[0, 0], [0, 4], [1, 1], [2, 2]]
     np.testing.assert_allclose(graph.values, [0.25, 0.75, 1, -1])
@@ -43,13 +43,13 @@ def test_a_graph_is_read_with_what_is_odd_in_it_said():
 
 
 def test_names_are_read():
-    graph = graphfile.read(file(node_names=np.array(list("abcd")), class_names=np.array([b"x", b"y", b"z"])))
+    graph = graph_file.read(file(node_names=np.array(list("abcd")), class_names=np.array([b"x", b"y", b"z"])))
     assert (graph.names, graph.classes) == (("a", "b", "c", "d"), ("x", "y", "z"))
     # However they were put together.
-    assert graphfile.read(file(class_names=np.array(["Mu\u0308he", "y"]))).classes == ("M\u00fche", "y")
+    assert graph_file.read(file(class_names=np.array(["Mu\u0308he", "y"]))).classes == ("M\u00fche", "y")
     # What is not asked for is not looked at.
     spare = {"attr_names": np.array([1, "a"], object), "metadata": np.array({}, object)}
-    assert graphfile.read(file(**spare)).labels[0] == 1
+    assert graph_file.read(file(**spare)).labels[0] == 1
 
 
 BAD = [
@@ -95,4 +95,4 @@ BAD = [
 @pytest.mark.parametrize(("changes", "words"), BAD)
 def test_what_cannot_be_names_the_array_and_the_place(changes, words):
     with pytest.raises(DataError, match=words):
-        graphfile.read(file(**changes))
+        graph_file.read(file(**changes))

@@ -9,7 +9,7 @@ import pytest
 
 import attnlab
 from attnlab.lab import load, run
-from attnlab.lab.execution import artifacts as drawing
+from attnlab.lab.execution import artifacts
 from attnlab.lab.execution.artifacts import TRIES
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
@@ -77,7 +77,7 @@ def same(folder, other):
 
 @pytest.mark.parametrize("what", ["looks", "shown", "keep_answers"])
 def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeypatch, what):
-    monkeypatch.setattr(drawing, what, partial(broken, RuntimeError("no such font")))
+    monkeypatch.setattr(artifacts, what, partial(broken, RuntimeError("no such font")))
     notes = []
     assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
     folder = RunFolder(tmp_path / "small" / "base")
@@ -96,7 +96,7 @@ def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, m
     study = Study(EXPERIMENT, name="small")
     run(study, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr(drawing, "looks", partial(broken, KeyboardInterrupt()))
+        patch.setattr(artifacts, "looks", partial(broken, KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             run(study, tmp_path / "cut")
         folder = RunFolder(tmp_path / "cut" / "small" / "base")
@@ -111,7 +111,7 @@ def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, m
 
 
 def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "looks", partial(broken, KeyboardInterrupt()))
+    monkeypatch.setattr(artifacts, "looks", partial(broken, KeyboardInterrupt()))
     for _ in range(TRIES):
         with pytest.raises(KeyboardInterrupt):
             run(STUDY, tmp_path)
@@ -127,7 +127,7 @@ def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monke
     before = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
     for path in (folder.path / "checkpoints").iterdir():
         path.rename(folder.path / f"moved-{path.name}")
-    drawing.begin(folder)
+    artifacts.begin(folder)
     notes = []
     assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
     assert "holds no checkpoint of step 8" in notes[-1]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.lab import launch as runs
+from attnlab.lab import launch
 from attnlab.lab.planning.costs import describe
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
 from attnlab.lab.planning.summary import settings as shown
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Experiment, Study, change
 from attnlab.lab.study.variation import Variation, over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
@@ -336,14 +336,14 @@ def test_the_ledger_counts_the_same_model_once(ledger):
 
 
 def test_a_run_keeps_the_matched_configuration_and_finds_it_again(ledger, tmp_path, untrained):
-    runs.run(STUDY, tmp_path)
+    launch.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "equal" / "gated").read("experiment")
     assert kept is not None
     assert (kept["match"], kept["budget"]) == ("parameters", "steps")
-    assert kept["experiment"] == configuration.write(matched(STUDY, ledger).experiments["gated"])
-    runs.run(STUDY, tmp_path)
+    assert kept["experiment"] == serialize.write(matched(STUDY, ledger).experiments["gated"])
+    launch.run(STUDY, tmp_path)
     with pytest.raises(ValueError, match=r"gated holds another configuration: model.feedforward was "):
-        runs.run(replace(STUDY, match=None), tmp_path)
+        launch.run(replace(STUDY, match=None), tmp_path)
 
 
 def test_steps_that_prepare_count_by_their_share():

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from attnlab.lab import launch as runs
-from attnlab.lab.planning import step_time as stopwatch
+from attnlab.lab import launch
+from attnlab.lab.planning import step_time
 from attnlab.lab.planning.step_time import Stopwatch, measured
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
@@ -34,7 +34,7 @@ def slow(monkeypatch):
         asked.append(experiment)
         return 0.3 if isinstance(experiment.model.mechanism, Linear) else 0.1
 
-    monkeypatch.setattr(stopwatch, "measured", measure)
+    monkeypatch.setattr(step_time, "measured", measure)
     return asked
 
 
@@ -69,13 +69,13 @@ class Clocked:
 @pytest.fixture
 def clocked(monkeypatch):
     Clocked.now, Clocked.calls, Clocked.last = 0.0, 0, 0
-    monkeypatch.setattr(stopwatch, "Trainer", Clocked)
-    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: Clocked.now)
+    monkeypatch.setattr(step_time, "Trainer", Clocked)
+    monkeypatch.setattr(step_time.time, "perf_counter", lambda: Clocked.now)
 
 
 def test_a_step_takes_time_and_neither_compiling_nor_the_first_dispatch_nor_noise_is_part_of_it(clocked):
     assert measured(EXPERIMENT, None, range(300)) == 2.0
-    assert Clocked.calls == stopwatch.DISPATCHES + 1
+    assert Clocked.calls == step_time.DISPATCHES + 1
 
 
 def test_lengths_count_in_their_proportion(clocked, monkeypatch):
@@ -117,12 +117,12 @@ def test_what_was_measured_is_kept_whatever_the_number_of_steps(slow, tmp_path):
 
 
 def test_a_study_goes_on_with_the_steps_it_was_planned_with(slow, tmp_path, untrained):
-    runs.run(STUDY, tmp_path)
+    launch.run(STUDY, tmp_path)
     kept = RunFolder(tmp_path / "timed" / "linear").read("experiment")
     assert kept is not None
     assert kept["budget"] == "seconds"
     assert kept["experiment"]["train"]["steps"] == 100
-    runs.run(STUDY, tmp_path)
+    launch.run(STUDY, tmp_path)
     assert len(slow) == 2
-    runs.run(STUDY, tmp_path, fresh=True)
+    launch.run(STUDY, tmp_path, fresh=True)
     assert len(slow) == 4

@@ -3,7 +3,7 @@
 import pytest
 
 from attnlab.lab.launch import Results
-from attnlab.lab.reporting import notebook as inline
+from attnlab.lab.reporting import notebook
 from tests.lab.synthetic import write_study
 
 # The maps are unpacked aside; then they are drawn, and the frame grows.
@@ -32,14 +32,14 @@ def test_printed_they_are_text(results):
 
 def test_where_there_is_nothing_to_draw_it_is_said(tmp_path):
     folder = write_study(tmp_path / "none", {"softmax": {"finished": False}})
-    assert str(inline.maps(folder)).startswith("no maps")
-    assert "no maps" in inline.maps(folder).page
-    assert str(inline.curves(folder)).startswith("no curve")
+    assert str(notebook.maps(folder)).startswith("no maps")
+    assert "no maps" in notebook.maps(folder).page
+    assert str(notebook.curves(folder)).startswith("no curve")
 
 
 def test_what_is_shown_cannot_leave_its_frame(tmp_path):
     folder = write_study(tmp_path / "odd", {'"><script>alert(1)</script>': {"mean": 0.9}, "b": {"mean": 0.8}})
-    shown = inline.table(folder)._repr_html_()
+    shown = notebook.table(folder)._repr_html_()
     assert shown.startswith("<iframe ")
     assert shown.count("<") == shown.count(">") == 2
 

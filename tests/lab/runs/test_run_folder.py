@@ -16,7 +16,7 @@ import pytest
 
 from attnlab.lab.runs.run_folder import FILES, FolderError, RunFolder
 from attnlab.lab.study.names import folder_name
-from attnlab.storage import json_file as jsonfile
+from attnlab.storage import json_file
 from attnlab.system.environment import environment
 from attnlab.system.settings import NUMBERS
 
@@ -194,7 +194,7 @@ def test_a_crash_while_writing_leaves_the_old_file(folder, monkeypatch):
     def crash(*paths):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(jsonfile.os, "replace", crash)
+    monkeypatch.setattr(json_file.os, "replace", crash)
     with pytest.raises(FolderError, match=r"result\.json: No space left on device"):
         folder.write("result", {**RESULT, "seeds": [0, 1]})
     assert folder.read("result") == RESULT
@@ -207,7 +207,7 @@ def test_what_a_killed_process_was_writing_is_cleared_away_and_what_a_living_one
     for name in (f".result.json.{gone.pid}.part", f"vocabulary.json.{gone.pid}.part", "my.part", "table.csv"):
         (tmp_path / name).write_text("{")
     (tmp_path / f".maps.json.{os.getpid()}.part").write_text("{")
-    jsonfile.sweep(tmp_path)
+    json_file.sweep(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"my.part", "table.csv", f".maps.json.{os.getpid()}.part"}
 
 
@@ -216,7 +216,7 @@ def test_a_folder_that_cannot_be_settled_is_told(folder, monkeypatch):
         raise OSError(5, "Input/output error")
 
     folder.write("environment", {})
-    monkeypatch.setattr(jsonfile.os, "fsync", fail)
+    monkeypatch.setattr(json_file.os, "fsync", fail)
     with pytest.raises(FolderError, match=r"environment\.json: Input/output error"):
         folder.write("environment", {"jax": "0"})
     assert folder.read("environment") == {}

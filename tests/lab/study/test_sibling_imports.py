@@ -8,7 +8,7 @@ import pytest
 import attnlab
 from attnlab.cli.main import main
 from attnlab.lab import load
-from attnlab.lab.study import serialize as configuration
+from attnlab.lab.study import serialize
 from attnlab.lab.study.load import load_code, load_study
 from attnlab.lab.study.sibling_imports import _FINDER
 from attnlab.lab.study.user_code import codes
@@ -64,7 +64,7 @@ def folder(tmp_path, monkeypatch):
 
 def digest(folder):
     study = load_study(folder / "study.py")
-    return codes(configuration.write(study.variants()["mine"]))["MECHANISMS.mine"]
+    return codes(serialize.write(study.variants()["mine"]))["MECHANISMS.mine"]
 
 
 def test_a_neighbour_is_imported_and_nothing_is_left_beside_it(folder):

@@ -7,8 +7,7 @@ from types import ModuleType
 import pytest
 
 import attnlab
-from attnlab.lab.study import serialize as configuration
-from attnlab.lab.study import user_code as own
+from attnlab.lab.study import serialize, user_code
 from attnlab.lab.study.load import load_code
 from attnlab.lab.study.study import change
 from attnlab.mechanisms import Softmax
@@ -59,7 +58,7 @@ def digest(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "own_code", module)
         exec(compile(source, str(path), "exec"), module.__dict__)
         monkeypatch.setitem(attnlab.MECHANISMS, "mine", module.Mine())
-        (found,) = own.codes({"model": {"registry": "MECHANISMS", "name": "mine", "fields": {}}}).values()
+        (found,) = user_code.codes({"model": {"registry": "MECHANISMS", "name": "mine", "fields": {}}}).values()
         return found
 
     return of
@@ -90,7 +89,7 @@ def test_what_it_does_is(digest, before, after, on_disk):
 
 
 def test_what_attnlab_defines_is_not_ones_own():
-    assert own.own(configuration.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
+    assert user_code.own(serialize.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
 
 
 def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch, tmp_path):
@@ -102,16 +101,16 @@ def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch,
     held = of_this_module, load_code(tmp_path / "file.py").score, notebook.score
     for tag, score in zip(written, held, strict=True):
         monkeypatch.setitem(attnlab.SCORES, tag["name"], score)
-    found = own.places(written)
+    found = user_code.places(written)
     assert found == {
         "SCORES.of-a-module": f"of_this_module, of {__name__}",
         "SCORES.of-a-file": "score, of file.py",
         "SCORES.of-a-notebook": "score, of a notebook or session",
     }
-    assert own.missing({"own": found}) == []
+    assert user_code.missing({"own": found}) == []
     monkeypatch.delitem(attnlab.SCORES, "of-a-file")
-    assert own.missing({"own": found | {"NOWHERE.x": "x, of y"}}) == ["score, of file.py"]
-    assert own.missing({}) == own.missing({"own": "broken"}) == [], "of older folders, and of broken ones"
+    assert user_code.missing({"own": found | {"NOWHERE.x": "x, of y"}}) == ["score, of file.py"]
+    assert user_code.missing({}) == user_code.missing({"own": "broken"}) == [], "of older folders, and of broken ones"
 
 
 def of_this_module(q, k):
@@ -124,11 +123,11 @@ def test_a_function_of_ones_own_counts(monkeypatch):
 
     monkeypatch.setitem(attnlab.SCORES, "mine", score)
     written = {"registry": "SCORES", "name": "mine"}
-    assert own.own(written) == {("SCORES", "mine"): score}
-    before = own.codes(written)
+    assert user_code.own(written) == {("SCORES", "mine"): score}
+    before = user_code.codes(written)
     monkeypatch.setitem(attnlab.SCORES, "mine", lambda q, k: -(q @ k))
-    assert own.edited({"code": before}, written) == ["SCORES.mine"]
-    assert own.edited({}, written) == [], "of older folders"
+    assert user_code.edited({"code": before}, written) == ["SCORES.mine"]
+    assert user_code.edited({}, written) == [], "of older folders"
 
 
 READ = """
@@ -234,11 +233,11 @@ def beside(digest, tmp_path_factory, monkeypatch):
         monkeypatch.syspath_prepend(place)
         monkeypatch.delitem(sys.modules, "helping", raising=False)
         importlib.invalidate_caches()
-        own._is_own.cache_clear()
+        user_code._is_own.cache_clear()
         return digest(source)
 
     yield of
-    own._is_own.cache_clear()
+    user_code._is_own.cache_clear()
 
 
 HELPER = """

@@ -27,7 +27,7 @@ class Signed(Stream):
     def encode_prompt(self, text):
         raise NotImplementedError
 
-    tokens = ask
+    tokens = encode_prompt
 
 
 def test_a_batch_is_a_function_of_the_tasks_seed_the_seed_and_the_step():
