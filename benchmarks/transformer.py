@@ -39,7 +39,7 @@ from attnlab.analysis.measure import Program, spread, timed, times_faster
 from attnlab.bench.script import claim, facts, keep, options, say
 from attnlab.models import Transformer
 from attnlab.tasks.base.task import Pairs
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 from attnlab.training.config import Train
 from attnlab.training.shapes import Steps
 from attnlab.training.trainer import DISPATCH, Trainer
@@ -61,7 +61,7 @@ class Size:
 SIZES = {"base": Size(3, 256, 1024, 8, 32), "tiny": Size(2, 64, 256, 4, 24)}
 
 
-class Noise(Transduction):
+class Noise(PairData):
     """Sequences of random symbols, all of one length: the loss of every transduction, and no data."""
 
     def __init__(self, length: int):

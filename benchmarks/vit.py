@@ -29,18 +29,18 @@ from attnlab.bench.steps import steps
 from attnlab.data.images.images import Labelled
 from attnlab.models.cnn import CNN
 from attnlab.models.vit import ViT
-from attnlab.tasks.vision.pictures import Pictures
+from attnlab.tasks.vision.pictures import ImageData
 from attnlab.training.trainer import DISPATCH
 
 EPOCH, SIDE, CLASSES = 60_000, 28, 10
 MODELS = {"vit": ViT(), "cnn": CNN(width=104)}
 
 
-def noise() -> Pictures:
+def noise() -> ImageData:
     """Images of Fashion-MNIST's shape, with labels."""
     draw = np.random.default_rng(0).integers
     part = Labelled(draw(256, size=(2048, SIDE, SIDE, 1), dtype=np.uint8), np.arange(2048, dtype=np.int32) % CLASSES)
-    return Pictures(dict.fromkeys(("train", "valid", "test"), part), tuple(map(str, range(CLASSES))))
+    return ImageData(dict.fromkeys(("train", "valid", "test"), part), tuple(map(str, range(CLASSES))))
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def answer(run: Callable, *arguments: Any) -> np.ndarray | None:
         return None
 
 
-def apart(a: np.ndarray | None, b: np.ndarray | None) -> float | None:
+def difference(a: np.ndarray | None, b: np.ndarray | None) -> float | None:
     """max |a − b|, NaN where either holds one; None where either is missing. Raises ValueError for unlike shapes."""
     if a is None or b is None:
         return None
@@ -91,14 +91,14 @@ def _causal(mechanism: Mechanism, inputs: Inputs) -> Pairs:
         given = rows(mechanism, inputs, slice(0, length))
         steps = answer(jax.jit(scanning(mechanism, 1)), *given)
         for name in names:
-            yield name + ("" if length == T else ", T=1"), apart(answer(jax.jit(forms[name]), *given), steps)
+            yield name + ("" if length == T else ", T=1"), difference(answer(jax.jit(forms[name]), *given), steps)
 
 
 def _extend(mechanism: Mechanism, inputs: Inputs) -> Pairs:
     T = inputs[0].shape[0]
     whole = answer(jax.jit(scanning(mechanism)), *inputs)
     cuts = sorted({0, 1, T // 3, T})
-    yield f"in {len(cuts) - 1} parts", apart(None if whole is None else _in_parts(mechanism, inputs, cuts), whole)
+    yield f"in {len(cuts) - 1} parts", difference(None if whole is None else _in_parts(mechanism, inputs, cuts), whole)
 
 
 def _in_parts(mechanism: Mechanism, inputs: Inputs, cuts: list[int]) -> np.ndarray:
@@ -130,7 +130,7 @@ def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
 def _padded(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray, padded: Callable, alone: Callable) -> float | None:
     short = answer(alone, *rows(mechanism, inputs, keep))
     y = answer(padded, *spoil(mechanism, inputs, keep), keep)
-    return apart(None if y is None else y[keep], short)
+    return difference(None if y is None else y[keep], short)
 
 
 def _lifted(mechanism: Mechanism, inputs: Inputs) -> Pairs:
@@ -140,5 +140,5 @@ def _lifted(mechanism: Mechanism, inputs: Inputs) -> Pairs:
     for name, run in {"attend": attending(mechanism), "causal": scanning(mechanism)}.items():
         one, other = (answer(jax.jit(run), *given) for given in (first, second))
         loop = None if one is None or other is None else np.stack([one, other])
-        yield f"{name}, vmap", apart(answer(jax.jit(jax.vmap(run)), *both), loop)
-        yield f"{name}, eager", apart(answer(run, *jax.tree.map(jnp.asarray, first)), one)
+        yield f"{name}, vmap", difference(answer(jax.jit(jax.vmap(run)), *both), loop)
+        yield f"{name}, eager", difference(answer(run, *jax.tree.map(jnp.asarray, first)), one)

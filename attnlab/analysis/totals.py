@@ -15,36 +15,36 @@ from attnlab.ops.feature import RotatedFeatures
 
 
 @dataclass(frozen=True)
-class Undivided(Watched):
-    """`mechanism`, of which one sees the weights φ(q)·ψ(k) before they are divided by their sum, where it `divides`."""
+class WithoutDenominator(Watched):
+    """`mechanism`, of which one sees the weights φ(q)·ψ(k) before they are divided by their sum, where it `has_denominator`."""
 
     def look(self, q, k, *given, **named):
         """The weights [T S] of the call."""
-        return Watched(undivided(self.mechanism)).look(q, k, *given, **named)
+        return Watched(without_denominator(self.mechanism)).look(q, k, *given, **named)
 
 
-def undivided(mechanism: Any) -> Any:
+def without_denominator(mechanism: Any) -> Any:
     """The same without its denominator, if it has one."""
-    if not divides(mechanism):
+    if not has_denominator(mechanism):
         return mechanism
     if isinstance(mechanism, ShortConvolution):
-        return replace(mechanism, mechanism=undivided(mechanism.mechanism))
+        return replace(mechanism, mechanism=without_denominator(mechanism.mechanism))
     # Features are turned for the numerator alone.
     feature = mechanism.feature.feature if isinstance(mechanism.feature, RotatedFeatures) else mechanism.feature
     return replace(mechanism, feature=feature, normalise=False)
 
 
-def divides(mechanism: Mechanism | None) -> bool:
+def has_denominator(mechanism: Mechanism | None) -> bool:
     """Whether its weights are divided by a sum, which may come near zero; of one known up to a factor none is shown."""
     if isinstance(mechanism, ShortConvolution):
-        return divides(mechanism.mechanism)
+        return has_denominator(mechanism.mechanism)
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 
 
 def totals(config: Any, model: Any, shape: Any, *inputs: Any) -> dict[str, Float[Array, "L H T"]]:
     """Σ_j φ(q_t)·ψ(k_j) of every query in one example, by the name of each attention that divides by it."""
-    names = [name for name, mechanism in config.attentions.items() if divides(mechanism)]
-    return _look(tuple(names), watched(config, model, shape, Undivided), *inputs) if names else {}
+    names = [name for name, mechanism in config.attentions.items() if has_denominator(mechanism)]
+    return _look(tuple(names), watched(config, model, shape, WithoutDenominator), *inputs) if names else {}
 
 
 @partial(jax.jit, static_argnums=0)

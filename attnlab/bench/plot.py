@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.analysis.roofline import Machine
 from attnlab.bench.measuring import Measured
 from attnlab.plotting import canvas, plain, png
-from attnlab.storage.json_file import named
+from attnlab.storage.json_file import folder_errors
 
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.2)))
 PEER = {"color": "0.45", "linewidth": 1.1}
@@ -38,7 +38,7 @@ def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
         for axes in figure.axes:
             handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
         figure.legend(handles.values(), handles, loc="outside right upper", fontsize=8, frameon=False)
-        with named(file):
+        with folder_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(png(figure, 130))
 

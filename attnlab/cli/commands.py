@@ -10,7 +10,7 @@ from typing import Any
 from attnlab import registry
 from attnlab.console.escape import plain
 from attnlab.console.tables import print_table
-from attnlab.storage.json_file import FolderError, named
+from attnlab.storage.json_file import FolderError, folder_errors
 
 KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "units", "decoders", "experiments")
 
@@ -67,7 +67,7 @@ def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
     """The study that is asked for, and what trains it, on the device that is."""
     from attnlab.system.device import use
 
-    with named(options.out):
+    with folder_errors(options.out):
         if options.out.exists() and not options.out.is_dir():
             raise ValueError(f"--out {options.out} is a file; name a folder")
     if options.workers < 1:

@@ -11,18 +11,18 @@ from typing import Any
 
 from attnlab.lab.execution.artifacts import attempt
 from attnlab.lab.execution.progress_notebook import unasked
-from attnlab.lab.execution.variant import clear, in_turn
+from attnlab.lab.execution.variant import clear, run_in_order
 from attnlab.lab.execution.workers import share, sources
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.matching import matched
-from attnlab.lab.planning.plan import Plan, free, plans
+from attnlab.lab.planning.plan import Plan, check_unlocked, plans
 from attnlab.lab.planning.step_time import Stopwatch
 from attnlab.lab.reporting import notebook, report
 from attnlab.lab.reporting.notebook import Inline
 from attnlab.lab.runs import study_file
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize
-from attnlab.lab.study.names import folder_name
+from attnlab.lab.study.names import check_folder_name
 from attnlab.lab.study.study import Study, check_study, warmups
 from attnlab.lab.study.variation import Variation
 from attnlab.storage.lock import locked
@@ -94,7 +94,7 @@ def run(
     try:
         if min(workers, len(waiting)) > 1:
             share(found, min(workers, len(waiting)), home, command, progress)
-        elif failed := in_turn(found, command, progress):
+        elif failed := run_in_order(found, command, progress):
             raise failed
     except Exception:
         if any(plan.folder.file("result").exists() for plan in found) and (page := _page(home, progress.note)):
@@ -124,7 +124,7 @@ def _prepared(
         told += [f"a preview of a few steps{some}: its numbers mean nothing"]
     for experiment in study.variants(quick).values():
         serialize.write(experiment)  # what could not be read back is refused before anything is loaded or measured
-    home = Path(out) / folder_name(study.name or "study")
+    home = Path(out) / check_folder_name(study.name or "study")
     if quick and not _begun(home):
         study = replace(study, part_of=None)  # no more is to come
     problems: dict[Any, TaskData] = {}
@@ -134,12 +134,12 @@ def _prepared(
     with progress.waiting("checking every variant"):
         solved = matched(study, Ledger(problems, clock=watch), quick)
         found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
-    free(found, progress.note)
+    check_unlocked(found, progress.note)
     if workers > 1:
         sources(found)  # what the processes cannot know is refused before anything is written
     if watch is not None:
         watch.keep()
-    changed = study_file.keep(home, study, quick, fresh)
+    changed = study_file.write_study_file(home, study, quick, fresh)
     cold = warmups(solved.experiments)
     notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
     # Not before: where the study is refused, that is the only line.

@@ -29,9 +29,9 @@ from attnlab.mechanisms.inputs import (
     check_rows,
     check_shapes,
     floats,
-    select,
     shape_of,
     split,
+    zero_where_padded,
 )
 from attnlab.mechanisms.position_state import PositionState, TokenBlock, dense_mask, initial_block, next_block
 from attnlab.ops import edges
@@ -268,16 +268,16 @@ class Mechanism:
             at = [np.arange(n, dtype=np.int32) if given is None else given for n, given in ((T, i), (S, j))]
             if (ends := edges.from_edge_list(mask, *at)) is not None:
                 rows, columns = ends.reachable()
-                q, k = select(rows, q), select(columns, k)
+                q, k = zero_where_padded(rows, q), zero_where_padded(columns, k)
                 return edges.sum_values(self.edge_weights(q, k, ends, i=at[0], j=at[1], bias=bias, **extra), v, ends)
         j = np.arange(S, dtype=np.int32) if j is None else jnp.asarray(j, jnp.int32)
         i = np.arange(S - T, S, dtype=np.int32) if i is None else jnp.asarray(i, jnp.int32)
         if isinstance(mask, Full):
             return self.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra)
         rows, columns = mask.reachable(i, j)
-        q, k, v = select(rows, q), select(columns, k), select(columns, v)
-        extra |= {name: select(columns, extra[name]) for name in self.tokens}
-        return select(rows, self.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra))
+        q, k, v = zero_where_padded(rows, q), zero_where_padded(columns, k), zero_where_padded(columns, v)
+        extra |= {name: zero_where_padded(columns, extra[name]) for name in self.tokens}
+        return zero_where_padded(rows, self.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra))
 
     def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, bias=None, **extra) -> Any:
         """What a module keeps of a call, to be looked at: nothing, unless the mechanism is `Watched`."""
@@ -314,7 +314,7 @@ class Mechanism:
         self.check(block)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y, memory = self.update(state.memory, q, k, v, block, bias=bias, **extra)
-        return select(keep, y), State(clock, memory)
+        return zero_where_padded(keep, y), State(clock, memory)
 
     def causal(self, q, k, v, *, i=None, keep=None, segment=None, bias=None, **extra) -> Float[Array, "T V"]:
         """`extend` of a whole sequence from its beginning, without the state: the fastest causal form.
@@ -331,7 +331,7 @@ class Mechanism:
         block = initial_block(q.shape[0], i, keep, segment)
         q, k, v, extra = self._kept(keep, q, k, v, extra)
         y = self.attend_causal(q, k, v, block, bias=bias, **extra)
-        return select(keep, y)
+        return zero_where_padded(keep, y)
 
     def given(self, q, k, v, i, keep, segment, bias, extra: dict) -> tuple:
         """T new tokens as arrays, (q, k, v, keep, segment, extra), checked as `extend` promises; i is checked alone."""
@@ -344,8 +344,10 @@ class Mechanism:
 
     def _kept(self, keep, q, k, v, extra):
         """The selection of padding, written once, before any product: 0·NaN in a backward pass is NaN."""
-        chosen = {name: select(keep, value) if name in self.tokens else value for name, value in extra.items()}
-        return select(keep, q), select(keep, k), select(keep, v), chosen
+        chosen = {
+            name: zero_where_padded(keep, value) if name in self.tokens else value for name, value in extra.items()
+        }
+        return zero_where_padded(keep, q), zero_where_padded(keep, k), zero_where_padded(keep, v), chosen
 
     def _complete(self, extra: dict, bias) -> dict:
         """The extras as arrays, checked by name."""

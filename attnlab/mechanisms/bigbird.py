@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from attnlab.mechanisms.softmax import Softmax
-from attnlab.ops.mask import Global, Scattered, Window
+from attnlab.ops.mask import Global, RandomBlocks, Window
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class BigBird(Softmax):
     @property
     def pattern(self):
         """The window, the global tokens, and the blocks."""
-        return Window(self.left, self.right) | Global(self.first) | Scattered(self.picks, self.size, self.seed)
+        return Window(self.left, self.right) | Global(self.first) | RandomBlocks(self.picks, self.size, self.seed)
 
     def _pairs(self, T, S):
         near = self.left + self.right - 1 + self.first + 2 * self.picks * self.size

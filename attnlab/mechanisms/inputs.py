@@ -100,7 +100,7 @@ def _lifted(q, k, v, new: bool) -> str:
     return f": over leading axes, write {'jax.vmap(' * more}{call}{')' * more}(q, k, v)"
 
 
-def select(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
+def zero_where_padded(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
     """The rows x where kept, zero elsewhere; None: all are kept."""
     if keep is None:
         return x

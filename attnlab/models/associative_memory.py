@@ -16,7 +16,7 @@ from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import WIDEST, check_shape, check_sizes
 from attnlab.modules.dense import fold_key
-from attnlab.modules.learned import extras, learned
+from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
 
 
@@ -50,7 +50,7 @@ class AssociativeMemory:
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> AssociativeMemoryNetwork:
-        """A new network for so many keys and values (`attnlab.tasks.synthetic.associations.Facts`)."""
+        """A new network for so many keys and values (`attnlab.tasks.synthetic.associations.AssociationShape`)."""
         check_shape(self, shape, "keys", "values")
         return AssociativeMemoryNetwork(key, self, shape.keys, shape.values)
 
@@ -92,7 +92,7 @@ class AssociativeMemoryNetwork(nnx.Module):
                 for name, shape in config.mechanism.tokens.items()
             }
         )
-        self.learned = learned(config.mechanism, key, width, values)
+        self.learned = init_learned(config.mechanism, key, width, values)
 
     def __call__(
         self,

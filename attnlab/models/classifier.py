@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers, check_names, check_no_embeddings, check_shape
+from attnlab.models.config import StackConfig, check_names, check_no_embeddings, check_shape
 from attnlab.models.encoder import Encoder
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
@@ -22,12 +22,12 @@ POOLS = ("mean", "token")
 
 
 @dataclass(frozen=True)
-class Classifier(Layers):
+class Classifier(StackConfig):
     """`layers` encoder blocks, and scores of classes: of the whole sequence, or of each position where a task asks so.
 
     `pool` says what a whole sequence is scored by: the mean of its vectors, or a learned token in front of them, which
     has no place in it (Devlin et al. 2019; Dosovitskiy et al. 2021). `mechanism` is any that sees both sides, and for a
-    token one by which the first row sees all others at once. The other fields are those of `Layers`.
+    token one by which the first row sees all others at once. The other fields are those of `StackConfig`.
 
     Raises ValueError naming the field for what cannot work, when it is made or, where that needs the length, `create`d.
     """

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.modules.attention import check_heads
-from attnlab.modules.block import Sizes
+from attnlab.modules.block import LayerConfig
 from attnlab.modules.dense import INITIALISERS
 from attnlab.modules.norm import NORMS
 from attnlab.modules.position import Position, Sinusoidal
@@ -66,7 +66,7 @@ def check_shape(config: Any, shape: Any, *needed: str) -> None:
 
 
 @dataclass(frozen=True)
-class Layers:
+class StackConfig:
     """`layers` blocks of `width` with `heads`.
 
     `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width, and 0 is
@@ -114,9 +114,9 @@ class Layers:
         return {"decoder": self.mechanism}
 
     @property
-    def sizes(self) -> Sizes:
+    def sizes(self) -> LayerConfig:
         """What its layers have in common."""
-        return Sizes(
+        return LayerConfig(
             width=self.width,
             heads=self.heads,
             feedforward=4 * self.width if self.feedforward is None else self.feedforward,

@@ -51,7 +51,7 @@ class ConvolutionProbe:
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionProbeNetwork:
-        """A new network for images of that shape (`attnlab.tasks.synthetic.filtering.Filtered`)."""
+        """A new network for images of that shape (`attnlab.tasks.synthetic.filtering.ConvolutionShape`)."""
         check_shape(self, shape, "source", "channels")
         return ConvolutionProbeNetwork(key, self, shape)
 

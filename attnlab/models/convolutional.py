@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.mechanisms.inputs import select
+from attnlab.mechanisms.inputs import zero_where_padded
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_shape, check_sizes
 from attnlab.models.output_head import OutputHead
 from attnlab.modules.dense import Dense, fold_key
@@ -94,7 +94,7 @@ class CausalConvolution(nnx.Module):
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, "T D"], Float[Array, "P D"]]:
         """New tokens, given those before; padding is to others as if nothing stood there."""
-        line = jnp.concatenate([past, select(keep, self.norm(x))])
+        line = jnp.concatenate([past, zero_where_padded(keep, self.norm(x))])
         # One product of all windows side by side: a convolution whose weights are vmapped is far slower.
         window = jnp.concatenate([line[n * self.dilation :][: x.shape[0]] for n in range(self.kernel)], axis=1)
         y = self.outer(jax.nn.relu(self.inner(window)))

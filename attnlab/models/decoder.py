@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.models.config import Layers
+from attnlab.models.config import StackConfig
 from attnlab.models.output_head import OutputHead
 from attnlab.modules.block import DecoderLayer, Memory, scan_layers, stack_layers, unstack_layers
 from attnlab.modules.dense import fold_key
@@ -42,7 +42,7 @@ class Decoder(OutputHead):
     Raises ValueError where the positions end before `length`, the longest sequence there will be.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Layers, vocabulary: int, length: int):
+    def __init__(self, key: PRNGKeyArray, config: StackConfig, vocabulary: int, length: int):
         sizes, attentions = config.sizes, config.attentions
         self.config = config
         self.target_position = make_position(key, config, "target_position", length, causal=True)
@@ -104,7 +104,7 @@ class Decoder(OutputHead):
         return x if self.decoded is None else self.decoded(x)
 
 
-def make_position(key: PRNGKeyArray, config: Layers, name: str, length: int, causal: bool) -> Any:
+def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int, causal: bool) -> Any:
     """The config's position, made for a stack of its layers and sequences of that length."""
     position = config.position.create(fold_key(key, name), config.width, config.heads, config.layers, causal)
     # Asked for its shape alone: raises where the position ends before that length, and works nothing out.

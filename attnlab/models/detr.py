@@ -13,30 +13,30 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers, check_no_embeddings, check_shape, check_sizes
+from attnlab.models.config import StackConfig, check_no_embeddings, check_shape, check_sizes
 from attnlab.models.encoder import Encoder
 from attnlab.models.vit import add_position, patch_grid
 from attnlab.modules.block import scan_layers, stack_layers
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.position import Position, Sinusoidal2D
-from attnlab.modules.query import Anchors, QueryLayer, Slots
+from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
-class Detr(Layers):
+class Detr(StackConfig):
     """`layers` + `layers` blocks over the features of an image, and `queries` boxes at most.
 
     Where `anchored`, each query stands at a learned point of the image, from which its box is reckoned: a step towards
-    faster learning that came after the paper (`attnlab.modules.query.Anchors`), whose queries are learned vectors.
+    faster learning that came after the paper (`attnlab.modules.query.AnchoredQueries`), whose queries are learned vectors.
 
     The features come of `stages` convolutions, each of which halves the image's sides; the first has `channels`, and
     each further one twice as many. `mechanism` serves the attention of the features among themselves, of the queries
     among themselves, and of queries to features, unless `encoder`, `among` or `cross` names another for its own.
     A position of rows and columns gets the features' own numbers of these, whatever its fields say; what it adds is
     added before the encoder, and again to the keys that the queries ask; what it turns or biases, it does in the
-    encoder alone. The other fields are those of `Layers`.
+    encoder alone. The other fields are those of `StackConfig`.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -122,8 +122,8 @@ class DetrNetwork(nnx.Module):
         self.encoder = Encoder(fold_key(key, "encoder"), config, grid[0] * grid[1])
         # What is halved by convolutions of three pixels looks around the first pixel of each place.
         told = isinstance(config.position, Sinusoidal2D) and config.position.normalised
-        anchors = partial(Anchors, middle=0.5 / 2**config.stages, normalised=told)
-        queries = anchors if config.anchored else Slots
+        anchors = partial(AnchoredQueries, middle=0.5 / 2**config.stages, normalised=told)
+        queries = anchors if config.anchored else LearnedQueries
         self.queries = queries(fold_key(key, "queries"), config.queries, width)
         self.decoder = stack_layers(
             lambda key: QueryLayer(key, sizes, attentions["among"], attentions["cross"]),

@@ -10,7 +10,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from attnlab.models.config import Layers
+from attnlab.models.config import StackConfig
 from attnlab.models.decoder import make_position
 from attnlab.modules.block import EncoderLayer, scan_layers, stack_layers
 from attnlab.modules.dense import fold_key
@@ -24,7 +24,7 @@ class Encoder(nnx.Module):
     Raises ValueError where the positions end before `length`, the longest sequence there will be.
     """
 
-    def __init__(self, key: PRNGKeyArray, config: Layers, length: int):
+    def __init__(self, key: PRNGKeyArray, config: StackConfig, length: int):
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.rate, self.remat = config.dropout, config.remat
         self.position = make_position(key, config, "position", length, causal=False)

@@ -8,15 +8,15 @@ from typing import Any
 import jax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from attnlab.models.config import Layers, check_shape
+from attnlab.models.config import StackConfig, check_shape
 from attnlab.models.decoder import Decoder, Decoding
 
 
 @dataclass(frozen=True)
-class Language(Layers):
+class Language(StackConfig):
     """A language model of `layers` causal blocks, which reads and writes one sequence.
 
-    The fields are those of `Layers`; `mechanism` is any that decodes. GPT-2 (Radford et al. 2019) is activation
+    The fields are those of `StackConfig`; `mechanism` is any that decodes. GPT-2 (Radford et al. 2019) is activation
     "gelu_tanh", position `Learned(length, std=0.02)`, initialiser "gaussian", `tied`, and not `scale_embeddings`; its
     output has no bias, which `tied` leaves out.
     """

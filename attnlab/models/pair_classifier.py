@@ -24,7 +24,7 @@ class PairClassifier(Classifier):
     """
 
     def create(self, key: PRNGKeyArray, shape: Any) -> PairClassifierNetwork:
-        """A new network for pairs of that shape (`attnlab.tasks.text.documents.Matches`)."""
+        """A new network for pairs of that shape (`attnlab.tasks.text.documents.PairOfDocuments`)."""
         check_shape(self, shape, "document", "classes")
         return PairClassifierNetwork(key, self, shape)
 

@@ -14,7 +14,7 @@ from attnlab.models.config import DTYPES, check_dropout, check_names, check_shap
 from attnlab.models.output_head import OutputHead
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
-from attnlab.modules.recurrent import Recurrent
+from attnlab.modules.recurrent import RecurrentLayer
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
 
@@ -62,7 +62,9 @@ class RecurrentLanguageNetwork(OutputHead):
         width = config.width
         self.config = config
         self.embed = Embed(fold_key(key, "embed"), vocabulary, width)
-        self.layers = Recurrent(fold_key(key, "layers"), config.cell, width, width, config.layers, rate=config.dropout)
+        self.layers = RecurrentLayer(
+            fold_key(key, "layers"), config.cell, width, width, config.layers, rate=config.dropout
+        )
         self.output = Dense(fold_key(key, "output"), width, vocabulary)
 
     def __call__(

@@ -16,7 +16,7 @@ from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import check_norm_eps, check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
-from attnlab.modules.learned import extras, learned
+from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.spectral import normalised
 from attnlab.modules.upsample import Upsample
@@ -168,7 +168,7 @@ class ImageAttention(nnx.Module):
             {name: Dense(fold_key(key, name), width, math.prod(shape), bias=False) for name, shape in self.shapes}
         )
         self.o = Dense(fold_key(key, "o"), inner, width, bias=False)
-        self.learned = learned(mechanism, key, inner, inner)
+        self.learned = init_learned(mechanism, key, inner, inner)
         self.gamma = NoDecay(jnp.zeros(1))
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:

@@ -14,7 +14,7 @@ from attnlab.models.output_head import OutputHead
 from attnlab.modules.block import Memory
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.embed import Embed
-from attnlab.modules.recurrent import Reader, Recurrent
+from attnlab.modules.recurrent import RecurrentAttention, RecurrentLayer
 from attnlab.ops.cell import CELLS
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import KeyPadding, QueryPadding
@@ -52,12 +52,14 @@ class Seq2SeqNetwork(OutputHead):
         self.source = Embed(fold_key(key, "source"), shape.source_vocabulary, symbols)
         self.target = Embed(fold_key(key, "target"), shape.target_vocabulary, symbols)
         sizes = (config.cell, symbols, width, config.layers, config.bidirectional, config.dropout)
-        self.encoder = Recurrent(fold_key(key, "encoder"), *sizes)
-        self.decoder = Recurrent(
+        self.encoder = RecurrentLayer(fold_key(key, "encoder"), *sizes)
+        self.decoder = RecurrentLayer(
             fold_key(key, "decoder"), config.cell, symbols + fed, width, config.layers, rate=config.dropout
         )
         self.bridge: Any = self._bridge(fold_key(key, "bridge")) if config.bridge == "project" else None
-        self.reader: Any = None if cross is None else Reader(fold_key(key, "cross"), width, memory, config.heads, cross)
+        self.reader: Any = (
+            None if cross is None else RecurrentAttention(fold_key(key, "cross"), width, memory, config.heads, cross)
+        )
         self.joint = self._joint(fold_key(key, "joint"), deep) if deep or cross is not None else None
         self.output = None if config.tied else Dense(fold_key(key, "output"), width, shape.target_vocabulary)
 

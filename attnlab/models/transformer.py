@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism
-from attnlab.models.config import Layers, check_shape
+from attnlab.models.config import StackConfig, check_shape
 from attnlab.models.decoder import Decoder, Decoding, make_position
 from attnlab.modules.block import EncoderLayer, Memory, scan_layers, stack_layers
 from attnlab.modules.dense import fold_key
@@ -18,12 +18,12 @@ from attnlab.modules.embed import Embed
 
 
 @dataclass(frozen=True)
-class Transformer(Layers):
+class Transformer(StackConfig):
     """An encoder-decoder of `layers` + `layers` blocks.
 
     `mechanism` serves all three attentions, unless `encoder`, `decoder` or `cross` names another for its own: one that
     sees both sides, one that decodes, one that sees a memory. `shared` embeds sources as targets are embedded, which
-    needs one vocabulary of both; with `tied` that is all there is. The other fields are those of `Layers`.
+    needs one vocabulary of both; with `tied` that is all there is. The other fields are those of `StackConfig`.
 
     Raises ValueError naming the field for what cannot work.
     """

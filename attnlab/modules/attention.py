@@ -15,13 +15,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.causal import causal
-from attnlab.mechanisms.inputs import select, shape_of
+from attnlab.mechanisms.inputs import shape_of, zero_where_padded
 from attnlab.modules.dense import Dense, fold_key, fused_projection
-from attnlab.modules.learned import extras, learned
+from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.position import Position, PositionEncoding
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
 
-NOWHERE = Position()
+NO_POSITION = Position()
 
 
 class Attention(nnx.Module):
@@ -61,14 +61,14 @@ class Attention(nnx.Module):
                 for name, shape in mechanism.tokens.items()
             }
         )
-        self.learned = learned(mechanism, key, size, size, key_heads)
+        self.learned = init_learned(mechanism, key, size, size, key_heads)
 
     def attend(
         self,
         x: Float[Array, "T D"],
         memory: Float[Array, "S E"] | None = None,
         mask: Mask = Full(),
-        position: PositionEncoding = NOWHERE,
+        position: PositionEncoding = NO_POSITION,
         **places: Any,
     ) -> tuple[Float[Array, "T D"], Any]:
         """Every x against every key of the memory (of x itself, if None) that the mask allows."""
@@ -107,7 +107,7 @@ class Attention(nnx.Module):
         x: Float[Array, "T D"],
         memory: dict[str, Array],
         mask: Mask = Full(),
-        position: PositionEncoding = NOWHERE,
+        position: PositionEncoding = NO_POSITION,
         i: Int[Places, " T"] | None = None,
         j: Int[Places, " S"] | None = None,
     ) -> tuple[Float[Array, "T D"], Any]:
@@ -136,7 +136,7 @@ class Attention(nnx.Module):
         return self._seen(*self._by_heads(head, q, memory, position))
 
     def causal(
-        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NOWHERE
+        self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NO_POSITION
     ) -> tuple[Float[Array, "T D"], Any]:
         """A sequence from its beginning, causally; `keep` False is padding, behind the sequence or before it all.
 
@@ -169,7 +169,7 @@ class Attention(nnx.Module):
         return jax.vmap(one, axis_size=self.key_heads)()
 
     def extend(
-        self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: PositionEncoding = NOWHERE
+        self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: PositionEncoding = NO_POSITION
     ) -> tuple[Float[Array, "T D"], Any]:
         """T new tokens at positions i, given the state. Raises ValueError where a cache is known to be full."""
         mechanism, turn = self._turned(position)
@@ -197,14 +197,14 @@ class Attention(nnx.Module):
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """The mechanism, and what turns q and k before it: nothing where their features are turned instead."""
         if position.turning and not self.mechanism.turns:
-            return self.mechanism.with_rotary(position) or self.mechanism, NOWHERE.rotate
+            return self.mechanism.with_rotary(position) or self.mechanism, NO_POSITION.rotate
         return self.mechanism, position.rotate
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
         """Σ_j a_tj r: what a valued position adds to the values, for one head; what nobody sees reaches nothing."""
         sees, seen = allowed.any(axis=1), allowed.any(axis=0)
-        extra |= {name: select(seen, extra[name]) for name in self.mechanism.tokens}
-        q, k = select(sees, q), select(seen, k)
+        extra |= {name: zero_where_padded(seen, extra[name]) for name in self.mechanism.tokens}
+        q, k = zero_where_padded(sees, q), zero_where_padded(seen, k)
         return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
     def _by_heads(self, head: Callable, q, memory, position: PositionEncoding, state=None, axes=None, out: Any = 0):

@@ -13,7 +13,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.attention import NOWHERE, Attention
+from attnlab.modules.attention import NO_POSITION, Attention
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.feedforward import FeedForward
 from attnlab.modules.norm import NORMS
@@ -24,7 +24,7 @@ from attnlab.ops.tree import pytree
 
 
 @dataclass(frozen=True)
-class Sizes:
+class LayerConfig:
     """What the layers of a model have in common."""
 
     width: int
@@ -63,7 +63,7 @@ class Sizes:
 class Sublayer(nnx.Module):
     """x + dropout(f(norm(x))) with the norm first (Xiong et al. 2020), or norm(x + dropout(f(x))) (Vaswani 2017)."""
 
-    def __init__(self, sizes: Sizes):
+    def __init__(self, sizes: LayerConfig):
         self.norm = sizes.norm_layer()
         self.first, self.rate = sizes.norm_first, sizes.dropout
 
@@ -79,20 +79,20 @@ class Sublayer(nnx.Module):
 class EncoderLayer(nnx.Module):
     """Self-attention to both sides, then feed-forward where its width is not 0."""
 
-    def __init__(self, key: PRNGKeyArray, sizes: Sizes, mechanism: Mechanism):
+    def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, mechanism: Mechanism):
         self.attention = sizes.attention(fold_key(key, "attention"), mechanism)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
         self.around_attention = Sublayer(sizes)
 
     def __call__(
-        self, x: Float[Array, "T D"], keep, position: PositionEncoding = NOWHERE, key: PRNGKeyArray | None = None
+        self, x: Float[Array, "T D"], keep, position: PositionEncoding = NO_POSITION, key: PRNGKeyArray | None = None
     ):
         """One example; `keep` False is padding, None: there is none. Answers (x, looks)."""
         keys = _keys(key, 3)
         # Padding asks nothing either: a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
         x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
-        return forward(self, x, keys[1:]), {"encoder": seen}
+        return apply_feedforward(self, x, keys[1:]), {"encoder": seen}
 
 
 @pytree
@@ -107,7 +107,7 @@ class Memory:
 class DecoderLayer(nnx.Module):
     """Causal self-attention, then cross-attention to a memory (where `cross` is given), then feed-forward likewise."""
 
-    def __init__(self, key: PRNGKeyArray, sizes: Sizes, own: Mechanism, cross: Mechanism | None = None):
+    def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, own: Mechanism, cross: Mechanism | None = None):
         self.attention = sizes.attention(fold_key(key, "attention"), own)
         self.cross = None if cross is None else sizes.attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
@@ -118,7 +118,7 @@ class DecoderLayer(nnx.Module):
         self,
         x: Float[Array, "T D"],
         keep,
-        position: PositionEncoding = NOWHERE,
+        position: PositionEncoding = NO_POSITION,
         memory: Memory | None = None,
         key: PRNGKeyArray | None = None,
     ):
@@ -164,10 +164,10 @@ class DecoderLayer(nnx.Module):
         looks = {"decoder": first}
         if read is not None and self.around_cross is not None:
             x, looks["cross"] = self.around_cross(x, read, keys[1])
-        return forward(self, x, keys[2:]), looks
+        return apply_feedforward(self, x, keys[2:]), looks
 
 
-def forward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:
+def apply_feedforward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:
     """What a layer's feed-forward makes of it; where it has none, what it is."""
     if layer.feedforward is None:
         return x

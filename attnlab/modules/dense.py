@@ -10,7 +10,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.modules.parameter import NoDecay
-from attnlab.ops.dense import rows_product
+from attnlab.ops.dense import flat_matmul
 
 # How weights start: the same small spread everywhere (Devlin et al. 2019: 0.02), variance 2/(in + out) (Glorot and
 # Bengio 2010, uniform), variance 2/in (He et al. 2015, normal).
@@ -39,14 +39,14 @@ class Dense(nnx.Module):
         """In the dtype of x."""
         if x.shape[1] != self.w.shape[0]:
             raise ValueError(f"x has width {x.shape[1]}, and the map takes {self.w.shape[0]}")
-        y = rows_product(x, self.w[...].astype(x.dtype))
+        y = flat_matmul(x, self.w[...].astype(x.dtype))
         return y if self.b is None else y + self.b[...].astype(x.dtype)[None, :]
 
 
 def fused_projection(maps: Iterable[Dense], x: Float[Array, "T D"]) -> list[Float[Array, "T F"]]:
     """What each of several maps makes of x, in one product: a wide one is faster than several narrow ones."""
     maps = list(maps)
-    y = rows_product(x, jnp.concatenate([one.w[...] for one in maps], axis=1).astype(x.dtype))
+    y = flat_matmul(x, jnp.concatenate([one.w[...] for one in maps], axis=1).astype(x.dtype))
     if biases := [one.b[...] for one in maps if one.b is not None]:
         y = y + jnp.concatenate(biases).astype(x.dtype)[None, :]
     ends = itertools.accumulate(one.w.shape[1] for one in maps[:-1])

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.dense import INITIALISERS, fold_key
-from attnlab.modules.learned import extras, learned
+from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops import edges
 from attnlab.ops.edges import EdgeIndex
@@ -66,7 +66,7 @@ class GraphConvolution(nnx.Module):
         """Every node from itself and its neighbours."""
         w = self.w[...]
         return edges.sum_values(
-            edges.symmetric(ends, w.dtype), sparse_matmul(dropout_entries(x, self.rate, key), w), ends
+            edges.symmetric_normalization(ends, w.dtype), sparse_matmul(dropout_entries(x, self.rate, key), w), ends
         )
 
 
@@ -83,7 +83,7 @@ class GraphAttention(nnx.Module):
         self.heads, self.mechanism, self.rate = heads, mechanism, rate
         self.w = nnx.Param(INITIALISERS["xavier"](fold_key(key, "w"), (inputs, heads * size)))
         self.b = NoDecay(jnp.zeros(heads * size))
-        self.learned = learned(mechanism, key, size, size, heads)
+        self.learned = init_learned(mechanism, key, size, size, heads)
 
     def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
         """Every node's heads side by side."""

@@ -14,7 +14,7 @@ from attnlab.modules.dense import fold_key
 from attnlab.modules.parameter import NoDecay
 
 
-def learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None) -> Any:
+def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None) -> Any:
     """The learned arrays of a mechanism, from the key of a module; with a leading axis of heads, if it has several.
 
     Weight decay reaches those that have two or more axes for one head: matrices, not the constants of gates.

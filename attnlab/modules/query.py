@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.block import Sizes, Sublayer, forward
+from attnlab.modules.block import LayerConfig, Sublayer, apply_feedforward
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.position import normalised, sinusoidal
@@ -24,7 +24,7 @@ class QueryLayer(nnx.Module):
     not to what is answered. A memory is asked by `where`, vectors that know where they stand.
     """
 
-    def __init__(self, key: PRNGKeyArray, sizes: Sizes, among: Mechanism, cross: Mechanism):
+    def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, among: Mechanism, cross: Mechanism):
         self.attention = sizes.attention(fold_key(key, "attention"), among)
         self.cross = sizes.attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
@@ -44,10 +44,10 @@ class QueryLayer(nnx.Module):
         x, among = self.around_attention(x, own, keys[0])
         known = self.cross.keys_values(where, memory)
         x, cross = self.around_cross(x, lambda x: self.cross.cross(x + place, known), keys[1])
-        return forward(self, x, keys[2:]), {"among": among, "cross": cross}
+        return apply_feedforward(self, x, keys[2:]), {"among": among, "cross": cross}
 
 
-class Slots(nnx.Module):
+class LearnedQueries(nnx.Module):
     """Queries that are learned vectors, and stand nowhere (Carion et al. 2020)."""
 
     def __init__(self, key: PRNGKeyArray, count: int, width: int):
@@ -59,7 +59,7 @@ class Slots(nnx.Module):
         return place, jnp.zeros((place.shape[0], 2), place.dtype)
 
 
-class Anchors(nnx.Module):
+class AnchoredQueries(nnx.Module):
     """Queries that are learned points of the image, told by sines and cosines (Wang et al. 2022; Liu et al. 2022).
 
     Points start anywhere, each place as likely. `width` is divisible by 4. Place 0 of a grid is seen `middle` of a

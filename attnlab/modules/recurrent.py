@@ -14,22 +14,22 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.inputs import select, shape_of
+from attnlab.mechanisms.inputs import shape_of, zero_where_padded
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.modules.attention import check_heads
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key
-from attnlab.modules.learned import extras, learned
+from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.cell import CELLS
 from attnlab.ops.counts import check_counts
-from attnlab.ops.dense import rows_product
+from attnlab.ops.dense import flat_matmul
 from attnlab.ops.layer import dropout
 from attnlab.ops.mask import Full, KeyPadding, Mask, Places
 from attnlab.ops.precision import accumulation_dtype, matmul, weighted_sum
 from attnlab.ops.score import additive, concat, hidden_scores
 
 
-class Direction(nnx.Module):
+class RecurrentDirection(nnx.Module):
     """One layer in one direction: a cell with its parameters.
 
     W starts uniform by Glorot and Bengio (2010), U orthogonal (Saxe et al. 2014), both gate by gate; biases at zero,
@@ -56,7 +56,7 @@ class Direction(nnx.Module):
         """What the input's columns from `at` on give to the gates."""
         if at + x.shape[1] > self.w.shape[0]:
             raise ValueError(f"x has width {x.shape[1]} from {at} on, and the cell takes {self.w.shape[0]}")
-        return rows_product(x, self.w[at : at + x.shape[1]].astype(x.dtype))
+        return flat_matmul(x, self.w[at : at + x.shape[1]].astype(x.dtype))
 
     def start(self, dtype) -> Any:
         """The state of zeros."""
@@ -77,14 +77,14 @@ class Direction(nnx.Module):
             return state, state[0].astype(gates.dtype)
 
         state, y = jax.lax.scan(advance, state, (gates, keep), reverse=reverse)
-        return select(keep, y), state
+        return zero_where_padded(keep, y), state
 
     def _learned(self, dtype) -> dict[str, Array]:
         inner = {} if self.inner is None else {"b": self.inner[...]}
         return {"u": self.u[...].astype(dtype)} | inner
 
 
-class Recurrent(nnx.Module):
+class RecurrentLayer(nnx.Module):
     """`layers` recurrent layers of `width`, one on the other, in one direction or in both (Schuster and Paliwal 1997).
 
     Of both, each layer reads the joined outputs [→ ; ←] of both below it. `rate` is the dropout between layers
@@ -114,7 +114,8 @@ class Recurrent(nnx.Module):
         self.width, self.rate, self.outputs = width, rate, width * len(names)
         self.layers = nnx.List(
             nnx.List(
-                Direction(fold_key(key, f"{name} {n}"), cell, self.outputs if n else inputs, width) for name in names
+                RecurrentDirection(fold_key(key, f"{name} {n}"), cell, self.outputs if n else inputs, width)
+                for name in names
             )
             for n in range(layers)
         )
@@ -128,7 +129,7 @@ class Recurrent(nnx.Module):
     def gates(self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None) -> tuple[Float[Array, "T G"], ...]:
         """The input's share of the first layer's gates, for each direction."""
         # Selected before the product: 0·NaN in a backward pass is NaN.
-        return tuple(direction.gates(select(keep, x)) for direction in self.layers[0])
+        return tuple(direction.gates(zero_where_padded(keep, x)) for direction in self.layers[0])
 
     def share(self, x: Float[Array, "T D"], at: int) -> tuple[Float[Array, "T G"], ...]:
         """What the input's columns from `at` on add to that."""
@@ -185,7 +186,7 @@ HALVES: dict[Any, Callable] = {
 }
 
 
-class Reader(nnx.Module):
+class RecurrentAttention(nnx.Module):
     """c_t = Σ_j a_tj m_j: what states of `width` read in a memory m [S M], mixed by any mechanism.
 
     One head scores the states against the vectors as they are (Luong, Pham, Manning 2015), against m W_k where the
@@ -208,7 +209,7 @@ class Reader(nnx.Module):
                 for name, shape in mechanism.tokens.items()
             }
         )
-        self.learned = learned(mechanism, key, size, values, heads)
+        self.learned = init_learned(mechanism, key, size, values, heads)
 
     def keys_values(self, memory: Float[Array, "S M"]) -> dict[str, Array]:
         """Keys, values and extras of a memory by heads [S H ...], for `read`."""

@@ -16,7 +16,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
 
-def rows_product(x: Float[Array, "T D"], w: Float[Array, "D F"]) -> Float[Array, "T F"]:
+def flat_matmul(x: Float[Array, "T D"], w: Float[Array, "D F"]) -> Float[Array, "T F"]:
     """Returns x w, in the common dtype of both.
 
     Under `jax.vmap` over x alone, all examples' rows become the rows of one product.

@@ -131,7 +131,7 @@ def sum_values(
     return sum_per_query(weights.astype(dtype)[..., None] * gather(v, ends.s).astype(dtype), ends).astype(v.dtype)
 
 
-def symmetric(ends: EdgeIndex, dtype=None) -> Float[Array, " E"]:
+def symmetric_normalization(ends: EdgeIndex, dtype=None) -> Float[Array, " E"]:
     """1 / √(d_t d_s), d the number of edges at either end: the weights D^−½ A D^−½ (Kipf and Welling 2017, eq. 2)."""
     ones = jnp.where(ends.valid, 1, 0).astype(jnp.result_type(float) if dtype is None else dtype)
     at_s = jnp.zeros(ends.S, ones.dtype).at[ends.s].add(ones, mode="drop")

@@ -61,7 +61,7 @@ def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> 
 
 def content(path: Path) -> bytes | None:
     """The bytes of a file; None where there is none."""
-    with named(path), suppress(FileNotFoundError):
+    with folder_errors(path), suppress(FileNotFoundError):
         if path.exists() and not path.is_file() and not path.is_dir():
             # It may never end.
             raise FolderError(f"{path} is a pipe or a device, and no file")
@@ -72,7 +72,7 @@ def content(path: Path) -> bytes | None:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that after a crash it is the old or the new one, never a part. Raises FolderError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with named(path):
+    with folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("wb") as file:
@@ -86,7 +86,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 def sweep(folder: Path) -> None:
     """Clear away what processes that are no more were writing in a folder when they ended. Raises FolderError."""
-    with named(folder):
+    with folder_errors(folder):
         for path in folder.glob("*.part"):
             process = path.name.split(".")[-2]
             if process.isdecimal() and not lives(int(process)):
@@ -94,7 +94,7 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def named(path: Path):
+def folder_errors(path: Path):
     """Turns what the operating system refuses into a FolderError that names the path, and what cannot name a file."""
     try:
         yield
@@ -122,7 +122,7 @@ def check_place(option: str, path: Path) -> None:
         raise ValueError(f"{option} {path} is a folder; name a file")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {path}: there is no folder {path.parent}")
-    with named(path):
+    with folder_errors(path):
         there = path.exists()
         path.open("ab").close()
         if not there:

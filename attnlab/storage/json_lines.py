@@ -26,7 +26,7 @@ def read(path: Path, owner: bytes) -> list[dict[str, Any]]:
 
 def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
     """Add a line for each row; a last line that was cut in the middle is cleared away first. Raises FolderError."""
-    with json_file.named(path):
+    with json_file.folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
             last, added = _mend(file) or owner, b""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attnlab.storage.json_file import FolderError, lives, named
+from attnlab.storage.json_file import FolderError, folder_errors, lives
 
 HELD = (errno.EWOULDBLOCK, errno.EACCES)  # what the system says where another process has the lock
 
@@ -41,7 +41,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
         yield lambda: None
         return
     path = folder / "lock"
-    with named(path):
+    with folder_errors(path):
         file = path.open("a+", encoding="utf-8", errors="replace")
     with file:
         try:
@@ -54,7 +54,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
             ) from error
         if before := _words(file):
             note(f"{folder}: taking over from {before}, which stopped without releasing it")
-        with named(path):
+        with folder_errors(path):
             _say(file, f"process {os.getpid()} on {socket.gethostname()}, started {time.strftime('%Y-%m-%d %H:%M:%S')}")
         try:
             yield partial(_check_held, path, file)
@@ -64,7 +64,7 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
 
 
 def _check_held(path: Path, file: Any) -> None:
-    with named(path):
+    with folder_errors(path):
         try:
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 return

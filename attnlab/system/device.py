@@ -12,11 +12,11 @@ EXTRAS = {"cpu": "jax", "gpu": "jax[cuda13]", "tpu": "jax[tpu]"}
 def use(device: str | None, processes: int = 1) -> None:
     """Compute on the CPU, the GPU or the TPU; None leaves it to jax. Must come before the first array.
 
-    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it (`apiece`).
+    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it (`allocate_on_demand`).
     Raises ValueError for what is not known, and for what is not there, naming what to install.
     """
     if processes > 1:
-        apiece()
+        allocate_on_demand()
     if device is None:
         return
     extra = registry.pick(EXTRAS, device, "--device")
@@ -35,7 +35,7 @@ def use(device: str | None, processes: int = 1) -> None:
         ) from error
 
 
-def apiece() -> None:
+def allocate_on_demand() -> None:
     """Have this process, and those it starts, take of an accelerator's memory what they need.
 
     Of itself jax's first array takes three quarters at once; a process that has made one keeps them.

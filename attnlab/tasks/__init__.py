@@ -6,7 +6,7 @@ from attnlab.tasks.graphs.nodes import Cora, Nodes
 from attnlab.tasks.speech.spoken import Sounds, Spoken, Tones
 from attnlab.tasks.synthetic.associations import Associations
 from attnlab.tasks.synthetic.dates import Dates
-from attnlab.tasks.synthetic.filtering import Convolution, Filtered
+from attnlab.tasks.synthetic.filtering import Convolution, ConvolutionShape
 from attnlab.tasks.synthetic.induction import Induction
 from attnlab.tasks.synthetic.listops import ListOps
 from attnlab.tasks.synthetic.pathfinder import Pathfinder
@@ -30,6 +30,7 @@ __all__ = [
     "Cells",
     "Classes",
     "Convolution",
+    "ConvolutionShape",
     "Copy",
     "Cora",
     "Dates",
@@ -38,7 +39,6 @@ __all__ = [
     "Documents",
     "FashionMNIST",
     "Figures",
-    "Filtered",
     "Frames",
     "Generation",
     "Image",

@@ -26,7 +26,7 @@ def averaged_steps(train: Train) -> list[int]:
     return [*range(apart, train.steps, apart), train.steps][-train.average :]
 
 
-def include(train: Train, state: State, step: int) -> State:
+def accumulate_mean(train: Train, state: State, step: int) -> State:
     """The lanes with their models of that step in the mean, where it is one of those counted."""
     steps = averaged_steps(train)
     if step not in steps:

@@ -220,7 +220,7 @@ def _write(folder: Path, state: Any) -> None:
     log.setLevel(logging.CRITICAL)
     try:
         with redirect_stderr(io.StringIO()), in_utf8(folder) as place, ocp.PyTreeCheckpointer() as writer:
-            writer.save(place / "state", flat(state))
+            writer.save(place / "state", flatten(state))
     except OSError:
         raise
     except Exception as error:  # tensorstore tells of a full disk by a ValueError of a page, in which the number stands
@@ -255,19 +255,19 @@ def _read(folder: Path, target: Any) -> Any:
     kinds = {jax.tree_util.keystr(path): ocp.RestoreArgs(restore_type=np.ndarray) for path, _ in like}
     try:
         with in_utf8(folder) as place, ocp.PyTreeCheckpointer() as reader:
-            return unflat(reader.restore(place / "state", restore_args=kinds), target)
+            return unflatten(reader.restore(place / "state", restore_args=kinds), target)
     except Exception as error:  # whatever orbax and tensorstore say of what they cannot read
         # Its files are those that were saved: what fails lies here, as memory or a device.
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise CheckpointError(f"checkpoint {folder} is intact and cannot be loaded here: {said}") from error
 
 
-def flat(tree: Any) -> dict[str, np.ndarray]:
+def flatten(tree: Any) -> dict[str, np.ndarray]:
     """The leaves by path, keys as their data."""
     return {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
-def unflat(values: dict[str, Any], target: Any) -> Any:
+def unflatten(values: dict[str, Any], target: Any) -> Any:
     """A tree like `target` with those values."""
 
     def leaf(path, like):

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from attnlab.system.signals import Interrupted, collected, reached
-from attnlab.training.averaging import averaged, averaged_steps, include
+from attnlab.training.averaging import accumulate_mean, averaged, averaged_steps
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.state import parameter_names
 from attnlab.training.stopping import early_stop
@@ -63,7 +63,7 @@ def fit(
             step += count
             for line in _lost(train, state, lost, names, saved):
                 progress.note(line)
-            state = include(train, state, step)
+            state = accumulate_mean(train, state, step)
             rows, merit = _rows(train, step, watch.seconds, metrics), None
             progress.advanced(step, float(np.mean(metrics["loss"][:, _shown(state)])))
             if step % train.evaluate_every == 0 or step == train.steps:
@@ -146,7 +146,7 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
 
 def _learning(state: Any) -> bool:
     """Whether any lane still moves."""
-    return bool(np.any(np.asarray(state.learns)))
+    return bool(np.any(np.asarray(state.is_training)))
 
 
 def _shown(state: Any) -> np.ndarray:

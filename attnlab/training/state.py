@@ -23,7 +23,7 @@ class State:
 
     `diverged_step` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done early, −1
     where it did not, or was not; `first_nonfinite` says what was not finite first when it diverged (`parameter_names` names it by this
-    number), −1 where all is; `best` is its best merit on validation so far, `waits` the evaluations since
+    number), −1 where all is; `best` is its best merit on validation so far, `evaluations_since_best` the evaluations since
     (`attnlab.training.stopping`), `mean` the average of its models so far, where one is asked for
     (`attnlab.training.averaging`). Where lanes go back to it, `best_model` is its best model on validation, and
     `best_step` the step of that, −1 before there is one.
@@ -38,7 +38,7 @@ class State:
     first_nonfinite: Int[Array, ""]
     stopped: Int[Array, ""]
     best: Float[Array, ""]
-    waits: Int[Array, ""]
+    evaluations_since_best: Int[Array, ""]
     mean: Any = None
     best_model: Any = None
     best_step: Any = None
@@ -49,7 +49,7 @@ class State:
         return self.diverged_step < 0
 
     @property
-    def learns(self) -> Bool[Array, ""]:
+    def is_training(self) -> Bool[Array, ""]:
         """Whether it still moves: alive, and not done."""
         return self.alive & (self.stopped < 0)
 
@@ -100,11 +100,11 @@ def step(
     # The norms, not each number: weights whose squares overflow give no finite product either.
     weights = _squares(model)
     finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(jnp.sum(weights))
-    dies = state.learns & ~finite
+    dies = state.is_training & ~finite
     diverged_step = jnp.where(dies, state.step, state.diverged_step)
     first_nonfinite = jnp.where(dies, _first_nonfinite(value, squares, weights), state.first_nonfinite)
     new, old = (model, memory), (state.model, state.optimiser)
-    model, memory = jax.tree.map(lambda a, b: jnp.where(state.learns & finite, a, b), new, old)
+    model, memory = jax.tree.map(lambda a, b: jnp.where(state.is_training & finite, a, b), new, old)
     return replace(
         state,
         model=model,

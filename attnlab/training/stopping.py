@@ -24,8 +24,8 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
     sign = 1 if higher else -1
     merit = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)
     better = merit > state.best
-    waits = jnp.where(better, 0, state.waits + 1)
-    counts = state.learns & (state.step > pretraining_steps)
+    waits = jnp.where(better, 0, state.evaluations_since_best + 1)
+    counts = state.is_training & (state.step > pretraining_steps)
     done = waits >= train.patience if train.patience else jnp.zeros_like(better)
     if train.target is not None:
         done |= merit >= jnp.float32(sign * train.target)
@@ -38,7 +38,7 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
     return replace(
         state,
         best=jnp.where(counts & better, merit, state.best),
-        waits=jnp.where(counts, waits, state.waits),
+        evaluations_since_best=jnp.where(counts, waits, state.evaluations_since_best),
         stopped=jnp.where(counts & done, state.step, state.stopped),
     )
 

@@ -58,10 +58,10 @@ def test_a_form_that_is_not_there_is_none_and_never_zero(right):
 
 
 def test_nan_is_never_agreement():
-    assert np.isnan(forms.apart(np.array([1.0, np.nan]), np.zeros(2)))
-    assert forms.apart(None, np.zeros(2)) is None
+    assert np.isnan(forms.difference(np.array([1.0, np.nan]), np.zeros(2)))
+    assert forms.difference(None, np.zeros(2)) is None
     with pytest.raises(ValueError, match="shapes"):
-        forms.apart(np.zeros(2), np.zeros((1, 2)))
+        forms.difference(np.zeros(2), np.zeros((1, 2)))
 
 
 def test_what_jax_lacks_is_no_refusal():

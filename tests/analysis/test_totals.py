@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.analysis.maps import maps
-from attnlab.analysis.totals import Undivided, divides, totals
+from attnlab.analysis.totals import WithoutDenominator, has_denominator, totals
 from attnlab.mechanisms import Linear, ShortConvolution, Softmax, weights
 from attnlab.mechanisms.position_state import initial_block
 from attnlab.mechanisms.window import Local
@@ -27,7 +27,7 @@ PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
 def test_a_row_s_sum_is_its_denominator(feature):
     mechanism = Linear(feature=feature)
     q, k = map(jnp.asarray, inputs(mechanism, 6)[:2])
-    found = np.asarray(Undivided(mechanism).look(q, k, Causal())).sum(axis=1)
+    found = np.asarray(WithoutDenominator(mechanism).look(q, k, Causal())).sum(axis=1)
     phi, psi = feature.query(q, np.arange(6)).rows, feature.key(k, np.arange(6)).rows
     allowed = np.tril(np.ones((6, 6), bool))
     np.testing.assert_allclose(found, np.where(allowed, phi @ psi.T, 0).sum(axis=1), rtol=1e-5)
@@ -35,10 +35,10 @@ def test_a_row_s_sum_is_its_denominator(feature):
 
 @pytest.mark.parametrize("mechanism", [Softmax(), Local(2, 1), Linear(feature=Favor()), Linear(normalise=False)])
 def test_others_are_seen_as_they_are(mechanism):
-    assert not divides(mechanism)
+    assert not has_denominator(mechanism)
     q, k, _, extra = inputs(mechanism, 5)
     expected = weights(mechanism, q, k, Causal(), **extra)
-    np.testing.assert_array_equal(Undivided(mechanism).look(q, k, Causal(), **extra), expected)
+    np.testing.assert_array_equal(WithoutDenominator(mechanism).look(q, k, Causal(), **extra), expected)
 
 
 def test_those_of_every_attention_that_divides():
@@ -55,21 +55,21 @@ def test_those_of_every_attention_that_divides():
 def test_those_of_turned_features_are_of_what_is_counted():
     feature = EluPlusOne()
     mechanism = Linear().with_rotary(Rotary())
-    assert divides(mechanism)
+    assert has_denominator(mechanism)
     q, k = map(jnp.asarray, inputs(Linear(), 6)[:2])
-    found = Undivided(Linear()).with_rotary(Rotary()).look(q, k, Causal()).sum(axis=1)
+    found = WithoutDenominator(Linear()).with_rotary(Rotary()).look(q, k, Causal()).sum(axis=1)
     counted = np.tril(feature.query(q, np.arange(6)).rows @ feature.key(k, np.arange(6)).rows.T).sum(axis=1)
     np.testing.assert_allclose(found, counted, rtol=1e-5)
 
 
 def test_behind_a_short_convolution_they_are_of_what_was_convolved():
     mechanism = ShortConvolution(Linear(), 2)
-    assert divides(mechanism)
-    assert not divides(ShortConvolution(Softmax()))
+    assert has_denominator(mechanism)
+    assert not has_denominator(ShortConvolution(Softmax()))
     q, k, _, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 6))
     before = mechanism.before(q, k, initial_block(6, None, None, None), extra)
-    expected = Undivided(Linear()).look(*before[:2], Causal())
-    np.testing.assert_allclose(Undivided(mechanism).look(q, k, Causal(), **extra), expected, rtol=1e-5)
+    expected = WithoutDenominator(Linear()).look(*before[:2], Causal())
+    np.testing.assert_allclose(WithoutDenominator(mechanism).look(q, k, Causal(), **extra), expected, rtol=1e-5)
 
 
 def test_a_model_that_divides_by_none():

@@ -20,7 +20,7 @@ import numpy as np
 
 from attnlab.models import Language
 from attnlab.tasks.synthetic.recall import Recall
-from attnlab.training.checkpoints import Checkpoints, flat
+from attnlab.training.checkpoints import Checkpoints, flatten
 from attnlab.training.config import Train
 from attnlab.training.loop import fit
 from attnlab.training.shapes import Steps
@@ -82,7 +82,7 @@ def inject(place: str, harm: float, step: int, lane: int, leaf: int, folder: Pat
     if len(told) != 1 or said not in told[0] or saved not in told[0]:
         raise Fault(f"told was {told}")
     others = [n for n in range(len(TRAIN.lanes)) if n != lane]
-    for name, value in flat(fitted.state).items():
+    for name, value in flatten(fitted.state).items():
         if name not in (".diverged_step", ".first_nonfinite") and not np.array_equal(
             value[others], states[-1][name][others]
         ):
@@ -147,9 +147,9 @@ def sound() -> tuple[Spoiling, list[dict], list[dict[str, np.ndarray]]]:
         _train(trainer, Path(home), rows, [])
     state, states = trainer.start(), []
     for step in range(TRAIN.steps):
-        states.append(flat(state))
+        states.append(flatten(state))
         state, _ = trainer.advance(state, trainer.batches(step, step + 1)[0], 1)
-    return trainer, rows, [*states, flat(state)]
+    return trainer, rows, [*states, flatten(state)]
 
 
 @cache

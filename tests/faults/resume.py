@@ -20,7 +20,7 @@ import numpy as np
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.models import Language
 from attnlab.system.signals import Interrupted
-from attnlab.training.checkpoints import Checkpoints, flat
+from attnlab.training.checkpoints import Checkpoints, flatten
 from attnlab.training.config import Train
 from attnlab.training.loop import Fitted, fit
 from attnlab.training.progress import Silent
@@ -108,8 +108,8 @@ class Training:
             raise Fault("the signal was not heeded")
         _same("a step's metrics", one.seen, seen)
         _same("validation", _validated(self.folder / "whole"), _validated(folder))
-        _same("the state", flat(wanted.state), flat(found.state))
-        _same("the model", flat(wanted.model), flat(found.model))
+        _same("the state", flatten(wanted.state), flatten(found.state))
+        _same("the model", flatten(wanted.model), flatten(found.model))
 
 
 def run(count: int, seed: int, folder: Path) -> Count:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from attnlab.data.text.units import Characters
-from attnlab.lab.execution.variant import describe
+from attnlab.lab.execution.variant import write_description
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize
 from attnlab.lab.study.study import Study
@@ -169,7 +169,7 @@ class Describe(Deed):
             folder=RunFolder(folder), problem=problem, study=Study(EXPERIMENT, name="tiny", question="?"), order=0,
             variant="softmax", quick=False, experiment=EXPERIMENT, written=serialize.write(EXPERIMENT),
         )  # fmt: skip
-        describe(plan, "attnlab run tiny.py")  # pyright: ignore[reportArgumentType]
+        write_description(plan, "attnlab run tiny.py")  # pyright: ignore[reportArgumentType]
 
     def found(self, folder: Path, new: bool) -> list[str]:
         if RunFolder(folder).read("experiment") is None:
@@ -179,5 +179,5 @@ class Describe(Deed):
 
 
 DEEDS: dict[str, Deed] = {
-    "save": Save(), "write": Write(), "append": Append(), "truncate": Truncate(), "describe": Describe(),
+    "save": Save(), "write": Write(), "append": Append(), "truncate": Truncate(), "write_description": Describe(),
 }  # fmt: skip

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.training.checkpoints import Checkpoints, flat
+from attnlab.training.checkpoints import Checkpoints, flatten
 from attnlab.training.trainer import Trainer
 from tests.faults.child import Child
 from tests.faults.count import Fault
@@ -127,7 +127,7 @@ def final(run: Path) -> dict[str, np.ndarray]:
     """The leaves of the last step's checkpoint, by path."""
     problem = TINY.task.load()
     like = jax.eval_shape(Trainer(lambda key: TINY.model.create(key, problem.shape), problem, TINY.train).start)
-    return flat(Checkpoints(run / "checkpoints").read(TINY.train.steps, like)[0])
+    return flatten(Checkpoints(run / "checkpoints").read(TINY.train.steps, like)[0])
 
 
 def _saved(line: str) -> str:

@@ -147,12 +147,12 @@ def toy(monkeypatch):
 def untrained(monkeypatch):
     """What would train only says what its folder is for."""
     from attnlab.lab import launch
-    from attnlab.lab.execution.variant import describe
+    from attnlab.lab.execution.variant import write_description
 
     def in_turn(plans, *rest):
         for plan in plans:
             plan.folder.path.mkdir(parents=True, exist_ok=True)
-            describe(plan, "")
+            write_description(plan, "")
 
     monkeypatch.setattr(launch, "in_turn", in_turn)
     monkeypatch.setattr(launch, "result", lambda plan: {"diverged": []})

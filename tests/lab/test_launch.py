@@ -21,7 +21,7 @@ from attnlab.lab.planning.costs import describe
 from attnlab.lab.reporting import report
 from attnlab.lab.results.outcome import outcomes
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.runs.study_file import said
+from attnlab.lab.runs.study_file import read_study_file
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import Variation, over
@@ -76,7 +76,7 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
         assert result["memory_bytes"] > 4 * 4 * 2 * result["parameters"]
         told = RunFolder(out / "small" / variant).read("experiment")
         assert outcomes(out / "small")[order].experiment["question"] == "Which?"
-        assert said(out / "small")[variant]["order"] == order
+        assert read_study_file(out / "small")[variant]["order"] == order
         # How sources are bucketed and marked changes nothing that is asked.
         written = told["experiment"]["task"]["fields"]
         taught = ("buckets", "source_marks")

@@ -15,12 +15,12 @@ from attnlab.mechanisms.window import Local, LocalP
 from attnlab.ops import blockwise
 from attnlab.ops.blockwise import Rule
 from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
-from attnlab.ops.mask import Causal, Full, KeyPadding, Keys, Scattered, Window
+from attnlab.ops.mask import Causal, Full, KeyPadding, Keys, RandomBlocks, Window
 from attnlab.ops.score import SCORES
 from tests.mechanisms.contract import attend, causal, inputs, near, weights
 
 pytestmark = pytest.mark.usefixtures("x64")
-picked = Scattered(1, 2, 3)
+picked = RandomBlocks(1, 2, 3)
 # Which keys j a query t may see, straight from the equations.
 PATTERNS = {
     "window": (Local(3, 2), lambda t, j: -2 < t - j < 3),
@@ -111,7 +111,7 @@ def test_strided_sorts_its_columns_together():
 
 
 def test_what_is_scattered_is_symmetric_drawn_by_block_and_the_same_when_traced():
-    mask = Scattered(2, 4, 7)
+    mask = RandomBlocks(2, 4, 7)
     place = np.arange(60, dtype=np.int32)
     known = mask(place, place)
     assert isinstance(known, np.ndarray)
@@ -122,7 +122,7 @@ def test_what_is_scattered_is_symmetric_drawn_by_block_and_the_same_when_traced(
     blocks = known[::4, ::4]
     # Every block but the first picks one or two of those before it.
     assert [row[:n].sum() >= 1 for n, row in enumerate(blocks)][1:] == [True] * 14
-    assert not np.array_equal(known, Scattered(2, 4, 8)(place, place))
+    assert not np.array_equal(known, RandomBlocks(2, 4, 8)(place, place))
     assert not mask(place - 60, place).any()
     for i0, i1, j0, j1 in ((0, 60, 0, 60), (8, 12, 0, 4), (4, 8, 0, 4), (9, 30, 3, 17), (40, 41, 12, 13)):
         here = known[i0:i1, j0:j1]

@@ -9,12 +9,12 @@ from attnlab.models import MODELS, ConvolutionProbe
 from attnlab.modules.position import POSITIONS, Floater, Learned, Learned2D, Position, Quadratic2D
 from attnlab.ops.conv import conv_2d
 from attnlab.tasks.base.task import Image, Tokens
-from attnlab.tasks.synthetic.filtering import Filtered
+from attnlab.tasks.synthetic.filtering import ConvolutionShape
 
 from .training import filled
 
 C, SIDE = 2, 5
-SHAPE = Filtered(Image(SIDE, SIDE, C), C)
+SHAPE = ConvolutionShape(Image(SIDE, SIDE, C), C)
 CONFIG = ConvolutionProbe(width=18, heads=9)
 IMAGE = np.random.default_rng(0).standard_normal((SIDE, SIDE, C)).astype(np.float32)
 WEIGHTS = np.random.default_rng(1).standard_normal((3, 3, C, C)).astype(np.float32)
@@ -74,7 +74,7 @@ def test_with_one_they_are_not_wherever_it_adds(position):
 
 
 def test_the_grid_is_the_images():
-    wide = Filtered(Image(2, 7, C), C)
+    wide = ConvolutionShape(Image(2, 7, C), C)
     assert filled(CONFIG, wide).position.config == Quadratic2D(columns=7)
     assert filled(ConvolutionProbe(width=18, heads=9, position=Learned2D()), wide).position.config == Learned2D(
         rows=2, columns=7

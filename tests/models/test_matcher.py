@@ -7,11 +7,11 @@ from attnlab.mechanisms import Linear
 from attnlab.models.classifier import Classifier
 from attnlab.models.pair_classifier import PairClassifier
 from attnlab.tasks.base.task import Classes, Tokens
-from attnlab.tasks.text.documents import Matches
+from attnlab.tasks.text.documents import PairOfDocuments
 
 from .training import filled, overfitted
 
-SHAPE = Matches(Tokens(9, 5), 2)
+SHAPE = PairOfDocuments(Tokens(9, 5), 2)
 SMALL = {"width": 8, "heads": 2, "layers": 1}
 PAIR = jnp.array([[3, 1, 4, 0, 0], [1, 5, 0, 0, 0]], jnp.int32)
 

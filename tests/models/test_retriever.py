@@ -9,9 +9,9 @@ from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import AssociativeMemory
 from attnlab.models.associative_memory import fingerprint, rotation
 from attnlab.ops.feature import Dpfp, Favor
-from attnlab.tasks.synthetic.associations import Facts
+from attnlab.tasks.synthetic.associations import AssociationShape
 
-SHAPE = Facts(5, 5, 5)
+SHAPE = AssociationShape(5, 5, 5)
 KEYS, VALUES = jnp.array([3, 0, 4, 1, 2], jnp.int32), jnp.array([1, 1, 0, 4, 2], jnp.int32)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import Linear, LocalP, Softmax, Synthesizer, Watched
-from attnlab.modules.attention import NOWHERE, Attention
+from attnlab.modules.attention import NO_POSITION, Attention
 from attnlab.modules.position import ALiBi, Rotary, Shaw, XPos
 from attnlab.ops.mask import KeyPadding
 from attnlab.ops.score import location
@@ -153,7 +153,7 @@ def test_padding_reaches_neither_an_answer_nor_a_gradient():
     assert np.isfinite(value)
     np.testing.assert_allclose(value, jnp.sum(module.causal(x[:4], None, position)[0] ** 2), rtol=1e-5)
     assert np.isfinite(gradient[:4]).all()
-    assert NOWHERE.bias(2) is None
+    assert NO_POSITION.bias(2) is None
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
-from attnlab.modules.block import DecoderLayer, EncoderLayer, Memory, Sizes, Sublayer, scan_layers, stack_layers
+from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Sublayer, scan_layers, stack_layers
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
 from attnlab.ops.mask import KeyPadding, QueryPadding
 
-SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
+SIZES = LayerConfig(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
 KEEP = jnp.ones(5, bool)
 
 
@@ -46,7 +46,7 @@ def test_dropout_needs_a_key_and_differs_by_it():
 
 @pytest.mark.parametrize("first", [True, False])
 def test_where_the_norm_stands(first):
-    sublayer = Sublayer(Sizes(8, 2, 16, "relu", "layer", first, 0.0))
+    sublayer = Sublayer(LayerConfig(8, 2, 16, "relu", "layer", first, 0.0))
     x = 3 + jax.random.normal(jax.random.key(1), (5, 8))
     given = []
     y, _ = sublayer(x, lambda x: (given.append(x) or jnp.zeros_like(x), None), None)
@@ -115,7 +115,7 @@ def test_where_weights_start(name, deviation):
 
 
 def test_linear_maps_without_biases_and_with_other_starts_reach_every_part():
-    sizes = Sizes(8, 2, 16, "swiglu", "rms", True, 0.0, biases=False, initialiser="gaussian")
+    sizes = LayerConfig(8, 2, 16, "swiglu", "rms", True, 0.0, biases=False, initialiser="gaussian")
     layer = DecoderLayer(jax.random.key(0), sizes, Softmax(), Softmax())
     shapes = [leaf.shape for leaf in jax.tree.leaves(layer)]
     # Two attentions of four maps, three maps of the feed-forward layer, three norms.

@@ -3,10 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.mechanisms import Softmax, Watched
-from attnlab.modules.block import Sizes
-from attnlab.modules.query import Anchors, QueryLayer, Slots
+from attnlab.modules.block import LayerConfig
+from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 
-SIZES = Sizes(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
+SIZES = LayerConfig(width=8, heads=2, feedforward=16, activation="relu", norm="layer", norm_first=True, dropout=0.5)
 Q, S = 3, 5
 
 
@@ -78,13 +78,13 @@ def test_dropout_needs_a_key_and_differs_by_it():
 
 
 def test_slots_stand_nowhere():
-    place, points = Slots(jax.random.key(0), Q, 8)(4.0, 6.0)
+    place, points = LearnedQueries(jax.random.key(0), Q, 8)(4.0, 6.0)
     assert place.shape == (Q, 8)
     np.testing.assert_array_equal(points, np.zeros((Q, 2)))
 
 
 def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
-    anchors = Anchors(jax.random.key(0), 2, 8)
+    anchors = AnchoredQueries(jax.random.key(0), 2, 8)
     anchors.dense.w[...] = jnp.eye(8)
     rows, columns = 4, 6
     # The middles of row 1, column 2, and of row 3, column 5.
@@ -102,7 +102,7 @@ def test_an_anchor_is_told_as_the_place_in_the_grid_that_it_stands_on():
 
 
 def test_anchors_start_all_over_the_image():
-    points = np.asarray(jax.nn.sigmoid(Anchors(jax.random.key(0), 400, 8).points[...]))
+    points = np.asarray(jax.nn.sigmoid(AnchoredQueries(jax.random.key(0), 400, 8).points[...]))
     assert points.min() >= 0.05
     assert points.max() <= 0.95
     counts = np.histogram2d(*points.T, bins=2, range=[[0, 1], [0, 1]])[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS, Softmax, Watched
-from attnlab.modules.recurrent import Reader, Recurrent
+from attnlab.modules.recurrent import RecurrentAttention, RecurrentLayer
 from attnlab.ops.cell import CELLS
 from attnlab.ops.mask import KeyPadding
 from attnlab.ops.score import additive, concat, general
@@ -38,7 +38,7 @@ class Made(NamedTuple):
 
 def made(cell="gru", inputs=D, layers=2, **fields):
     """With biases that are not zero."""
-    return filled(Made(lambda key: Recurrent(key, cell, inputs, H, layers, **fields)), None)
+    return filled(Made(lambda key: RecurrentLayer(key, cell, inputs, H, layers, **fields)), None)
 
 
 def vectors(T=6, width=D, seed=2):
@@ -130,7 +130,7 @@ def test_dropout_is_between_layers_needs_a_key_and_is_drawn_for_all_steps_at_onc
 
 
 def test_where_it_starts():
-    module = built(partial(Recurrent, jax.random.key(0), "lstm", 30, 20, 2, True))
+    module = built(partial(RecurrentLayer, jax.random.key(0), "lstm", 30, 20, 2, True))
     for directions in module.layers:
         assert len(directions) == 2
         for n, way in enumerate(directions):
@@ -142,7 +142,7 @@ def test_where_it_starts():
             assert np.abs(way.w[...] - directions[1 - n].w[...]).max() > 0.1
     assert [way.w.shape[0] for way, _ in module.layers] == [30, 40]
     # A part starts the same whatever else there is.
-    single = built(partial(Recurrent, jax.random.key(0), "lstm", 30, 20))
+    single = built(partial(RecurrentLayer, jax.random.key(0), "lstm", 30, 20))
     np.testing.assert_array_equal(single.layers[0][0].w[...], module.layers[0][0].w[...])
 
 
@@ -156,9 +156,9 @@ def test_states_are_of_single_precision_in_half():
 
 def test_what_cannot_be_is_refused_by_name():
     with pytest.raises(ValueError, match="cell='elman' must be one of rnn, gru, lstm"):
-        Recurrent(jax.random.key(0), "elman", D, H)
+        RecurrentLayer(jax.random.key(0), "elman", D, H)
     with pytest.raises(ValueError, match="layers=0 must be at least 1, and whole"):
-        Recurrent(jax.random.key(0), "gru", D, H, layers=0)
+        RecurrentLayer(jax.random.key(0), "gru", D, H, layers=0)
     both, single = made(bidirectional=True), made()
     with pytest.raises(ValueError, match="both directions reads whole sequences"):
         both.step(jnp.ones(3 * H), both.start(jnp.float32))
@@ -170,7 +170,7 @@ WIDTH, MEMORY = 4, 8
 
 
 def reader(mechanism, heads=2, memory=MEMORY):
-    return filled(Made(lambda key: Reader(key, WIDTH, memory, heads, mechanism)), None)
+    return filled(Made(lambda key: RecurrentAttention(key, WIDTH, memory, heads, mechanism)), None)
 
 
 @jax.jit
@@ -241,4 +241,4 @@ def test_one_head_scores_states_as_they_are_where_widths_agree():
 
 def test_heads_that_do_not_divide_are_refused():
     with pytest.raises(ValueError, match=r"model.heads=3 must divide model.width=4"):
-        Reader(jax.random.key(0), WIDTH, MEMORY, 3, Softmax())
+        RecurrentAttention(jax.random.key(0), WIDTH, MEMORY, 3, Softmax())

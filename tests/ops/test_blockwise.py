@@ -11,7 +11,7 @@ from attnlab.mechanisms import Softmax, causal
 from attnlab.ops.blockwise import LoopSchedule, Rule, attend, equal_blocks, merge_parts
 from attnlab.ops.blockwise.schedule import PanelSchedule, plan_blocks
 from attnlab.ops.blockwise.sweep import exponential
-from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, Scattered, Segments, Window
+from attnlab.ops.mask import Causal, Edges, Full, Global, Keys, RandomBlocks, Segments, Window
 from attnlab.ops.score import SCORES, Scores, scaled_dot
 from attnlab.ops.tree import pytree
 
@@ -276,7 +276,7 @@ def test_ways_of_too_many_kinds_become_loops_and_give_the_same(monkeypatch):
 def test_rows_of_many_kinds_that_meet_several_panels_each_are_looped():
     place = np.arange(64, dtype=np.int32)
     asked = lambda mask: plan_blocks([Rule(mask, place, place)], 64, 64, 4, 4)
-    assert isinstance(asked(Scattered(2, 4, 7)), LoopSchedule)
+    assert isinstance(asked(RandomBlocks(2, 4, 7)), LoopSchedule)
     assert isinstance(asked(Causal()), PanelSchedule)
     assert isinstance(asked(Causal() & Window(8, 1)), PanelSchedule)
 

@@ -1,4 +1,4 @@
-"""`rows_product` is x @ w in every order of transformations, and flat where only rows are batched."""
+"""`flat_matmul` is x @ w in every order of transformations, and flat where only rows are batched."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ import pytest
 from jax.test_util import check_grads
 
 from attnlab.analysis.cost import operations
-from attnlab.ops.dense import rows_product
+from attnlab.ops.dense import flat_matmul
 
 B, T, D, F, N = 3, 4, 5, 6, 2
 DRAW = np.random.default_rng(0).normal
@@ -44,24 +44,24 @@ ORDERS = {
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_it_is_the_matrix_product_in_every_order(order, x64):
     arrays = [jnp.asarray(array) for array in (X, W, XS, WS, LANES)]
-    ours, expected = (jax.tree.leaves(order(f, *arrays)) for f in (rows_product, jnp.matmul))
+    ours, expected = (jax.tree.leaves(order(f, *arrays)) for f in (flat_matmul, jnp.matmul))
     for one, other in zip(ours, expected, strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
 def test_gradients_against_finite_differences(x64):
-    check_grads(lambda xs, w: batched(rows_product)(jnp.asarray(xs), jnp.asarray(w)), (XS, W), order=2)
+    check_grads(lambda xs, w: batched(flat_matmul)(jnp.asarray(xs), jnp.asarray(w)), (XS, W), order=2)
 
 
 def test_the_weights_gradient_of_a_batch_is_one_flat_product():
     """No product of three axes: XLA would copy the activations first."""
-    products = [op for op in operations(jax.grad(batched(rows_product), (0, 1)), *FLOATS) if op.name == "dot_general"]
+    products = [op for op in operations(jax.grad(batched(flat_matmul), (0, 1)), *FLOATS) if op.name == "dot_general"]
     assert sorted(op.sizes for op in products) == sorted([(1, D, B * T, F), (1, B * T, F, D), (1, B * T, D, F)])
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 def test_it_answers_in_the_dtype_of_its_arguments(dtype):
     x, w = jnp.asarray(X, dtype), jnp.asarray(W, dtype)
-    assert rows_product(x, w).dtype == dtype
-    assert jax.jit(jax.grad(lambda w: rows_product(x, w).sum()))(w).dtype == dtype
+    assert flat_matmul(x, w).dtype == dtype
+    assert jax.jit(jax.grad(lambda w: flat_matmul(x, w).sum()))(w).dtype == dtype

@@ -76,7 +76,7 @@ def test_symmetric_weights_are_those_of_kipf_and_welling():
     # A path of three nodes, each joined to itself: degrees 2, 3, 2.
     ends = EdgeIndex(np.array([0, 0, 1, 1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 2, 1, 2, 3]), 3, 3)
     a, b = 1 / 2, 1 / np.sqrt(6)
-    np.testing.assert_allclose(edges.symmetric(ends), [a, b, b, 1 / 3, b, b, a, 0], atol=1e-7)
+    np.testing.assert_allclose(edges.symmetric_normalization(ends), [a, b, b, 1 / 3, b, b, a, 0], atol=1e-7)
 
 
 @pytest.mark.parametrize("N", [200, 400])

@@ -11,24 +11,24 @@ import pytest
 from attnlab.lab.study import serialize
 from attnlab.mechanisms import MECHANISMS, Softmax
 from attnlab.models.associative_memory import AssociativeMemory
-from attnlab.modules.block import DecoderLayer, Sizes, stack_layers
+from attnlab.modules.block import DecoderLayer, LayerConfig, stack_layers
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import fold_key
 from attnlab.modules.embed import Embed
 from attnlab.modules.graph import GraphAttention, GraphConvolution
 from attnlab.modules.position import POSITIONS
-from attnlab.modules.query import Anchors, Slots
-from attnlab.modules.recurrent import Recurrent
+from attnlab.modules.query import AnchoredQueries, LearnedQueries
+from attnlab.modules.recurrent import RecurrentLayer
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.score import cosine, gat
-from attnlab.tasks.synthetic.associations import Facts
+from attnlab.tasks.synthetic.associations import AssociationShape
 from attnlab.training import state as lane
 from attnlab.training.config import Train
 
 TRAIN = Train(warmup=0, schedule="constant", clip=0.0, weight_decay=0.5)
 RATE = 0.1
-SIZES = Sizes(8, 2, 12, "relu", "layer", True, 0.0)
-TOLD = Sizes(8, 2, 12, "swiglu", "rms", True, 0.0)
+SIZES = LayerConfig(8, 2, 12, "relu", "layer", True, 0.0)
+TOLD = LayerConfig(8, 2, 12, "swiglu", "rms", True, 0.0)
 
 MADE = {
     "layers": lambda key: stack_layers(lambda key: DecoderLayer(key, SIZES, MECHANISMS["kda"], Softmax()), key, 2),
@@ -39,11 +39,11 @@ MADE = {
     "cosine": lambda key: DecoderLayer(key, SIZES, Softmax(score=cosine)),
     "embed": lambda key: Embed(key, 5, 8),
     "conv": lambda key: {"conv": Conv(key, 3, 4), "norm": GroupNorm(4), "up": Upsample(key, 3, 4)},
-    "recurrent": lambda key: {name: Recurrent(key, name, 3, 4, 2, True) for name in ("rnn", "gru", "lstm")},
+    "recurrent": lambda key: {name: RecurrentLayer(key, name, 3, 4, 2, True) for name in ("rnn", "gru", "lstm")},
     "gat": lambda key: GraphAttention(key, 3, 4, 2, Softmax(score=gat), 0.0),
     "gcn": lambda key: GraphConvolution(key, 3, 4, 0.0),
-    "queries": lambda key: {"slots": Slots(key, 3, 8), "anchors": Anchors(key, 3, 8)},
-    "retriever": lambda key: AssociativeMemory(width=4).create(key, Facts(6, 5, 4)),
+    "queries": lambda key: {"slots": LearnedQueries(key, 3, 8), "anchors": AnchoredQueries(key, 3, 8)},
+    "retriever": lambda key: AssociativeMemory(width=4).create(key, AssociationShape(6, 5, 4)),
     "positions": lambda key: {
         name: made.create(fold_key(key, name), 8, 2, 2)
         for name, made in POSITIONS.items()

@@ -40,13 +40,13 @@ class Strings:
         Every recording is put through `vary`; the class, as the piece, is −1 where there is no word.
         """
         pieces = [[vary(self.sounds[n]) for n in self.pieces[row]] for row in rows]
-        joined = [join(own, self.gaps[row], width, silence) for own, row in zip(pieces, rows, strict=True)]
+        joined = [join_recordings(own, self.gaps[row], width, silence) for own, row in zip(pieces, rows, strict=True)]
         frames, piece, count = (np.stack(each) for each in zip(*joined, strict=True))
         word = np.take_along_axis(self.spoken(rows), np.maximum(piece, 0), axis=1)
         return frames, np.arange(width) < count[:, None], piece, np.where(piece == NONE, NONE, word)
 
 
-def join(
+def join_recordings(
     pieces: Sequence[np.ndarray], gaps: Sequence[int] | np.ndarray, width: int, silence: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Recordings [T bands] one after another, with frames of silence before, between and behind them.

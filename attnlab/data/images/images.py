@@ -140,7 +140,7 @@ def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
     return Labelled(whole.images[~held], whole.labels[~held]), Labelled(whole.images[held], whole.labels[held])
 
 
-def moved(images: np.ndarray, random: np.random.Generator, shift: int, flip: bool) -> np.ndarray:
+def augmented(images: np.ndarray, random: np.random.Generator, shift: int, flip: bool) -> np.ndarray:
     """Each image [N H W C] by up to `shift` pixels up or down and to a side, zero where it leaves; half of them turned
     left to right where `flip`.
     """

@@ -12,8 +12,8 @@ import numpy as np
 
 from attnlab.console.errors import explain
 from attnlab.lab.planning.plan import Plan
-from attnlab.lab.runs.answer_table import keep as keep_answers
-from attnlab.lab.runs.identity import saved
+from attnlab.lab.runs.answer_table import write_answers as keep_answers
+from attnlab.lab.runs.identity import checkpoints_of
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.pictures import answer_pictures
 from attnlab.lab.trained.snapshot import snapshots
@@ -27,7 +27,7 @@ TRIES = 3  # times that drawing is begun: what ends the process each time is giv
 def begin(folder: RunFolder) -> None:
     """Write down that a run is about to have a result whose maps, pictures and answers are not drawn yet."""
     with suppress(OSError):  # where there is no room for an empty file, the result says so
-        folder.undrawn.touch()
+        folder.artifacts_pending.touch()
 
 
 def draw(plan: Plan, model: Any, alive: np.ndarray, answers: list, found: dict, note: Callable[[str], None]) -> None:
@@ -77,7 +77,7 @@ def _from_checkpoint(plan: Plan, found: dict, note: Callable[[str], None]) -> No
     train, problem = plan.experiment.train, plan.problem
     trainer = Trainer(lambda key: plan.experiment.model.create(key, problem.shape), problem, train)
     step = found["steps"]
-    state, _ = saved(plan.folder, problem.fingerprint).read(step, jax.eval_shape(trainer.start))
+    state, _ = checkpoints_of(plan.folder, problem.fingerprint).read(step, jax.eval_shape(trainer.start))
     model = averaged(train, state, step)
     answers = trainer.answers(model, "test", examined(plan.quick), plan.experiment.decoder)
     draw(plan, model, np.asarray(state.alive), answers, found, note)
@@ -86,9 +86,9 @@ def _from_checkpoint(plan: Plan, found: dict, note: Callable[[str], None]) -> No
 def _gives_up(folder: RunFolder) -> bool:
     """Whether drawing was begun as often as it may; else it counts once more."""
     with suppress(OSError):
-        begun = folder.undrawn.stat().st_size + 1
+        begun = folder.artifacts_pending.stat().st_size + 1
         if begun < TRIES:
-            folder.undrawn.write_bytes(b"." * begun)
+            folder.artifacts_pending.write_bytes(b"." * begun)
             return False
     _end(folder)
     return True
@@ -96,7 +96,7 @@ def _gives_up(folder: RunFolder) -> bool:
 
 def _end(folder: RunFolder) -> None:
     with suppress(OSError):
-        folder.undrawn.unlink(missing_ok=True)
+        folder.artifacts_pending.unlink(missing_ok=True)
 
 
 def _write(plan: Plan, name: str, value: dict[str, Any] | None) -> None:

@@ -42,7 +42,7 @@ class Course:
         return self._speed
 
     @property
-    def left(self) -> float | None:
+    def remaining(self) -> float | None:
         """Seconds left in the whole study, or None while unknown."""
         return (self.total - self.step + self.later) / self._speed if self._speed else None
 
@@ -54,6 +54,6 @@ def beginning(done_steps: int) -> str:
 
 def throughput(course: Course) -> list[str]:
     """Speed and time left in words; nothing while they are unknown."""
-    if course.speed is None or course.left is None:
+    if course.speed is None or course.remaining is None:
         return []
-    return [f"{course.speed:.3g} steps/s", f"{duration(max(1, round(course.left)))} left"]
+    return [f"{course.speed:.3g} steps/s", f"{duration(max(1, round(course.remaining)))} left"]

@@ -16,16 +16,16 @@ from attnlab.lab.execution import artifacts
 from attnlab.lab.execution.artifacts import attempt, draw, draw_again, examined
 from attnlab.lab.execution.result import result, undecided
 from attnlab.lab.planning.ledger import costs
-from attnlab.lab.planning.plan import Plan, ahead
+from attnlab.lab.planning.plan import Plan, steps_after
 from attnlab.lab.results.stalled import stalled
 from attnlab.lab.results.tested import model_line
 from attnlab.lab.results.ties import tie
-from attnlab.lab.runs.environment_history import exchanged, onward
-from attnlab.lab.runs.identity import saved
+from attnlab.lab.runs.environment_history import changed_at, continued
+from attnlab.lab.runs.identity import checkpoints_of
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.lab.runs.study_file import asked
+from attnlab.lab.runs.study_file import comparable_part
 from attnlab.lab.study.user_code import codes, places
-from attnlab.storage.json_file import named, sweep
+from attnlab.storage.json_file import folder_errors, sweep
 from attnlab.storage.lock import LockedError, locked
 from attnlab.system.environment import environment
 from attnlab.system.signals import located, reached
@@ -35,7 +35,7 @@ from attnlab.training.loop import Fitted, fit
 from attnlab.training.trainer import Trainer
 
 
-def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
+def run_in_order(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
     """Train variant after variant, each where nobody has yet; one that fails is noted, and the next begins.
 
     Answers the first error, whose frames let go of the arrays of their variant. Of several processes, each leaves out
@@ -43,7 +43,7 @@ def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1
     """
     first = None
     for plan in plans:
-        if plan.done is not None and not plan.folder.undrawn.exists():
+        if plan.done is not None and not plan.folder.artifacts_pending.exists():
             continue
         try:
             with located(partial(_reached, plan)):
@@ -67,16 +67,16 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, 
     Raises LockedError where another process trains in its folder, Interrupted on a signal, after saving.
     """
     folder, train = plan.folder, plan.experiment.train
-    with named(folder.path):
+    with folder_errors(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with locked(folder.path, progress.note) as held:
         sweep(folder.path)
         if (done := folder.read("result")) is not None:
             # Another process was faster, or one was stopped behind its result.
-            if folder.undrawn.exists():
+            if folder.artifacts_pending.exists():
                 draw_again(plan, done, progress.note)
             return done
-        describe(plan, command)
+        write_description(plan, command)
         trainer = Trainer(
             lambda key: plan.experiment.model.create(key, plan.problem.shape), plan.problem, train,
             announce=progress.compiling, announced=progress.compiled,
@@ -84,10 +84,10 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, 
         if trainer.spread is not None:
             progress.note(f"{plan.variant}: {trainer.spread}")
         keep = Keep(train.keep_last, train.keep_best, train.keep_every)
-        checkpoints = saved(folder, plan.problem.fingerprint, keep=keep, note=progress.note)
-        before, later = max(checkpoints.steps(), default=0), ahead(plans, plan, workers)
+        checkpoints = checkpoints_of(folder, plan.problem.fingerprint, keep=keep, note=progress.note)
+        before, later = max(checkpoints.steps(), default=0), steps_after(plans, plan, workers)
         progress.variant(plan.variant, plan.order, len(plans), train.steps, before, later)
-        begin = partial(go_on, folder, progress)
+        begin = partial(resume, folder, progress)
         fitted = fit(trainer, checkpoints, partial(_record, held, folder), begin, progress)
         answers, found = _examined(plan, trainer, fitted, progress.note)
         held()
@@ -112,7 +112,7 @@ def _reached(plan: Plan) -> str:
 
 def clear(folder: Path) -> None:
     """Empty the folder, except for the lock that is held; what says whose the rest is goes last."""
-    with named(folder):
+    with folder_errors(folder):
         for path in sorted(folder.iterdir(), key=lambda path: path.name == "experiment.json"):
             if path.is_dir():
                 shutil.rmtree(path)
@@ -120,14 +120,14 @@ def clear(folder: Path) -> None:
                 path.unlink()
 
 
-def describe(plan: Plan, command: str) -> None:
+def write_description(plan: Plan, command: str) -> None:
     """Say what the folder is for, before the first step."""
     if plan.folder.read("experiment") is None:
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant,
             "quick": plan.quick, "command": command, "fingerprint": plan.problem.fingerprint,
             "notes": list(plan.problem.notes),
-            "match": plan.study.match, "budget": plan.study.budget, "asked": asked(plan.experiment.task),
+            "match": plan.study.match, "budget": plan.study.budget, "comparable_part": comparable_part(plan.experiment.task),
             "experiment": plan.written, "code": codes(plan.written), "own": places(plan.written),
         })  # fmt: skip
     # Sealed as that run's.
@@ -136,16 +136,16 @@ def describe(plan: Plan, command: str) -> None:
             plan.folder.write(name, value())
 
 
-def go_on(folder: RunFolder, progress: Any, step: int) -> None:
+def resume(folder: RunFolder, progress: Any, step: int) -> None:
     """Bring what the folder says to the step that training goes on from: the rows, and with what they were made."""
     if step and not folder.file("metrics").exists():
         progress.note(f"{folder.file('metrics')} is gone: the run continues without its rows up to step {step}")
     else:
         folder.truncate_metrics(step)
     before = folder.read("environment") or {}
-    if (record := onward(before, environment(), step)) != before:
+    if (record := continued(before, environment(), step)) != before:
         folder.write("environment", record)
-        if others := exchanged(record, step):
+        if others := changed_at(record, step):
             progress.note(f"goes on from step {step} with {others}: no longer to the same bits")
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 
 def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
-    """Train what is told, variant after variant (`in_turn`). Answers what `explain` says of the first that failed."""
+    """Train what is told, variant after variant (`run_in_order`). Answers what `explain` says of the first that failed."""
     import jax
 
     for name, value in told["jax"].items():
         jax.config.update(name, value)
     from attnlab.console.errors import explain
-    from attnlab.lab.execution.variant import in_turn
+    from attnlab.lab.execution.variant import run_in_order
     from attnlab.lab.planning.plan import plans
     from attnlab.lab.study import serialize
     from attnlab.lab.study.load import load_code
@@ -28,7 +28,7 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     experiments = {name: serialize.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
-    failed = in_turn(found, told["command"], progress, told["workers"])
+    failed = run_in_order(found, told["command"], progress, told["workers"])
     return explain(failed) if failed else None
 
 

@@ -19,11 +19,11 @@ import jax
 from attnlab import registry
 from attnlab.lab.planning.plan import Plan
 from attnlab.lab.study.load import ADDED
-from attnlab.lab.study.user_code import own, tags
+from attnlab.lab.study.user_code import tags, user_defined
 from attnlab.storage.json_file import dumps
 from attnlab.system import settings
 from attnlab.system.cores import cores
-from attnlab.system.device import apiece
+from attnlab.system.device import allocate_on_demand
 from attnlab.system.signals import NUMBERS, Interrupted, handled
 
 FAILED = re.compile(r"\bvariant (.+?) failed: (.*)")  # a note of `in_turn`
@@ -58,7 +58,7 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
     told = dumps(_told(plans, workers, home, command))
-    apiece()
+    allocate_on_demand()
     running = [_Worker(told, cores, lines) for cores in _shares(workers)]
     with _signals(running):
         ended, noted = 0, []
@@ -89,7 +89,7 @@ def sources(plans: Sequence[Plan]) -> list[str]:
     learn it.
     """
     files: dict[str, None] = {}
-    mine = {tag: kind for plan in plans for tag, kind in own(plan.written).items()}
+    mine = {tag: kind for plan in plans for tag, kind in user_defined(plan.written).items()}
     for place, name in dict.fromkeys(tag for plan in plans for tag in tags(plan.written)):
         value, file = ADDED.get((place, name), (None, None))
         if file is not None and value is registry.table(place)[name]:

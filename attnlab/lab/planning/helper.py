@@ -59,14 +59,14 @@ def helped(ledger: Ledger, process: Any) -> Iterator[None]:
 def _listen(process: Any, ledger: Ledger) -> None:
     """Ask the process for one experiment after the other, and write down what it answers."""
     from attnlab.lab.study import serialize
-    from attnlab.lab.study.user_code import own
+    from attnlab.lab.study.user_code import user_defined
 
     # Where it has failed, or is ended, the rest is counted here.
     with suppress(OSError, ValueError):
         while asked := ledger.expected.get():
             at, experiment = asked
             # Classes of a notebook, or of an experiment file, it could not read.
-            if at in ledger.known or own(written := serialize.write(experiment)):
+            if at in ledger.known or user_defined(written := serialize.write(experiment)):
                 continue
             print(json.dumps(written), file=process.stdin, flush=True)
             ledger.known.setdefault(at, int(process.stdout.readline()))

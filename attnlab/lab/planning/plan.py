@@ -13,10 +13,10 @@ import numpy as np
 
 from attnlab.lab.planning import precision
 from attnlab.lab.runs.confined import confined
-from attnlab.lab.runs.identity import made_under, read, same_data, same_vocabulary
+from attnlab.lab.runs.identity import environment_of, read_file, same_data, same_vocabulary
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize, user_code
-from attnlab.lab.study.names import folder_name
+from attnlab.lab.study.names import check_folder_name
 from attnlab.lab.study.study import Experiment, Study
 from attnlab.storage.lock import locked
 from attnlab.system import settings
@@ -57,16 +57,16 @@ def plans(
     """
     found = []
     for order, (variant, experiment) in enumerate(experiments.items()):
-        folder, written = RunFolder(home / folder_name(variant)), serialize.write(experiment)
+        folder, written = RunFolder(home / check_folder_name(variant)), serialize.write(experiment)
         confined(folder.path)
         # What a fresh run drops need not be readable.
-        before = None if fresh else read(folder, "experiment")
-        if before is None and not fresh and folder.left() and (before := read(folder, "experiment")) is None:
+        before = None if fresh else read_file(folder, "experiment")
+        if before is None and not fresh and folder.has_run() and (before := read_file(folder, "experiment")) is None:
             # Read twice: another process may have begun there in between.
             lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
             raise FolderError(f"{lost}: put it back, or --out DIR trains the run anew beside it, --fresh in its place")
         # A preview is thrown away by the real run.
-        clear = fresh and folder.left() if before is None else before["quick"] and not quick
+        clear = fresh and folder.has_run() if before is None else before["quick"] and not quick
         kept = None if clear else before
         if kept is not None:
             _same(folder, variant, kept, written)
@@ -78,7 +78,7 @@ def plans(
         # What a model cannot be built for is met here, not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if kept is not None and done is None and (folder.path / "checkpoints").is_dir():
-            settings.refuse_others(folder.path, made_under(folder), environment())
+            settings.refuse_others(folder.path, environment_of(folder), environment())
         if done is None:
             check_steps(problem, experiment.train, quick)
             _check_lengths(problem, model, experiment.train)
@@ -87,13 +87,13 @@ def plans(
     return found
 
 
-def ahead(found: Iterable[Plan], plan: Plan, workers: int = 1) -> int:
+def steps_after(found: Iterable[Plan], plan: Plan, workers: int = 1) -> int:
     """The training steps of the variants behind one that have no result by now, as so many processes share them."""
     behind = (each for each in found if each.order > plan.order and not each.folder.file("result").exists())
     return sum(each.experiment.train.steps for each in behind) // workers
 
 
-def free(found: Iterable[Plan], note: Callable[[str], None]) -> None:
+def check_unlocked(found: Iterable[Plan], note: Callable[[str], None]) -> None:
     """Raise LockedError where another process trains in a folder that is yet to be trained in.
 
     `note` hears of locks whose process ended without letting go of them.
@@ -107,7 +107,7 @@ def free(found: Iterable[Plan], note: Callable[[str], None]) -> None:
 def _done(folder: RunFolder, kept: dict, problem: TaskData) -> dict | None:
     """The result that a folder has, which must be of these data."""
     same_data(folder, kept, problem)
-    done = read(folder, "result")
+    done = read_file(folder, "result")
     # A run that was killed between its first files writes the rest.
     if done is None and folder.file("vocabulary").exists():
         same_vocabulary(folder, problem)

@@ -8,14 +8,14 @@ import numpy as np
 
 from attnlab.lab.reporting.heatmap import LONGEST, ramp, small
 from attnlab.lab.reporting.layout import section
-from attnlab.lab.reporting.map_viewer import lens
+from attnlab.lab.reporting.map_viewer import map_viewer
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.results.outcome import Outcome
 
 HEADS = 16  # more maps than these are too small to read; then only the last layer's are shown
 
 
-def maps(found: Sequence[Outcome]) -> Markup | None:
+def attention_section(found: Sequence[Outcome]) -> Markup | None:
     """The attention maps of each variant, symbols along the axes, with sliders where scripts run."""
     shown = [_map(outcome) for outcome in found if outcome.maps]
     if not shown:
@@ -38,7 +38,7 @@ def _map(outcome: Outcome) -> Markup:
     return tag(
         "figure",
         tag("figcaption", name(outcome.name)),
-        tag("div", lens(outcome.maps, f"attention of {outcome.name}"), heads, class_="map-row"),
+        tag("div", map_viewer(outcome.maps, f"attention of {outcome.name}"), heads, class_="map-row"),
         class_="map-figure",
     )
 

@@ -12,7 +12,7 @@ from attnlab.lab.reporting import heatmap
 from attnlab.lab.reporting.layout import document, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.trained.inspect import named
-from attnlab.lab.trained.inspect_tables import Grid, attentions, distance, percent, small, training
+from attnlab.lab.trained.inspect_tables import FigureTable, attentions, distance, percent, small, training
 from attnlab.storage.json_file import check_target, write_whole
 
 KNOWN = (
@@ -57,7 +57,7 @@ def _told(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
         yield TOTAL
 
 
-def _attention(kind: str, seen: dict[str, Any], grid: Grid) -> Markup:
+def _attention(kind: str, seen: dict[str, Any], grid: FigureTable) -> Markup:
     """All maps of one attention: the last layer large, every layer and head with its figures, and these in a table."""
     layers, label = np.asarray(seen["layers"], float), f"{kind} attention, last layer, mean over heads"
     longest = max(layers.shape[-2:])
@@ -88,7 +88,7 @@ def _layer(kind: str, n: int, heads: np.ndarray, figures: list[dict[str, Any]]) 
     return tag("div", tag("h3", f"Layer {n}"), maps, class_="map-figure")
 
 
-def _table(grid: Grid) -> list[Markup]:
+def _table(grid: FigureTable) -> list[Markup]:
     """A grid, and its notes below it."""
     sides = [LEFT if n < grid.words else None for n in range(len(grid.heads))]
     columns = list(zip(grid.heads, sides, strict=True))

@@ -25,7 +25,7 @@ ROOM = 60_000  # characters that the weights of one variant may take in the page
 STEPS = 1000  # weights are kept to a thousandth
 
 
-def lens(examples: Sequence[Example], label: str) -> Markup:
+def map_viewer(examples: Sequence[Example], label: str) -> Markup:
     """The maps of a variant: the first example drawn, all that have room packed for the script, and the sliders."""
     kept = _kept(examples)
     layers, heads = examples[0].layers.shape[:2]

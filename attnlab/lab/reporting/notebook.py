@@ -62,7 +62,7 @@ def curves(folder: Path) -> Inline:
 
 def maps(folder: Path) -> Inline:
     """Where each variant looks, with sliders over layer, head and example."""
-    found = attention_section.maps(outcomes(folder))
+    found = attention_section.attention_section(outcomes(folder))
     return _inline(folder, found, "attention maps" if found else "no maps: none was kept of any model here")
 
 

@@ -22,7 +22,7 @@ from attnlab.lab.reporting.layout import document
 from attnlab.lab.reporting.map_viewer import SCRIPT
 from attnlab.lab.results.outcome import Outcome, outcomes
 from attnlab.lab.runs.run_folder import RunFolder
-from attnlab.storage.json_file import named, sweep, write_whole
+from attnlab.storage.json_file import folder_errors, sweep, write_whole
 
 
 def report(folder: str | Path) -> Path:
@@ -55,18 +55,18 @@ def report(folder: str | Path) -> Path:
 
 def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
     """The whole page as HTML, with links to the files beside it."""
-    looked = attention_section.maps(found)
+    looked = attention_section.attention_section(found)
     return document(
         study,
         sections.opening(found, study),
         sections.findings(found),
         sections.numbers(found),
         sections.learning(found),
-        tradeoffs.trade(found),
+        tradeoffs.tradeoffs(found),
         groups.groups(found),
         gallery.gallery(found),
         looked,
-        provenance.making(found),
+        provenance.provenance(found),
         sections.beside(files) if files else None,
         script=SCRIPT if looked else "",
     )
@@ -87,5 +87,5 @@ def _picture(path: Path, content: bytes | None) -> None:
     if content is not None:
         write_whole(path, content)
         return
-    with named(path):
+    with folder_errors(path):
         path.unlink(missing_ok=True)

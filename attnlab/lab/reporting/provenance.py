@@ -10,7 +10,7 @@ from attnlab.console.format import NONE
 from attnlab.lab.reporting.layout import details, scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.results.outcome import Outcome
-from attnlab.lab.runs.environment_history import told
+from attnlab.lab.runs.environment_history import changes_in_words
 from attnlab.lab.study.values import text
 
 # What `experiment.json` says of how variants were made to agree, in words.
@@ -18,13 +18,13 @@ MATCHED = {"parameters": "parameters", "flops": "the FLOPs of a training step", 
 SPENT = {"flops": "FLOPs", "seconds": "seconds"}
 
 
-def making(found: list[Outcome]) -> Markup:
+def provenance(found: list[Outcome]) -> Markup:
     """What was made alike; configuration, command, versions and data, folded away."""
     parts = [
         _agreed(found),
         details("What varies", _varying(found)),
         details("Commands", [tag("pre", tag("code", command)) for command in _commands(found)]),
-        details("Machine and versions", _facts(found, [told(o.environment) for o in found])),
+        details("Machine and versions", _facts(found, [changes_in_words(o.environment) for o in found])),
         details("Data fingerprints", _facts(found, [_fingerprint(o) for o in found])),
         [details(["Configuration of ", name(o.name)], _listing(o.experiment.get("experiment"))) for o in found],
     ]

@@ -19,7 +19,7 @@ NOTE = (
 _TIMES = ((3600, "h"), (60, "min"), (1, "s"))
 
 
-def trade(found: Sequence[Outcome]) -> Markup | None:
+def tradeoffs(found: Sequence[Outcome]) -> Markup | None:
     """The metric against each cost of several variants, and against the learning rates, where several were trained.
 
     Each headline metric has figures of its own.

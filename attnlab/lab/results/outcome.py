@@ -144,7 +144,7 @@ def outcomes(folder: Path) -> list[Outcome]:
         raise FolderError(f"{folder}: {error.strerror or error}") from error
     if not places:
         raise FolderError(f"{folder}: no run in this folder; the page is made from OUT/<experiment>")
-    said = study_file.said(folder)
+    said = study_file.read_study_file(folder)
     found = [_outcome(place, folder, said.get(place.name, {})) for place in places if not said or place.name in said]
     there = {place.name for place in places}
     # What is yet to come is what others may be compared with.

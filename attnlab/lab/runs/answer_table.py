@@ -18,7 +18,7 @@ ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _LETTERS = {written[1]: letter for letter, written in ESCAPES.items()}
 
 
-def keep(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int = MOST) -> str | None:
+def write_answers(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int = MOST) -> str | None:
     """Write the examples of a run's test to a file, as many of the first examples as fit into `most` bytes.
 
     Nothing is written where there are no examples. Answers a line about what was left out; None where all is there.

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from attnlab.storage.json_file import FolderError, named
+from attnlab.storage.json_file import FolderError, folder_errors
 
 
 def confined(folder: Path) -> None:
@@ -15,7 +15,7 @@ def confined(folder: Path) -> None:
     Through a link, a run would write its record over a file, and `--fresh` would drop a folder, that is not its own;
     a pipe or a device never ends. The folder need not be there.
     """
-    with named(folder):
+    with folder_errors(folder):
         os.fsencode(folder)  # what the locale cannot write is not there either
         for path in (folder.parent, folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
             if path.is_symlink():

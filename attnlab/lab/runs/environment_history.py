@@ -8,7 +8,7 @@ from typing import Any
 from attnlab.console.format import NONE
 
 
-def onward(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, Any]:
+def continued(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, Any]:
     """The record of a run that goes on from `step` with what `attnlab.system.environment.environment` says `now`.
 
     It holds what was first, and where that did not stay so "later", a list of {"step", ...}: with what the run went on
@@ -24,7 +24,7 @@ def onward(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, 
     return first | ({"later": later} if later else {})
 
 
-def exchanged(record: dict[str, Any], step: int) -> str | None:
+def changed_at(record: dict[str, Any], step: int) -> str | None:
     """With what else a run goes on from that step, the last of its record, in words; None where all stayed."""
     first, later = _parts(record)
     if not later or later[-1]["step"] != step:
@@ -33,7 +33,7 @@ def exchanged(record: dict[str, Any], step: int) -> str | None:
     return ", ".join(f"{name} {after[name]} (was {before.get(name, NONE)})" for name in _differing(before, after))
 
 
-def told(record: dict[str, Any]) -> dict[str, Any]:
+def changes_in_words(record: dict[str, Any]) -> dict[str, Any]:
     """A record as a person reads it: by name what was first and, where that did not stay, what from which step."""
     first, later = _parts(record)
     found = dict(first)

@@ -16,7 +16,7 @@ from attnlab.tasks.base.task import TaskData
 from attnlab.training.checkpoints import Checkpoints
 
 
-def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
+def experiment_of(folder: RunFolder, written: dict[str, Any]) -> Experiment:
     """The experiment that a run's `experiment.json` holds. Raises FolderError naming that file where it is none."""
     try:
         return serialize.read(written["experiment"])
@@ -26,17 +26,17 @@ def configured(folder: RunFolder, written: dict[str, Any]) -> Experiment:
         raise FolderError(f"{folder.file('experiment')}: {error}{trained_with}") from error
 
 
-def saved(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
+def checkpoints_of(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
     """The checkpoints of a folder's run on the data of a fingerprint, and of no other.
 
     Their identity is that of the configuration as the folder holds it: an older one lacks the fields added since.
     """
-    written = (read(folder, "experiment") or {}).get("experiment")
+    written = (read_file(folder, "experiment") or {}).get("experiment")
     identity = {"configuration": serialize.identity(written), "data": data}
     return Checkpoints(folder.path / "checkpoints", identity=identity, **how)
 
 
-def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
+def read_file(folder: RunFolder, name: str) -> dict[str, Any] | None:
     """What a file of the folder holds; None where there is none. FolderError, saying what to do, where it is broken."""
     try:
         return folder.read(name)
@@ -46,7 +46,7 @@ def read(folder: RunFolder, name: str) -> dict[str, Any] | None:
         raise FolderError(f"{error}{hint}") from error
 
 
-def made_under(folder: RunFolder) -> dict[str, Any]:
+def environment_of(folder: RunFolder) -> dict[str, Any]:
     """What `environment.json` holds; nothing where it is lost or damaged: it is compared where it can be."""
     with suppress(FolderError):
         return folder.read("environment") or {}
@@ -83,7 +83,7 @@ def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
 
 
 def _vocabulary(folder: RunFolder) -> dict[str, Any]:
-    if (found := read(folder, "vocabulary")) is None:
+    if (found := read_file(folder, "vocabulary")) is None:
         raise FolderError(f"{folder.file('vocabulary')} is missing: put it back, or train the run anew with --out DIR")
     return found
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.study.names import folder_name
+from attnlab.lab.study.names import check_folder_name
 from attnlab.storage import json_file, json_lines
 from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
 from attnlab.system.environment import environment
 
-__all__ = ["FILES", "FolderError", "RunFolder", "environment", "folder_name"]
+__all__ = ["FILES", "FolderError", "RunFolder", "check_folder_name", "environment"]
 
 # The fields that each file must hold. More may stand beside them.
 FILES: dict[str, Fields] = {
@@ -42,11 +42,11 @@ class RunFolder:
         return Path(self.path) / OTHERS.get(name, f"{name}.json")
 
     @property
-    def undrawn(self) -> Path:
+    def artifacts_pending(self) -> Path:
         """A file that is there while a run has a result and its maps, pictures and answers are not drawn yet."""
         return Path(self.path) / "undrawn"
 
-    def left(self) -> bool:
+    def has_run(self) -> bool:
         """Whether there is anything of a run."""
         files = [self.file(name) for name in (*FILES, "metrics")]
         return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])

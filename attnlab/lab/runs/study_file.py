@@ -14,7 +14,7 @@ from attnlab.tasks.base.task import Task
 FIELDS: Fields = {"question": str, "variants": list, "published": dict, "bands": dict, "against": dict}
 
 
-def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> list[str]:
+def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> list[str]:
     """Write down what the study says now; the answer is what a person should know of it, a line each.
 
     A run of some of its variants leaves all in their places, and those that were made by setting a field behind them
@@ -39,9 +39,9 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
         "margin": study.margin,
         "variants": [*names, *added],
         "added": added,
-        "asked": {
+        "comparable_part": {
             **{name: before.get("asked", {}).get(name) for name in added},
-            **{name: asked(one.task) for name, one in (whole.variants() | study.variants()).items()},
+            **{name: comparable_part(one.task) for name, one in (whole.variants() | study.variants()).items()},
         },
         "against": whole.against,
         **{
@@ -62,7 +62,7 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
     return notes
 
 
-def asked(task: Task) -> dict[str, Any]:
+def comparable_part(task: Task) -> dict[str, Any]:
     """What a task asks: itself, without how it is taught."""
     written = serialize.write(task)
     return written | {
@@ -74,7 +74,7 @@ def _names(study: Study) -> list[str]:
     return list(study.vary.variants) if study.vary else ["base"]
 
 
-def said(home: Path) -> dict[str, dict[str, Any]]:
+def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
     """What is said of each variant: its order, what it is asked, margin, question, published, band and against.
 
     Empty where there is no such file. Raises FolderError for one that cannot be read.
@@ -83,7 +83,7 @@ def said(home: Path) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "order": order,
-            "asked": found.get("asked", {}).get(name),
+            "comparable_part": found.get("comparable_part", {}).get(name),
             "margin": found["margin"],
             "question": found["question"],
             "published": found["published"].get(name),

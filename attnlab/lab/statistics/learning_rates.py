@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.lab.statistics.samples import ROUNDING, mean, resolution, seen
+from attnlab.lab.statistics.samples import ROUNDING, mean, observed_scale, resolution
 
 CERTAIN = 0.99  # of a rate's being worse, before it counts as one that could not have been chosen
 
@@ -107,5 +107,5 @@ def _near(pair: np.ndarray) -> bool:
     if behind.size < 2:
         return True
     fine = resolution(first, second)
-    reach = stdtrit(behind.size - 1, (1 + CERTAIN) / 2) * (seen(behind, fine) or fine)
+    reach = stdtrit(behind.size - 1, (1 + CERTAIN) / 2) * (observed_scale(behind, fine) or fine)
     return mean(behind) <= reach / math.sqrt(behind.size)

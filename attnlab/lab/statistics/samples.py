@@ -101,7 +101,7 @@ def spread(array: np.ndarray) -> float:
     return scale * math.sqrt(math.fsum((away / scale) ** 2) / (array.size - 1)) if scale else 0.0
 
 
-def seen(differences: np.ndarray, grain: float) -> float:
+def observed_scale(differences: np.ndarray, grain: float) -> float:
     """The spread of differences of values of that grain; 0 where rounding alone makes one."""
     found = spread(differences)
     return found if found > 1e-6 * grain else 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.lab.statistics.intervals import around
 from attnlab.lab.statistics.power import POWER, needed, smallest
-from attnlab.lab.statistics.samples import BySeed, check_level, check_tried, mean, paired, resolution, seen
+from attnlab.lab.statistics.samples import BySeed, check_level, check_tried, mean, observed_scale, paired, resolution
 
 Word = Literal["better", "worse", "same", "unclear"]
 
@@ -173,7 +173,7 @@ class Case:
     @cached_property
     def spread(self) -> float:
         """Their standard deviation; 0 where rounding alone makes one."""
-        return seen(self.pairs, self.resolution)
+        return observed_scale(self.pairs, self.resolution)
 
     @property
     def error(self) -> float:

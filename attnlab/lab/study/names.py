@@ -8,7 +8,7 @@ from attnlab.storage.json_file import encoded
 STUDY_FILES = (".json", ".html", ".csv", ".png")
 
 
-def folder_name(name: str) -> str:
+def check_folder_name(name: str) -> str:
     """`name`, if a folder may be called so on every system; else ValueError.
 
     >>> folder_name("gated-linear")

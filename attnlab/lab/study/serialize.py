@@ -168,14 +168,14 @@ def _canonical(written: Any) -> Any:
 def _differences(a: Any, b: Any, path: tuple[str, ...]):
     if isinstance(a, dict) and isinstance(b, dict):
         if _tag(a) != _tag(b):
-            yield _at(path), told(a), told(b)
+            yield _at(path), describe(a), describe(b)
             return
         if "registry" in a:
             a, b = a.get("fields", {}), b.get("fields", {})
         for name in dict.fromkeys((*a, *b)):
             yield from _differences(a.get(name, ABSENT), b.get(name, ABSENT), (*path, name))
     elif a != b:
-        yield _at(path), told(a), told(b)
+        yield _at(path), describe(a), describe(b)
 
 
 def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
@@ -187,7 +187,7 @@ def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
     return place, (held and registry.first_name(place, held)) or name
 
 
-def told(written: Any) -> Any:
+def describe(written: Any) -> Any:
     """What was written, short: a tagged config's name, anything else as it is."""
     return written["name"] if isinstance(written, dict) and "registry" in written else written
 

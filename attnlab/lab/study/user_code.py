@@ -26,7 +26,7 @@ Named = dict[tuple[str, str], type | Callable]
 PLAIN = bool | int | float | complex | str | bytes | range | None
 
 
-def own(written: Any) -> Named:
+def user_defined(written: Any) -> Named:
     """The classes and functions of one's own that `configuration.write` names, by (registry, name)."""
     held = {tag: registry.table(tag[0])[tag[1]] for tag in tags(written)}
     kinds = {tag: value if hasattr(value, "__qualname__") else type(value) for tag, value in held.items()}
@@ -41,7 +41,7 @@ def codes(written: Any) -> dict[str, str]:
     and configs. Code counts as Python reads it: comments and white space do not. Fields stand in the configuration
     itself; what a library defines is told by its version.
     """
-    return {f"{place}.{name}": _digest(kind) for (place, name), kind in own(written).items()}
+    return {f"{place}.{name}": _digest(kind) for (place, name), kind in user_defined(written).items()}
 
 
 def places(written: Any) -> dict[str, str]:
@@ -50,7 +50,8 @@ def places(written: Any) -> dict[str, str]:
     A module that can be imported has its name; of any other it is that of its file, without a folder.
     """
     return {
-        f"{place}.{name}": f"{kind.__qualname__}, of {_place(kind)}" for (place, name), kind in own(written).items()
+        f"{place}.{name}": f"{kind.__qualname__}, of {_place(kind)}"
+        for (place, name), kind in user_defined(written).items()
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.data.names import composed
-from attnlab.lab.study.names import STUDY_FILES, folder_name
+from attnlab.lab.study.names import STUDY_FILES, check_folder_name
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Variation:
             if name.casefold().endswith(STUDY_FILES):
                 raise ValueError(f"vary: {name!r} ends as a file does that a study keeps beside its variants")
             # Some systems keep one folder for both cases of a letter, and one for both spellings of an accent.
-            other = folders.setdefault(composed(folder_name(name)).casefold(), name)
+            other = folders.setdefault(composed(check_folder_name(name)).casefold(), name)
             if other != name:
                 raise ValueError(f"vary: the names {other!r} and {name!r} would be one folder on some systems")
 

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab.runs.identity import read, saved
+from attnlab.lab.runs.identity import checkpoints_of, read_file
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.load import Trained, lane_of
 from attnlab.training.averaging import averaged
@@ -31,7 +31,7 @@ def history(run: str | Path, found: Trained) -> Iterator[CheckpointModel]:
     """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
-    checkpoints = saved(folder, found.problem.fingerprint)
+    checkpoints = checkpoints_of(folder, found.problem.fingerprint)
     like, lane = jax.eval_shape(trainer.start), None
     for step in reversed(checkpoints.steps()):
         try:
@@ -40,5 +40,5 @@ def history(run: str | Path, found: Trained) -> Iterator[CheckpointModel]:
             yield CheckpointModel(step, None, str(error))
             continue
         # That of the newest that can be used, at every step.
-        lane = lane_of(found.experiment, read(folder, "result"), np.asarray(state.alive)) if lane is None else lane
+        lane = lane_of(found.experiment, read_file(folder, "result"), np.asarray(state.alive)) if lane is None else lane
         yield CheckpointModel(step, jax.tree.map(lambda x, lane=lane: x[lane], averaged(train, state, step)))

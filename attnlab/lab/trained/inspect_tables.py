@@ -18,7 +18,7 @@ MOST = 6  # checkpoints for which a terminal of eighty columns has room
 
 
 @dataclass(frozen=True)
-class Grid:
+class FigureTable:
     """A table in plain text: the first `words` columns hold words, the others numbers; `notes` stand below it."""
 
     title: str
@@ -58,19 +58,19 @@ def legend(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _table(grid: Grid) -> Table:
+def _table(grid: FigureTable) -> Table:
     table = empty(grid.title, grid.heads, grid.words)
     for row in grid.rows:
         fill(table, row)
     return table
 
 
-def attentions(found: dict[str, Any]) -> dict[str, Grid]:
+def attentions(found: dict[str, Any]) -> dict[str, FigureTable]:
     """The figures of every layer's and head's map, a grid for each attention."""
     return {name: _attention(name, seen) for name, seen in found["attentions"].items()}
 
 
-def _attention(name: str, seen: dict[str, Any]) -> Grid:
+def _attention(name: str, seen: dict[str, Any]) -> FigureTable:
     heads = [f"rank\nof {seen['rank']}", f"entropy\nof {small(seen['entropy'])}", "share", "reach\ntokens"]
     written: list[Callable] = [
         lambda one: small(one["rank"]),
@@ -85,7 +85,7 @@ def _attention(name: str, seen: dict[str, Any]) -> Grid:
     figures = [(n, h, one) for n, layer in enumerate(seen["figures"], 1) for h, one in enumerate(layer, 1)]
     rows = [[f"{n}", f"{h}", *(write(one) for write in written)] for n, h, one in figures]
     title = f"{name}: {seen['mechanism']}, {len(seen['rows'])} × {len(seen['columns'])}"
-    return Grid(title, ["layer", "head", *heads], rows, 2, list(_remarks([one for *_, one in figures])))
+    return FigureTable(title, ["layer", "head", *heads], rows, 2, list(_remarks([one for *_, one in figures])))
 
 
 def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
@@ -96,7 +96,7 @@ def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
         yield f"In a map, up to {most} rows hold no weight: the means leave them out."
 
 
-def training(found: dict[str, Any], most: int | None = None) -> list[Grid]:
+def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable]:
     """What became of the figures from checkpoint to checkpoint: a column each, or of `most` of them."""
     rows, notes = found["training"], []
     if most is not None and len(rows) > most:
@@ -126,12 +126,12 @@ def training(found: dict[str, Any], most: int | None = None) -> list[Grid]:
         for name, part in parts.items()
     ]
     return [
-        Grid("through training, means over heads", ["", "", *steps], lines, 2, [about, *notes]),
-        Grid("gradient of the loss: its norm by layer", ["", "norm of\nparameters", *steps], flows, 1, notes),
+        FigureTable("through training, means over heads", ["", "", *steps], lines, 2, [about, *notes]),
+        FigureTable("gradient of the loss: its norm by layer", ["", "norm of\nparameters", *steps], flows, 1, notes),
     ]
 
 
-def distance(found: dict[str, Any]) -> list[Grid]:
+def distance(found: dict[str, Any]) -> list[FigureTable]:
     """How far the maps are from those of another run; nothing where there is none."""
     told = found["distance"]
     if told is None:
@@ -144,7 +144,7 @@ def distance(found: dict[str, Any]) -> list[Grid]:
     ]
     notes = ["Total variation. Heads have no order of their own: that of their mean does not depend on it."]
     heads = ["", "layer", "mean of\nheads", *(f"head\n{h}" for h in range(1, count + 1))]
-    return [Grid(f"from the maps of {told['run']}", heads, rows, 2, [*notes, *told["notes"]])]
+    return [FigureTable(f"from the maps of {told['run']}", heads, rows, 2, [*notes, *told["notes"]])]
 
 
 def small(value: float | None) -> str:

@@ -13,13 +13,13 @@ import numpy as np
 from attnlab.console.escape import plain
 from attnlab.lab.runs.identity import (
     _vocabulary,
-    configured,
+    checkpoints_of,
+    environment_of,
+    experiment_of,
     fingerprint,
-    made_under,
-    read,
+    read_file,
     same_data,
     same_vocabulary,
-    saved,
 )
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study import serialize
@@ -92,13 +92,13 @@ class Restored:
 def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
     """What `trained` takes its lane from; the arguments and errors are the same."""
     folder = RunFolder(Path(run))
-    written = read(folder, "experiment")
+    written = read_file(folder, "experiment")
     if written is None:
         raise FolderError(f"{run} is no run folder: it has no experiment.json")
     settings.check()
     now = settings.numbers()
-    settings.refuse_others(run, made_under(folder), {name: now[name] for name in settings.SHAPES})
-    experiment, passed = configured(folder, written), []
+    settings.refuse_others(run, environment_of(folder), {name: now[name] for name in settings.SHAPES})
+    experiment, passed = experiment_of(folder, written), []
     if other := edited(written, serialize.write(experiment)):
         line = f"{run}: what is taken for {', '.join(other)} is not the code that it was trained with"
         print(plain(f"attnlab: {line}"), file=sys.stderr)
@@ -107,14 +107,14 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
         problem = experiment.task.load()
         same_data(folder, written, problem)
         same_vocabulary(folder, problem)
-    checkpoints = saved(folder, fingerprint(folder, written), note=passed.append)
+    checkpoints = checkpoints_of(folder, fingerprint(folder, written), note=passed.append)
     if step == "best" and len(experiment.train.rates) > 1:
         raise CheckpointError(
             f"{run} was trained at {len(experiment.train.rates)} learning rates, and no one checkpoint is the best of "
             f"them all; ask for one of the steps {', '.join(map(str, checkpoints.steps())) or '(none yet)'}"
         )
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
-    result = read(folder, "result")
+    result = read_file(folder, "result")
     asked, (step, state) = step, _state(checkpoints, step, jax.eval_shape(trainer.start), result)
     if asked is None and not passed and result is not None and result.get("steps", step) != step:
         passed.append(f"{run}: the checkpoint of step {result['steps']}, which was tested, is gone")
@@ -128,7 +128,7 @@ def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[
     """Which checkpoint was looked at, where it is not that of the end."""
     if found.step != newest:
         return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
-    if read(RunFolder(Path(run)), "result") is not None:
+    if read_file(RunFolder(Path(run)), "result") is not None:
         return []
     train = found.experiment.train
     first = f", at the first of {len(train.rates)} learning rates, {train.rates[0]:g}: none is chosen before the end"

@@ -17,8 +17,8 @@ from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.lab.trained.decoding import Answer, Answerer, DecodingOptions
 from attnlab.lab.trained.load import Step, trained
-from attnlab.storage.json_file import encoded, named
-from attnlab.tasks.text.pairing import Pairing
+from attnlab.storage.json_file import folder_errors, encoded
+from attnlab.tasks.text.pairing import PairInterface
 
 LONGER = ("refuse", "truncate")
 UNKNOWN = ("refuse", "skip")
@@ -89,7 +89,7 @@ class Translator:
         asked.check(found.problem)
         if not found.problem.decodes:
             raise ValueError(f"{run}: what its task asks is no text for a text: attnlab sample asks it one question")
-        self._problem = cast(Pairing, found.problem)
+        self._problem = cast(PairInterface, found.problem)
         self._answerer = Answerer(found, asked)
         self._batch, self._longer, self._unknown = batch, longer, unknown
         self._room = self._problem.source_room
@@ -209,7 +209,7 @@ def stream(translator: Translator, source: BinaryIO, sink: BinaryIO, tell: Calla
 
 def _next(stream: BinaryIO) -> bytes:
     """What a stream has, at least a byte; none at its end."""
-    with named(Path("standard input")):
+    with folder_errors(Path("standard input")):
         # One reading of a pipe or terminal gives what is there.
         return stream.read1(MOST)  # pyright: ignore[reportAttributeAccessIssue]
 

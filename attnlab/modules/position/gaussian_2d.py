@@ -41,10 +41,10 @@ class Quadratic2D(Position):
 
     def create(self, key, width, heads, layers=1, causal=False):
         """Centres and sharpness."""
-        return Centres(key, self, heads)
+        return GaussianCentres(key, self, heads)
 
 
-class Centres(PositionEncoding, nnx.Module):
+class GaussianCentres(PositionEncoding, nnx.Module):
     """The centres [H, 2] and the sharpness, before softplus, [H] of `Quadratic2D`."""
 
     biasing = True
@@ -56,12 +56,12 @@ class Centres(PositionEncoding, nnx.Module):
 
     def bias(self, heads):
         """Those of all heads."""
-        return Bowl(self.centres[...], jax.nn.softplus(self.sharpness[...]), self.config.columns)
+        return GaussianBias(self.centres[...], jax.nn.softplus(self.sharpness[...]), self.config.columns)
 
 
 @pytree
 @dataclass(frozen=True)
-class Bowl:
+class GaussianBias:
     """The bias of `Quadratic2D`: highest where a key stands at the centre."""
 
     centre: Any

@@ -12,7 +12,7 @@ from attnlab.ops.tree import pytree, static
 
 @pytree
 @dataclass(frozen=True)
-class Scattered(Mask):
+class RandomBlocks(Mask):
     """Blocks of `size` positions, each of which picks `picks` of those before it at random: they see each other.
 
     A pick is a hash of the seed, the block and its number, modulo the block: it depends on no length, and is the same

@@ -73,7 +73,7 @@ class ClassInterface(TextInterface):
         return {"classes": list(self.classes)}
 
 
-class Classification(ClassInterface, TaskData):
+class ClassificationData(ClassInterface, TaskData):
     """Examples of which each has a class; scored by accuracy."""
 
     metric, higher = "accuracy", True

@@ -8,7 +8,7 @@ from attnlab.tasks.base.task import Batch, TextInterface
 from attnlab.tasks.text.language_modeling import token_loss
 
 
-class Prediction(TextInterface):
+class PredictionData(TextInterface):
     """Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}: where asked, the answer is to be foretold.
 
     A model is called with tokens [T] and keep=None, for there is no padding, and answers scores [T vocabulary].

@@ -11,14 +11,14 @@ import numpy as np
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.classification import NONE, Classification
+from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Classes
 
 EXAMINED, POSITIONS = 256, 2**15  # examples of an examination's batch, and positions in it: maps are their squares
 
 
-class Stream(Classification):
+class GeneratedData(ClassificationData):
     """A training batch is a function of (seed, step), so none comes again; the examinations are drawn once.
 
     The task has a `seed`, `valid_examples` and `test_examples`; `positions` are those of one example.

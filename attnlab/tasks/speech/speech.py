@@ -18,7 +18,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.classification import Classification
+from attnlab.tasks.base.classification import ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.metrics import distance
 from attnlab.tasks.base.numbered import numbered
@@ -33,7 +33,7 @@ SHORTEST = 5  # frames in a row of one class that are taken for a word, where no
 PAUSE = 3  # and of silence, for what is told two words of one kind apart
 
 
-class SpeechData(Classification):
+class SpeechData(ClassificationData):
     """Strings of `task.digits` recordings, in log-mel frames: the problem of `Spoken`, `Sounds` and `Tones`.
 
     Batches are {"source": [B T bands], "keep": [B T], "label": [B T] the class of each frame, "piece": [B T] which

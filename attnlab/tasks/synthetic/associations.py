@@ -47,13 +47,13 @@ class Associations(Task):
                 f"task.examined_length={self.examined_length} needs task.length: with task.length=0 each key comes once"
             )
 
-    def load(self) -> Retrieval:
+    def load(self) -> AssociationData:
         """The sequences are drawn as they are asked for."""
-        return Retrieval(self)
+        return AssociationData(self)
 
 
 @dataclass(frozen=True)
-class Facts:
+class AssociationShape:
     """What a retrieval network must be built for: how many keys and values there are, and pairs at the most."""
 
     keys: int
@@ -61,7 +61,7 @@ class Facts:
     length: int
 
 
-class Retrieval(TaskData):
+class AssociationData(TaskData):
     """Key-value pairs to be kept, and read by key: the problem of `Associations`.
 
     A model is called with keys [T], values [T] and queries [Q], and answers a vector over the values for each query.
@@ -72,7 +72,7 @@ class Retrieval(TaskData):
 
     def __init__(self, task: Associations):
         self.task = task
-        self.shape = Facts(task.keys, task.keys, max(task.length or task.keys, task.examined_length))
+        self.shape = AssociationShape(task.keys, task.keys, max(task.length or task.keys, task.examined_length))
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.eval_batches("test", 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:

@@ -11,7 +11,7 @@ from attnlab.data.text.units import Characters
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import exact_match
 from attnlab.tasks.text.pairing import PairTask
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Dates(PairTask):
         """Inputs are read as the days were written."""
         return super().how | {"read": dates.plain}
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Write the days out."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         parts = dates.read(self.seed, sizes, self.languages)
         units = (Characters(), Characters())
-        return Transduction(parts, units, exact_match, "exact_match", True, self.buckets, **self.how)
+        return PairData(parts, units, exact_match, "exact_match", True, self.buckets, **self.how)

@@ -21,7 +21,7 @@ EXAMINED = 64  # images of an examination
 
 
 @dataclass(frozen=True)
-class Filtered:
+class ConvolutionShape:
     """What a model that turns images into images must be built for: what it reads, and the channels it answers."""
 
     source: Image
@@ -47,12 +47,12 @@ class Convolution(Task):
         checks.counts(self, ["side"], least=self.size, most=256)
         checks.seed(self)
 
-    def load(self) -> Filtering:
+    def load(self) -> ConvolutionData:
         """Draw the filter."""
-        return Filtering(self)
+        return ConvolutionData(self)
 
 
-class Filtering(TaskData):
+class ConvolutionData(TaskData):
     """The problem of `Convolution`. Batches are {"source", "answers": [B H W C] float32}; NaN answers ask nothing.
 
     A model is called with an image [H W C], None and a key, and answers one [H W C].
@@ -63,7 +63,7 @@ class Filtering(TaskData):
     def __init__(self, task: Convolution):
         self.task = task
         self.kernel = filtering.kernel(task.seed, task.size, task.channels, task.channels)
-        self.shape = Filtered(Image(task.side, task.side, task.channels), task.channels)
+        self.shape = ConvolutionShape(Image(task.side, task.side, task.channels), task.channels)
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), self._drawn("test", 0, 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:

@@ -13,7 +13,7 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Task, Tokens
-from attnlab.tasks.synthetic.questions import Questions
+from attnlab.tasks.synthetic.questions import SymbolQuestions
 
 EXAMINED = 128  # sequences of an examination's batch
 
@@ -44,12 +44,12 @@ class Induction(Task):
         if len(set(self.tested)) < len(self.tested):
             raise ValueError(f"task.tested={self.tested!r} lists a length twice")
 
-    def load(self) -> Inductive:
+    def load(self) -> InductionData:
         """The sequences are drawn as they are asked for."""
-        return Inductive(self)
+        return InductionData(self)
 
 
-class Inductive(Questions):
+class InductionData(SymbolQuestions):
     """Sequences whose last token asks what came after it before: the problem of `Induction`."""
 
     metric, higher = "accuracy", True

@@ -11,7 +11,7 @@ from attnlab.data.synthetic import listops
 from attnlab.data.synthetic.listops import END, OPERATORS
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.stream import Stream
+from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
 
 SHORTEST = 4  # an operator, two digits, an end
@@ -52,12 +52,12 @@ class ListOps(Task):
                 f"task.arguments={self.arguments}"
             )
 
-    def load(self) -> Lists:
+    def load(self) -> ListOpsData:
         """The expressions are drawn as they are asked for. Raises ValueError where there are none so long."""
-        return Lists(self)
+        return ListOpsData(self)
 
 
-class Lists(Stream):
+class ListOpsData(GeneratedData):
     """Expressions, and the digit each comes to: the problem of `ListOps`."""
 
     def __init__(self, task: ListOps):

@@ -12,7 +12,7 @@ from attnlab.data.names import PARTS
 from attnlab.data.synthetic import pathfinder
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.numbered import numbered
-from attnlab.tasks.base.stream import Stream
+from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Image, Task
 
 CLASSES = ("apart", "joined")
@@ -44,12 +44,12 @@ class Pathfinder(Task):
         checks.examples(self, PARTS[1:])
         checks.seed(self)
 
-    def load(self) -> Paths:
+    def load(self) -> PathfinderData:
         """The images are drawn as they are asked for. Raises ValueError where the curves find no room."""
-        return Paths(self)
+        return PathfinderData(self)
 
 
-class Paths(Stream):
+class PathfinderData(GeneratedData):
     """Images of curves, and whether their dots are joined: the problem of `Pathfinder`."""
 
     def __init__(self, task: Pathfinder):

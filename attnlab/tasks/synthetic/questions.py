@@ -9,11 +9,11 @@ import numpy as np
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
-from attnlab.tasks.base.prediction import Prediction
+from attnlab.tasks.base.prediction import PredictionData
 from attnlab.tasks.base.task import Batch, Row, TaskData
 
 
-class Questions(Prediction, TaskData):
+class SymbolQuestions(PredictionData, TaskData):
     """Token n is called `words[n]`; a person asks by the last one, and is told what comes after it."""
 
     def __init__(self, words: Sequence[str]):

@@ -13,7 +13,7 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Task, Tokens
-from attnlab.tasks.synthetic.questions import Questions
+from attnlab.tasks.synthetic.questions import SymbolQuestions
 
 EXAMINED = 250  # sequences of an examination's batch
 
@@ -70,7 +70,7 @@ class Recall(Task):
         return RecallData(self)
 
 
-class RecallData(Questions):
+class RecallData(SymbolQuestions):
     """Sequences in which some places ask for the next token: the problem of `Recall`."""
 
     metric, higher = "accuracy", True

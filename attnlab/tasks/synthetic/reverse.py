@@ -9,7 +9,7 @@ from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import bleu, exact_match
 from attnlab.tasks.text.pairing import PairTask
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 
 METRICS = ("exact_match", "bleu")
 
@@ -49,14 +49,14 @@ class Reverse(PairTask):
         """Whether the answer is the sequence from its end."""
         return True
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Draw the sequences."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes, longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)
         units = (Words(), Words())
-        return Transduction(parts, units, measure, self.metric, True, self.buckets, **self.how)
+        return PairData(parts, units, measure, self.metric, True, self.buckets, **self.how)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.metrics import perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
-from attnlab.tasks.text.prompting import Prompting, normal
+from attnlab.tasks.text.prompting import PromptInterface, normal
 
 EXAMINED = 128  # blocks of an examination's batch
 LONG = 40  # characters of a line that is not likely to be written twice
 
 
-class Continuation(Prompting, TaskData):
+class LanguageModelData(PromptInterface, TaskData):
     """Blocks of `length` symbols of a text; examined, and gone on with, in blocks of `longest` (0: as long).
 
     `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
@@ -100,7 +100,7 @@ class Continuation(Prompting, TaskData):
                 found[f"{self.metric}.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, amount)
         return found
 
-    def with_test(self, text: str, path: str) -> Continuation:
+    def with_test(self, text: str, path: str) -> LanguageModelData:
         """The same problem with the text of a file as its test.
 
         Raises DataError where it has fewer than two symbols, or more than half were never seen in training.

@@ -15,7 +15,7 @@ from attnlab.data.text import documents, sentences
 from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import utf8
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.stream import Stream
+from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
 
 PUBLISHED = {"trec": sentences.trec, "sst2": sentences.sst2}
@@ -26,7 +26,7 @@ SAME = ("different", "same")
 
 
 @dataclass(frozen=True)
-class Matches:
+class PairOfDocuments:
     """What a model that compares two documents must be built for: what each is, and how many answers there are."""
 
     document: Tokens
@@ -73,7 +73,7 @@ class Documents(Task):
                 f"task.{given[0]}={getattr(self, given[0])!r} is read where task.text=own, not {self.text}"
             )
 
-    def load(self) -> Stream:
+    def load(self) -> GeneratedData:
         """Read or draw the sentences. Raises DataError where there are too few for a document so long."""
         return TextClassification(self)
 
@@ -86,12 +86,12 @@ class DocumentPairs(Documents):
     whether one of two papers cites the other).
     """
 
-    def load(self) -> Stream:
+    def load(self) -> GeneratedData:
         """Read or draw the sentences. Raises DataError where there are too few for two documents so long."""
         return PairClassification(self)
 
 
-class TextClassification(Stream):
+class TextClassification(GeneratedData):
     """Documents of sentences of one class: the problem of `Documents`."""
 
     each = 1  # documents an example
@@ -162,7 +162,7 @@ class PairClassification(TextClassification):
     each = 2
 
     def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
-        return SAME, Matches(document, len(SAME))
+        return SAME, PairOfDocuments(document, len(SAME))
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
         """{"source" [N 2 longest] int32, "keep" [N 2 longest], "label" [N] int32}."""

@@ -20,17 +20,17 @@ from attnlab.data.text.masking import Masking
 from attnlab.data.text.units import Tokenizer, TokenizerSpec, Words
 from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.classification import NONE, Classification
+from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch
-from attnlab.tasks.text.labelling import Labelling, asked, encoded
+from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
 from attnlab.tasks.text.language_modeling import token_loss
 
 EXAMINED = 256  # sentences of an examination's batch
 _DRAWS, _EXAMINATION = 1, 2  # what masks are drawn for: for training, and for validation and test
 
 
-class Finetuning(Labelling, Classification):
+class FinetuningData(SentenceInterface, ClassificationData):
     """Sentences with a class each; the first `masked` steps of training fill hidden words in, the others sort.
 
     `parts` holds examples of "train", "valid" and "test": a sentence, and its class the only target. The sentences of
@@ -39,7 +39,7 @@ class Finetuning(Labelling, Classification):
     merged pairs what was never seen is left out. `share` of the known symbols of a sentence are hidden, other ones
     whenever it is met, as a function of seed and step; in examinations always the same ones.
 
-    A model is called as `Classification` says, and, for words, `fill(source, keep, places, key)` answers scores
+    A model is called as `ClassificationData` says, and, for words, `fill(source, keep, places, key)` answers scores
     [P vocabulary].
 
     Raises DataError where a part holds nothing, no word is known, or a class is not one of "train".
@@ -107,7 +107,7 @@ class Finetuning(Labelling, Classification):
         return loss, {"word_accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"label", "probability": [B]} as `Classification`; of what has hidden words, {"nats": [B]} that they cost."""
+        """{"label", "probability": [B]} as `ClassificationData`; of what has hidden words, {"nats": [B]} that they cost."""
         import jax.numpy as jnp
 
         found = super().answer(model, batch)
@@ -135,7 +135,7 @@ class Finetuning(Labelling, Classification):
             found["masked_nats"] = nats / max(1, asked)
         return found
 
-    def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> Finetuning:
+    def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> FinetuningData:
         """The same problem with other examples as its test; one without targets has a class that is not known.
 
         They were read from the file `path`, each from one of its `lines`. Raises DataError, naming the first, where one

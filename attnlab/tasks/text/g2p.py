@@ -12,7 +12,7 @@ from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import error_rates
 from attnlab.tasks.text.pairing import PairTask
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class CMUdict(PairTask):
         """The words of a file in the dictionary's format, or words alone."""
         return _asked(file, cmudict.rows)
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Read the dictionary, fetched where it is not at hand."""
         return _problem(self, cmudict.parts, cmudict.rows)
 
@@ -90,7 +90,7 @@ class Sigmorphon(PairTask):
         """The words of a file of words and phones, or words alone."""
         return _asked(file, sigmorphon.rows)
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Read the three parts, fetched where they are not at hand."""
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
 
@@ -100,14 +100,14 @@ def _asked(file: str, rows: Callable) -> tuple[list[Example], list[str], list[st
     return examples, [repr(str(example.source)) for example in examples], []
 
 
-def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable) -> Transduction:
+def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable) -> PairData:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
     repeats.distinct(given)
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}
     parts = parts | {part: read_user_file(path, rows) for part, path in given.items()}
     units = (Characters(), Words())
-    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
+    return PairData(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:

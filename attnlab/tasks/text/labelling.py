@@ -18,7 +18,7 @@ from attnlab.tasks.base.task import Batch, Classes, Tokens
 UNKNOWN, MASK = "[unknown]", "[mask]"  # as `tokens` writes them
 
 
-class Labelling(ClassInterface):
+class SentenceInterface(ClassInterface):
     """Sentences of up to `length` symbols, read by `codec`, and the classes that they are sorted into.
 
     Behind the vocabulary's ids stand that of the unknown and that of the mask. `read` prepares what a person types.
@@ -32,7 +32,7 @@ class Labelling(ClassInterface):
         self.shape = Classes(Tokens(self.unknown + 2, length), len(self.classes))
 
     @classmethod
-    def restored(cls, vocabulary: dict[str, Any], where: str, read: Callable[[str], str]) -> Labelling:
+    def restored(cls, vocabulary: dict[str, Any], where: str, read: Callable[[str], str]) -> SentenceInterface:
         """That of a `vocabulary`; DataError beginning with `where` for what is none."""
         length = vocabulary.get("length")
         if not isinstance(length, int) or length < 1:

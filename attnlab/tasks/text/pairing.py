@@ -23,7 +23,7 @@ from attnlab.tasks.text.language_modeling import token_loss
 Line = Callable[[str], str]
 
 
-class Pairing(TextInterface):
+class PairInterface(TextInterface):
     """A source text is read by one codec, and a target written by another, learned by teacher forcing and decoded.
 
     `lengths` are the most tokens of a source and of a target, their marks among them; `widths` [B] those that sources
@@ -54,8 +54,8 @@ class Pairing(TextInterface):
         self.shape = Pairs(source.vocabulary.size, target.vocabulary.size, *lengths, joint=source == target)
 
     @classmethod
-    def restored(cls, vocabulary: dict[str, Any], where: str, **how: Any) -> Pairing:
-        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `Pairing` takes it.
+    def restored(cls, vocabulary: dict[str, Any], where: str, **how: Any) -> PairInterface:
+        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `PairInterface` takes it.
 
         A vocabulary without `source_marks` is that of sources without marks, as they were before the field existed.
         """
@@ -165,7 +165,7 @@ class PairTask(Task):
 
     @property
     def how(self) -> dict[str, Any]:
-        """What its problem and its interpreter are alike in, as `Pairing` takes it: `load` passes it on."""
+        """What its problem and its interpreter are alike in, as `PairInterface` takes it: `load` passes it on."""
         return {"source_marks": self.source_marks}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
@@ -182,9 +182,9 @@ class PairTask(Task):
         found.notes = (*notes, *found.notes)
         return found
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Pairing:
-        """A `Pairing` of the vocabulary."""
-        return Pairing.restored(vocabulary, where, **self.how)
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> PairInterface:
+        """A `PairInterface` of the vocabulary."""
+        return PairInterface.restored(vocabulary, where, **self.how)
 
 
 def from_corpus(corpus: Corpus) -> tuple[list[Example], list[str], list[str]]:

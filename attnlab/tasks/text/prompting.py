@@ -10,11 +10,11 @@ from attnlab.data.io.files import DataError
 from attnlab.data.text.codec import normalize
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.prediction import Prediction
+from attnlab.tasks.base.prediction import PredictionData
 from attnlab.tasks.base.task import Batch, Tokens
 
 
-class Prompting(Prediction):
+class PromptInterface(PredictionData):
     """A text is read and gone on with by `codec`, in blocks of up to `length` symbols."""
 
     continues = True
@@ -24,7 +24,7 @@ class Prompting(Prediction):
         self.codec, self.shape = codec, Tokens(codec.vocabulary.size, length)
 
     @classmethod
-    def restored(cls, vocabulary: dict[str, Any], where: str) -> Prompting:
+    def restored(cls, vocabulary: dict[str, Any], where: str) -> PromptInterface:
         """That of a `vocabulary`; DataError beginning with `where` for what is none."""
         length = vocabulary.get("length")
         if not isinstance(length, int) or length < 1:

@@ -10,7 +10,7 @@ from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import exact_match
 from attnlab.tasks.text.pairing import PairTask
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Scan(PairTask):
         """The split, where all files are your own."""
         return {"split": ""} if self.train and self.valid and self.test else {}
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Read the split, fetched where it is not at hand, or your own files."""
         given = {part: path for part in PARTS if (path := getattr(self, part))}
         repeats.distinct(given)
         # Nothing is fetched for a user who brings all three.
         parts = {} if self.unread else scan.parts(self.split)
         parts = parts | {part: scan.read_user_file(path) for part, path in given.items()}
-        return Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)
+        return PairData(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)

@@ -15,8 +15,8 @@ from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import TokenizerSpec, Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
-from attnlab.tasks.text.finetuning import Finetuning
-from attnlab.tasks.text.labelling import Labelling
+from attnlab.tasks.text.finetuning import FinetuningData
+from attnlab.tasks.text.labelling import SentenceInterface
 
 PUBLISHED: dict[str, Callable[[], Parts]] = {"trec": sentences.trec, "sst2": sentences.sst2}
 
@@ -48,11 +48,11 @@ class SentenceTask(Task):
         """What a person types, as sentences of these data are written."""
         return sentences.plain(text)
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Labelling:
-        """A `Labelling` of the vocabulary."""
-        return Labelling.restored(vocabulary, where, self.read)
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> SentenceInterface:
+        """A `SentenceInterface` of the vocabulary."""
+        return SentenceInterface.restored(vocabulary, where, self.read)
 
-    def with_test(self, problem: Any, file: str) -> Finetuning:
+    def with_test(self, problem: Any, file: str) -> FinetuningData:
         """The problem with the sentences of a file, with classes or without, as its test; read as a person's input."""
         corpus = sentences.asked(file, problem.classes, *self.reading)
         examples = [example._replace(source=self.read(str(example.source))) for example in corpus.examples]
@@ -66,9 +66,9 @@ class SentenceTask(Task):
         """How a file is read: how long its lines may be, and its encoding."""
         return Limit(), "utf-8"
 
-    def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> Finetuning:
+    def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> FinetuningData:
         more, told = _more(self.unlabelled, limit)
-        found = Finetuning(
+        found = FinetuningData(
             parts, self.units, masked=self.masked, unlabelled=more, share=self.share, least=self.least,
             buckets=self.buckets, read=self.read,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class Trec(SentenceTask):
     unknown. `buckets`: into how many lengths batches are sorted.
     """
 
-    def load(self) -> Finetuning:
+    def load(self) -> FinetuningData:
         """Read the questions, fetched where they are not at hand."""
         return self._problem(sentences.trec())
 
@@ -100,7 +100,7 @@ class Sst2(SentenceTask):
     The fields are those of `trec`.
     """
 
-    def load(self) -> Finetuning:
+    def load(self) -> FinetuningData:
         """Read the reviews, fetched where they are not at hand."""
         return self._problem(sentences.sst2())
 
@@ -122,7 +122,7 @@ class Questions(SentenceTask):
         checks.examples(self, PARTS)
         checks.seed(self)
 
-    def load(self) -> Finetuning:
+    def load(self) -> FinetuningData:
         """Draw the questions."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         return self._problem(questions.draw(self.seed, sizes))
@@ -161,7 +161,7 @@ class Sentences(SentenceTask):
         """As the task's own files."""
         return Limit(self.longest, self.longer), self.encoding
 
-    def load(self) -> Finetuning:
+    def load(self) -> FinetuningData:
         """Read one's files."""
         checks.files(self)
         if self.unlabelled not in ("", *PUBLISHED):

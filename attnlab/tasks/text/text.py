@@ -11,8 +11,8 @@ from attnlab.data.text import shakespeare
 from attnlab.data.text.units import Characters, TokenizerSpec
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
-from attnlab.tasks.text.continuation import Continuation
-from attnlab.tasks.text.prompting import Prompting
+from attnlab.tasks.text.continuation import LanguageModelData
+from attnlab.tasks.text.prompting import PromptInterface
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class TextTask(Task):
         # Text in lower case is another text, of fewer characters to tell apart.
         return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
 
-    def with_test(self, problem: Any, file: str) -> Continuation:
+    def with_test(self, problem: Any, file: str) -> LanguageModelData:
         """The problem with a file of text as its test."""
         return problem.with_test(_content(file), file)
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> Prompting:
-        """A `Prompting` of the vocabulary."""
-        return Prompting.restored(vocabulary, where)
+    def interpreter(self, vocabulary: dict[str, Any], where: str) -> PromptInterface:
+        """A `PromptInterface` of the vocabulary."""
+        return PromptInterface.restored(vocabulary, where)
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Shakespeare(TextTask):
     The test is the last tenth, which published numbers call validation.
     """
 
-    def load(self) -> Continuation:
+    def load(self) -> LanguageModelData:
         """Read the plays, fetched where they are not at hand."""
-        return Continuation(shakespeare.parts(), self.units, self.length, self.longest)
+        return LanguageModelData(shakespeare.parts(), self.units, self.length, self.longest)
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class Text(TextTask):
     valid: str = ""
     test: str = ""
 
-    def load(self) -> Continuation:
+    def load(self) -> LanguageModelData:
         """Read one's files."""
         checks.files(self)
         parts = {part: _content(getattr(self, part)) for part in PARTS}
-        return Continuation(parts, self.units, self.length, self.longest)
+        return LanguageModelData(parts, self.units, self.length, self.longest)
 
 
 def _content(name: str) -> str:

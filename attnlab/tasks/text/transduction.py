@@ -21,7 +21,7 @@ from attnlab.data.text.vocabulary import END
 from attnlab.tasks.base.metrics import perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
-from attnlab.tasks.text.pairing import Pairing, written
+from attnlab.tasks.text.pairing import PairInterface, written
 
 EXAMINED = 256  # examples of an examination's batch
 SHARES = ("exact_match", "word_error_rate")  # metrics by which an example is right or wrong
@@ -29,7 +29,7 @@ Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
 
 
-class Transduction(Pairing, TaskData):
+class PairData(PairInterface, TaskData):
     """Pairs of texts, learned by teacher forcing and answered by decoding.
 
     `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
@@ -38,7 +38,7 @@ class Transduction(Pairing, TaskData):
     say of how many, how many ask for such a symbol, and how many sources are trained on, too. `measure(answers,
     references)` gives the metrics of texts; where examples have groups, the headline is given for each group too, as
     "metric.group". With `likelihood`, examinations also ask how likely the first references are: {"perplexity"}, a
-    symbol's. That, `source_marks` and the rest of `how` are as `Pairing` takes them.
+    symbol's. That, `source_marks` and the rest of `how` are as `PairInterface` takes them.
 
     Raises DataError where a part holds nothing, or a training example has an empty source or target.
     """
@@ -126,7 +126,7 @@ class Transduction(Pairing, TaskData):
         by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
-    def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> Transduction:
+    def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> PairData:
         """The same problem with other examples as its test, all with targets or all without.
 
         They were read from the file `path`, each from one of `places`, such as "line 3". Raises DataError, naming the

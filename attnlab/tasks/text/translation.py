@@ -14,7 +14,7 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.headline import AUTO, METRICS, headline
 from attnlab.tasks.base.metrics import bleu, bleu_tokenised_lower, by_length, chrf
 from attnlab.tasks.text.pairing import PairTask, from_corpus
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 
 EDGES = (10, 15, 20)  # the words of a source, by which scores are told apart
 
@@ -62,14 +62,14 @@ class Multi30k(PairTask):
             examples = [example._replace(targets=tuple(map(told, example.targets))) for example in examples]
         return _grouped(examples), places, notes
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Read the captions, fetched where they are not at hand."""
         parts = multi30k.parts(self.source, self.target, self.tokenised)
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
         first = bleu_tokenised_lower if self.tokenised else bleu
         measure = lambda answers, references: first(answers, references) | chrf(answers, references)
         units = (self.units,) if self.joint else (self.units, self.units)
-        return Transduction(parts, units, measure, first.__name__, True, self.buckets, **self.how)
+        return PairData(parts, units, measure, first.__name__, True, self.buckets, **self.how)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Parallel(PairTask):
         """The pairs of a file in the format of the task's own, or its sources alone."""
         return from_corpus(parallel.asked(file, Limit(self.longest, self.longer), self.grouped))
 
-    def load(self) -> Transduction:
+    def load(self) -> PairData:
         """Read one's files."""
         checks.files(self)
         limit = Limit(self.longest, self.longer)
@@ -133,7 +133,7 @@ class Parallel(PairTask):
         parts = {part: corpus.examples for part, corpus in corpora.items()}
         target = self.target_units or self.units
         units, chosen = (self.units,) if self.joint else (self.units, target), headline(parts, self.metric)
-        found = Transduction(parts, units, chosen.measure, chosen.metric, chosen.higher, self.buckets, **self.how)
+        found = PairData(parts, units, chosen.measure, chosen.metric, chosen.higher, self.buckets, **self.how)
         told = [note for corpus in corpora.values() for note in corpus.notes()]
         found.notes = (*chosen.notes(self.metric, target), *told, *found.notes)
         return found

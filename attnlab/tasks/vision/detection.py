@@ -13,7 +13,7 @@ from attnlab.data.rng import generator
 from attnlab.data.synthetic import discs
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
-from attnlab.tasks.vision.objects import Objects
+from attnlab.tasks.vision.objects import DetectionData
 
 
 class BoxTask(Task):
@@ -22,7 +22,7 @@ class BoxTask(Task):
     rows: int
     columns: int
 
-    def with_test(self, problem: Any, file: str) -> Objects:
+    def with_test(self, problem: Any, file: str) -> DetectionData:
         """The problem with a folder or an archive of images as its test, with a table of boxes or without."""
         inside = within(user_path(file))
         table = any(name.lower().endswith(".tsv") for name in inside)
@@ -52,9 +52,9 @@ class Cells(BoxTask):
     def __post_init__(self):
         _check(self)
 
-    def load(self) -> Objects:
+    def load(self) -> DetectionData:
         """Read the photographs."""
-        return Objects(cells.parts((self.rows, self.columns)), cells.CLASSES, self.flip)
+        return DetectionData(cells.parts((self.rows, self.columns)), cells.CLASSES, self.flip)
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Discs(BoxTask):
         checks.seed(self)
         _check(self)
 
-    def load(self) -> Objects:
+    def load(self) -> DetectionData:
         """Draw them."""
         sized = {part: (n, getattr(self, f"{part}_examples")) for n, part in enumerate(PARTS)}
-        return Objects({part: self._drawn(*each) for part, each in sized.items()}, discs.CLASSES, self.flip)
+        return DetectionData({part: self._drawn(*each) for part, each in sized.items()}, discs.CLASSES, self.flip)
 
     def _drawn(self, n: int, count: int) -> scenes.Scenes:
         random = generator(self.seed, n)
@@ -110,7 +110,7 @@ class Boxes(BoxTask):
     def __post_init__(self):
         _check(self)
 
-    def load(self) -> Objects:
+    def load(self) -> DetectionData:
         """Read one's files."""
         checks.files(self)
         found, classes = {}, ()
@@ -123,7 +123,7 @@ class Boxes(BoxTask):
                 raise DataError(f"{name} has no boxes")
             images = scenes.pictures(files, name)
             found[part] = scenes.scenes(files, images, rows, classes, (self.rows, self.columns), path)
-        return Objects(found, classes, self.flip)
+        return DetectionData(found, classes, self.flip)
 
 
 def _check(task: Cells | Discs | Boxes) -> None:

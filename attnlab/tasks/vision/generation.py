@@ -18,7 +18,7 @@ from attnlab.tasks.base.task import Batch, Image, Task, TaskData
 from attnlab.tasks.vision import image_distance
 from attnlab.tasks.vision.features import Features
 from attnlab.tasks.vision.images import FashionMNIST
-from attnlab.tasks.vision.pictures import Pictures
+from attnlab.tasks.vision.pictures import ImageData
 
 EXAMINED = 250  # images of an examination's batch
 NEIGHBOURS = 10_000  # training images among which the nearest to what was made is looked for
@@ -63,7 +63,7 @@ class Generation(Task):
                 raise
             # It takes itself for the task of the study.
             raise type(error)(f"task.images.{str(error).removeprefix('task.')}") from error
-        if not isinstance(found, Pictures):
+        if not isinstance(found, ImageData):
             raise ValueError(f"task.images={type(self.images).__name__} must be a task of sorting images")
         return ImageGeneration(self, found)
 
@@ -85,7 +85,7 @@ class ImageGeneration(TaskData):
 
     metric, higher = "frechet", False
 
-    def __init__(self, task: Generation, pictures: Pictures):
+    def __init__(self, task: Generation, pictures: ImageData):
         self.task, self._pictures, self.parts = task, pictures, pictures.parts
         self.classes = pictures.classes
         image: Any = pictures.shape.source

@@ -15,13 +15,13 @@ from attnlab.data.rng import generator
 from attnlab.data.synthetic import figures
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
-from attnlab.tasks.vision.pictures import Change, Pictures
+from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
 
 class ImageTask(Task):
     """A task of sorting images."""
 
-    def with_test(self, problem: Any, file: str) -> Pictures:
+    def with_test(self, problem: Any, file: str) -> ImageData:
         """The problem with the images of a file, a folder or a table (`attnlab.data.images.asked`) as its test."""
         return problem.with_test(*asked.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
 
@@ -45,7 +45,7 @@ class FashionMNIST(ImageTask):
     def __post_init__(self):
         _check(self)
 
-    def load(self) -> Pictures:
+    def load(self) -> ImageData:
         """Read the images, fetched where they are not at hand."""
         found = images.fashion()
         train, valid = images.divided(found["train"], self.held)
@@ -78,7 +78,7 @@ class Images(ImageTask):
         if self.valid:
             checks.unused(self, "valid", ["held"])
 
-    def load(self) -> Pictures:
+    def load(self) -> ImageData:
         """Read one's files."""
         names = {part: getattr(self, part) for part in PARTS}
         if names["train"] and not files.user_path(names["train"]).exists():
@@ -126,7 +126,7 @@ class Figures(ImageTask):
             raise ValueError(f"task.noise={self.noise} must be in 0 … 1")
         _check(self)
 
-    def load(self) -> Pictures:
+    def load(self) -> ImageData:
         """Draw them."""
         return _problem(self, {part: self._drawn(n, part) for n, part in enumerate(PARTS)}, figures.CLASSES)
 
@@ -135,8 +135,8 @@ class Figures(ImageTask):
         return figures.figures(random, getattr(self, f"{part}_examples"), self.size, self.noise)
 
 
-def _problem(task: Any, parts: dict[str, Labelled], classes: tuple[str, ...]) -> Pictures:
-    return Pictures({part: parts[part] for part in PARTS}, classes, task.share, Change(task.shift, task.flip))
+def _problem(task: Any, parts: dict[str, Labelled], classes: tuple[str, ...]) -> ImageData:
+    return ImageData({part: parts[part] for part in PARTS}, classes, task.share, Augmentation(task.shift, task.flip))
 
 
 def _check(task: Any) -> None:

@@ -39,7 +39,7 @@ class Detections:
     most: int
 
 
-class Objects(TaskData):
+class DetectionData(TaskData):
     """Batches are {"image": [B H W 3] uint8, "boxes": [B M 4] float32, "label": [B M] int32}; label −1: no box.
 
     Boxes are centred (x, y, width, height), in shares of the image. A model is called with an image [H W 3], its pixels
@@ -133,7 +133,7 @@ class Objects(TaskData):
         each = {f"ap50.{self.classes[n]}": float(table[0, n]) for n in np.flatnonzero(there)}
         return {"ap50": float(table[0, there].mean()), "ap": float(table[:, there].mean())} | each
 
-    def with_test(self, found: Scenes, path: str) -> Objects:
+    def with_test(self, found: Scenes, path: str) -> DetectionData:
         """The same problem with other images, those under `path`, as its test; without any box, none is known."""
         other, most = copy(self), max([1, *(len(scene.boxes) for scene in found.scenes)])
         other._scenes = {**self._scenes, "test": found.scenes}

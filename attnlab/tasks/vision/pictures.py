@@ -17,7 +17,7 @@ from attnlab.data.names import PARTS, check_part
 from attnlab.data.repeats import repeated
 from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.classification import NONE, Classification
+from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Classes, Image
@@ -25,14 +25,14 @@ from attnlab.tasks.base.task import Batch, Classes, Image
 EXAMINED = 256  # images of an examination's batch
 
 
-class Change(NamedTuple):
+class Augmentation(NamedTuple):
     """How images are changed in training: moved by up to `shift` pixels each way, half of them turned round."""
 
     shift: int = 0
     flip: bool = False
 
 
-class Pictures(Classification):
+class ImageData(ClassificationData):
     """Images of one size, their pixels less the training part's mean, divided by its standard deviation.
 
     Training batches hold the bytes themselves, {"source": [B H W C] uint8, "label": [B] int32}, for many steps of many
@@ -42,7 +42,11 @@ class Pictures(Classification):
     """
 
     def __init__(
-        self, parts: Mapping[str, Labelled], classes: Sequence[str], share: float = 1.0, change: Change = Change()
+        self,
+        parts: Mapping[str, Labelled],
+        classes: Sequence[str],
+        share: float = 1.0,
+        change: Augmentation = Augmentation(),
     ):
         super().__init__(classes)
         self.parts, self._share, self._change = parts, share, change
@@ -65,7 +69,7 @@ class Pictures(Classification):
         rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
         train = self.parts["train"]
         random = generator(seed, step, *self._change)
-        return {"source": images.moved(train.images[rows], random, *self._change), "label": train.labels[rows]}
+        return {"source": images.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
     def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
         """The model's scores of every class, [B classes]; bytes are made into what it is given here."""
@@ -98,7 +102,7 @@ class Pictures(Classification):
         height, width, _ = self.parts["train"].images.shape[1:]
         return {"source": [str(n) for n in range(1, height * width + 1)], "target": []}
 
-    def with_test(self, held: Labelled, names: list[str] | None) -> Pictures:
+    def with_test(self, held: Labelled, names: list[str] | None) -> ImageData:
         """The same problem with other images as its test, a label of −1 being none, by their names (None: numbers)."""
         found = copy(self)
         found.parts = {**self.parts, "test": held}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from attnlab.data.audio.joined import Strings, join, noisy, varied
+from attnlab.data.audio.joined import Strings, join_recordings, noisy, varied
 
 RANDOM = np.random.default_rng(0)
 
@@ -42,13 +42,13 @@ def test_a_batch_knows_the_piece_and_the_word_of_every_frame():
 
 def test_a_string_is_its_recordings_and_silence_frame_for_frame():
     one, two = (np.full((n, 3), value, np.float32) for n, value in ((2, 5.0), (1, 7.0)))
-    frames, owner, count = join([one, two], [1, 2, 1], 9, -9.0)
+    frames, owner, count = join_recordings([one, two], [1, 2, 1], 9, -9.0)
     assert frames[:, 0].tolist() == [-9, 5, 5, -9, -9, 7, -9, -9, -9]
     assert (frames == frames[:, :1]).all()
     assert owner.tolist() == [-1, 0, 0, -1, -1, 1, -1, -1, -1]
     assert count == 7
     with pytest.raises(ValueError, match="a string of 7 frames does not fit width=6"):
-        join([one, two], [1, 2, 1], 6, -9.0)
+        join_recordings([one, two], [1, 2, 1], 6, -9.0)
 
 
 def test_a_recording_is_varied_within_bounds_and_not_at_all():

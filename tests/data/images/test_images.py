@@ -184,8 +184,8 @@ def test_moving_and_turning():
     image[1, 1:3, 0] = 7, 9
     many = np.broadcast_to(image, (200, 3, 4, 1))
     random = np.random.default_rng(0)
-    np.testing.assert_array_equal(images.moved(many, random, 0, False), many)
-    found = {each.tobytes() for each in images.moved(many, random, 1, False)}
+    np.testing.assert_array_equal(images.augmented(many, random, 0, False), many)
+    found = {each.tobytes() for each in images.augmented(many, random, 1, False)}
     expected = set()
     for down in (-1, 0, 1):
         for right in (-1, 0, 1):
@@ -193,7 +193,7 @@ def test_moving_and_turning():
             still[1 + down : 4 + down, 1 + right : 5 + right] = image
             expected.add(still[1:4, 1:5].tobytes())
     assert found == expected
-    turned = images.moved(many, random, 0, True)
+    turned = images.augmented(many, random, 0, True)
     assert {each.tobytes() for each in turned} == {image.tobytes(), image[:, ::-1].tobytes()}
 
 

@@ -44,7 +44,7 @@ def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
     results = run(gated, tmp_path, progress=Heard(notes))
     folder = RunFolder(tmp_path / "gated" / "base")
     assert (results.code, [line for line in notes if "not kept" in line]) == (0, [])
-    assert not folder.undrawn.exists()
+    assert not folder.artifacts_pending.exists()
     examples = folder.read("maps")["examples"]
     for example in examples:
         layers = np.array(example["layers"])
@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeyp
     assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
     folder = RunFolder(tmp_path / "small" / "base")
     assert folder.read("result")["metrics"]
-    assert not folder.undrawn.exists()
+    assert not folder.artifacts_pending.exists()
     (note,) = [line for line in notes if "no such font" in line]
     assert note.startswith("base: its ")
     assert note.endswith("; its result is complete")
@@ -107,7 +107,7 @@ def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, m
     assert same(tmp_path / "whole", tmp_path / "cut")
     answers = [(tmp_path / out / "small" / "base" / "answers.tsv").read_bytes() for out in ("whole", "cut")]
     assert answers[0] == answers[1]
-    assert not folder.undrawn.exists()
+    assert not folder.artifacts_pending.exists()
 
 
 def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path, monkeypatch):

@@ -21,12 +21,12 @@ def test_time_left_counts_the_variants_to_come(clock):
     course = Course(clock)
     course.variant("softmax", 100, later=60)
     course.advance(10, None)
-    assert course.left is None
+    assert course.remaining is None
     assert throughput(course) == []
     clock.now = 5.0
     course.advance(20, None)
     assert course.speed == pytest.approx(2.0)
-    assert course.left == pytest.approx((80 + 60) / 2)
+    assert course.remaining == pytest.approx((80 + 60) / 2)
     assert throughput(course) == ["2 steps/s", "1 min 10 s left"]
 
 
@@ -35,7 +35,7 @@ def test_the_speed_before_serves_until_there_is_another(clock):
     course.variant("softmax", 100)
     course.advance(100, 4.0)
     course.variant("linear", 100, 60)
-    assert course.left == pytest.approx(10)
+    assert course.remaining == pytest.approx(10)
 
 
 def test_compilation_is_not_counted_as_training(clock):

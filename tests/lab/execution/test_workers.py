@@ -177,7 +177,7 @@ def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monke
     study = Study(BASE, Variation(VARY.variants | {"d": {"train.warmup": 5}}), name="shared")
     # The lock of "b" is no file: whoever comes to it cannot go on.
     (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
-    monkeypatch.setattr("attnlab.lab.launch.free", lambda plans, note: None)
+    monkeypatch.setattr("attnlab.lab.launch.check_unlocked", lambda plans, note: None)
     notes = Notes()
     with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
         run(study, tmp_path, workers=2, progress=notes)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.lab.execution.variant import clear
-from attnlab.lab.planning.plan import ahead, plans
+from attnlab.lab.planning.plan import plans, steps_after
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import Variation
 from attnlab.models import AssociativeMemory, Bert
@@ -20,12 +20,12 @@ STUDY = Study(BASE, Variation({"a": {}, "b": {"train.steps": 16}, "c": {"train.s
 
 def test_what_lies_ahead_is_what_has_no_result_by_now(tmp_path):
     first, second, third = found = plans(STUDY, STUDY.variants(), tmp_path, {})
-    assert [ahead(found, each) for each in found] == [16 + 9, 9, 0]
+    assert [steps_after(found, each) for each in found] == [16 + 9, 9, 0]
     # Of two processes that share it, one has this one, and each a half of the rest.
-    assert ahead(found, first, workers=2) == 12
+    assert steps_after(found, first, workers=2) == 12
     second.folder.path.mkdir()
     second.folder.file("result").write_text("{}")
-    assert [ahead(found, each) for each in (first, third)] == [9, 0]
+    assert [steps_after(found, each) for each in (first, third)] == [9, 0]
 
 
 def test_a_model_of_the_steps_that_prepare_is_not_averaged(tmp_path):

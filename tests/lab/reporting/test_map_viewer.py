@@ -6,7 +6,7 @@ from base64 import b64decode
 
 import numpy as np
 
-from attnlab.lab.reporting.map_viewer import ROOM, lens
+from attnlab.lab.reporting.map_viewer import ROOM, map_viewer
 from attnlab.lab.runs.examples import Example
 
 
@@ -17,14 +17,14 @@ def example(T=2, S=3, L=2, H=2, seed=0):
 
 def test_the_weights_are_in_the_page_to_a_thousandth():
     examples = [example(), example(T=4, seed=1)]
-    packed = re.findall(r'data-weights="([^"]*)"', lens(examples, "map"))
+    packed = re.findall(r'data-weights="([^"]*)"', map_viewer(examples, "map"))
     for text, one in zip(packed, examples, strict=True):
         found = np.frombuffer(zlib.decompress(b64decode(text)), "<i4").reshape(one.layers.shape) / 1000
         np.testing.assert_allclose(found, one.layers, atol=0.0005001)
 
 
 def test_without_scripts_the_first_picture_stands():
-    markup = lens([example(), example(T=4, seed=1)], "map")
+    markup = map_viewer([example(), example(T=4, seed=1)], "map")
     assert markup.count('class="still"') == 1
     assert re.findall(r'<div class="(\w+)"[^>]*( hidden)>', markup) == [("sliders", " hidden"), ("example", " hidden")]
     # The last layer, mean over heads: one stroke for each cell or run.
@@ -36,10 +36,10 @@ def test_without_scripts_the_first_picture_stands():
 
 def test_there_is_a_slider_for_each_choice_and_no_other():
     def ranges(*examples):
-        return re.findall(r'min="(\d)" max="(\d)" value="(\d)" step="1"></?', lens(examples, "map"))
+        return re.findall(r'min="(\d)" max="(\d)" value="(\d)" step="1"></?', map_viewer(examples, "map"))
 
     def kinds(*examples):
-        return re.findall(r'<input type="range" class="(\w+)"', lens(examples, "map"))
+        return re.findall(r'<input type="range" class="(\w+)"', map_viewer(examples, "map"))
 
     assert kinds(example(), example()) == ["layer", "head", "example"]
     assert ranges(example(), example()) == [("1", "2", "2"), ("0", "2", "0"), ("1", "2", "1")]
@@ -49,7 +49,7 @@ def test_there_is_a_slider_for_each_choice_and_no_other():
 
 def test_what_has_no_room_is_counted():
     large = [example(T=90, S=90, L=2, H=4, seed=n) for n in range(3)]
-    markup = lens(large, "map")
+    markup = map_viewer(large, "map")
     assert markup.count("data-weights") == 1
     assert "2 more examples have no room in the page." in markup
     # One is there always, though it be larger than the room.
@@ -57,5 +57,5 @@ def test_what_has_no_room_is_counted():
 
 
 def test_words_are_set_apart_and_letters_are_not():
-    assert "<bdi>s0 s1 s2</bdi>" in lens([example()], "map")
-    assert "<bdi>ab</bdi>" in lens([example()], "map")
+    assert "<bdi>s0 s1 s2</bdi>" in map_viewer([example()], "map")
+    assert "<bdi>ab</bdi>" in map_viewer([example()], "map")

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from attnlab.lab.reporting.provenance import MATCHED, SPENT, making
+from attnlab.lab.reporting.provenance import MATCHED, SPENT, provenance
 from attnlab.lab.study.study import Budget, Match
 from tests.lab.made import outcome
 
@@ -13,7 +13,7 @@ def page(*told):
     found = [outcome(name, [0.5, 0.6]) for name in "abc"]
     for one, more in zip(found, told, strict=False):
         one.experiment.update(more)
-    return str(making(found[: len(told)]))
+    return str(provenance(found[: len(told)]))
 
 
 def test_in_what_variants_were_matched_and_for_what_they_were_trained_is_said():

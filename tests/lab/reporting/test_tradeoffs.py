@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from attnlab.lab.reporting.tradeoffs import trade
+from attnlab.lab.reporting.tradeoffs import tradeoffs
 from attnlab.lab.results.estimates import rates
 from tests.lab.made import outcome
 
@@ -18,18 +18,18 @@ def captions(markup):
 
 def test_a_figure_for_each_cost():
     found = [variant("a", 0), variant("b", 1)]
-    assert captions(trade(found)) == [
+    assert captions(tradeoffs(found)) == [
         f"exact match against {cost}"
         for cost in ("decoding state", "training time, all lanes", "training FLOPs, one lane")
     ]
-    assert trade(found[:1]) is None
+    assert tradeoffs(found[:1]) is None
 
 
 def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
     found = [variant("a", 0), variant("b", 1), variant("c", 2, state_bytes=None)]
-    markup = trade(found)
+    markup = tradeoffs(found)
     assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 1
-    assert captions(trade([variant("a", 0, seconds=None), variant("b", 1)])) == [
+    assert captions(tradeoffs([variant("a", 0, seconds=None), variant("b", 1)])) == [
         "exact match against decoding state",
         "exact match against training FLOPs, one lane",
     ]
@@ -37,13 +37,13 @@ def test_a_cost_that_is_not_known_is_not_drawn_and_its_variant_is_named():
 
 def test_what_failed_is_not_drawn():
     found = [variant("a", 0), variant("b", 1), replace(variant("c", 2), metrics=outcome("c", [0.9, None]).metrics)]
-    assert "c" not in re.findall(r'aria-label="exact match against decoding state, of ([^"]*)"', trade(found))[0]
+    assert "c" not in re.findall(r'aria-label="exact match against decoding state, of ([^"]*)"', tradeoffs(found))[0]
 
 
 def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
     lost = [{"seed": 2, "learning_rate": 0.1, "step": 3}]
     found = [variant("a", 0), variant("b", 1, diverged=lost), replace(variant("c", 2), metrics={})]
-    markup = trade(found)
+    markup = tradeoffs(found)
     assert re.sub("<[^>]*>", "", markup).count("Not drawn, for want of a number: c") == 3
     assert captions(markup)[0] == "exact match against decoding state; × where seeds diverged"
     assert markup.count('class="cross"') == 3
@@ -51,13 +51,13 @@ def test_what_failed_is_named_and_where_seeds_diverged_stands_a_cross():
 
 def test_time_is_in_the_unit_that_fits():
     for seconds, unit in ((30.0, " s<"), (100.0, " min<"), (9000.0, " h<")):
-        assert unit in trade([variant("a", 0, seconds=seconds), variant("b", 1, seconds=2 * seconds)])
+        assert unit in tradeoffs([variant("a", 0, seconds=seconds), variant("b", 1, seconds=2 * seconds)])
 
 
 def test_learning_rates_have_a_panel_each():
     entries = [{"learning_rate": rate, "values": [0.9, None if rate > 0.5 else 0.8]} for rate in (0.01, 0.1, 1.0)]
     found = [replace(variant(name, n), rates=rates(entries, [1.0], "x")) for n, name in enumerate("ab")]
-    markup = trade(found)
+    markup = tradeoffs(found)
     words = "exact match against learning rate on validation; the larger dot is the rate that was chosen; × where seeds"
     assert captions(markup)[3].startswith(words)
     assert captions(markup)[4:] == ["a", "b"]
@@ -66,7 +66,7 @@ def test_learning_rates_have_a_panel_each():
     assert [panel.count('r="5"') for panel in panels] == [1, 1]
     assert [panel.count('class="cross"') for panel in panels] == [1, 1]
     # One rate alone is no choice.
-    assert "learning rate" not in trade([replace(one, rates=one.rates[:1]) for one in found])
+    assert "learning rate" not in tradeoffs([replace(one, rates=one.rates[:1]) for one in found])
 
 
 def test_each_headline_metric_has_figures_of_its_own():
@@ -74,7 +74,7 @@ def test_each_headline_metric_has_figures_of_its_own():
     bits = [outcome(name, [2.05, 2.1], "bits", False, order=n, **costs) for n, name in enumerate("cd", 2)]
     entries = [{"learning_rate": rate, "values": [0.9, 0.8]} for rate in (0.01, 0.1)]
     found = [replace(one, rates=rates(entries, [], "x")) for one in (variant("a", 0), variant("b", 1), *bits)]
-    markup = trade(found)
+    markup = tradeoffs(found)
     told = [caption for caption in captions(markup) if "decoding state" in caption or "learning rate" in caption]
     assert [caption.split(" on ")[0] for caption in told] == [
         f"{metric} against {what}" for metric in ("exact match", "bits") for what in ("decoding state", "learning rate")
@@ -82,6 +82,6 @@ def test_each_headline_metric_has_figures_of_its_own():
     labels = re.findall(r'aria-label="([^"]* against decoding state, of [^"]*)"', markup)
     assert [label.split(", of ")[1] for label in labels] == ["a, b", "c, d"]
     # One of a metric alone has nothing beside it.
-    assert captions(trade([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
-        trade([variant("a", 0), variant("b", 1)])
+    assert captions(tradeoffs([variant("a", 0), variant("b", 1), replace(bits[0], rates=())])) == captions(
+        tradeoffs([variant("a", 0), variant("b", 1)])
     )

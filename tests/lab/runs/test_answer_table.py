@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.lab import run
-from attnlab.lab.runs.answer_table import escape, keep, read, unescape
+from attnlab.lab.runs.answer_table import escape, read, unescape, write_answers
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.models.mlp import MLP
@@ -31,7 +31,7 @@ def test_a_table_is_read_back_as_it_was_written_also_by_the_library(tmp_path):
         3: [Row(TRICKY, None, "b", 0.5), Row("", "x", "", 1 / 3)],
         7: [Row(TRICKY, None, "c"), Row("", "x", TRICKY)],
     }
-    assert keep(path, rows, "nats") is None
+    assert write_answers(path, rows, "nats") is None
     assert read(path) == [
         {"input": TRICKY, "expected": "", "answer.3": "b", "nats.3": "0.5", "answer.7": "c"},
         {"input": "", "expected": "x", "answer.3": "", "nats.3": "0.333333", "answer.7": TRICKY},
@@ -43,21 +43,21 @@ def test_a_table_is_read_back_as_it_was_written_also_by_the_library(tmp_path):
 
 
 def test_a_column_that_nobody_has_is_left_out(tmp_path):
-    keep(tmp_path / "answers.tsv", {0: [Row("text", None, None, 2.0)]}, "nats")
+    write_answers(tmp_path / "answers.tsv", {0: [Row("text", None, None, 2.0)]}, "nats")
     assert (tmp_path / "answers.tsv").read_bytes() == b"input\tnats.0\ntext\t2\n"
 
 
 def test_a_long_table_ends_within_its_bound_and_says_so(tmp_path):
     path = tmp_path / "answers.tsv"
-    said = keep(path, {0: [Row("x" * 98, "y", "z")] * 1000}, "", most=5_000)
+    said = write_answers(path, {0: [Row("x" * 98, "y", "z")] * 1000}, "", most=5_000)
     assert said == "answers.tsv holds the first 48 of 1,000 examples of the test"
     assert len(read(path)) == 48
     assert path.stat().st_size <= 5_000
 
 
 def test_of_no_examples_nothing_is_written(tmp_path):
-    assert keep(tmp_path / "answers.tsv", {0: []}, "nats") is None
-    assert keep(tmp_path / "answers.tsv", {}, "nats") is None
+    assert write_answers(tmp_path / "answers.tsv", {0: []}, "nats") is None
+    assert write_answers(tmp_path / "answers.tsv", {}, "nats") is None
     assert not list(tmp_path.iterdir())
 
 
@@ -90,7 +90,7 @@ def test_answers_that_cannot_be_written_cost_no_result(tmp_path, monkeypatch):
     def refuse(*_):
         raise RuntimeError("no such text")
 
-    monkeypatch.setattr("attnlab.tasks.text.transduction.Transduction.rows", refuse)
+    monkeypatch.setattr("attnlab.tasks.text.transduction.PairData.rows", refuse)
     progress = Stopping()
     assert run(Study(EXPERIMENT, name="kept"), tmp_path, progress=progress).code == 0
     assert RunFolder(tmp_path / "kept" / "base").read("result") is not None

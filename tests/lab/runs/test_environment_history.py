@@ -1,36 +1,36 @@
 """What a run says of versions and machine where it went on with others."""
 
-from attnlab.lab.runs.environment_history import exchanged, onward, told
+from attnlab.lab.runs.environment_history import changed_at, changes_in_words, continued
 
 FIRST = {"jax": "1", "cores": 2}
 OTHER = {"jax": "2", "cores": 2}
 
 
 def test_one_that_stays_as_it_is_says_so_once():
-    assert onward(FIRST, FIRST, 0) == onward(FIRST, FIRST, 12) == FIRST
-    assert exchanged(FIRST, 12) is None
-    assert told(FIRST) == FIRST
+    assert continued(FIRST, FIRST, 0) == continued(FIRST, FIRST, 12) == FIRST
+    assert changed_at(FIRST, 12) is None
+    assert changes_in_words(FIRST) == FIRST
 
 
 def test_what_it_went_on_with_stands_behind_what_was_first():
-    record = onward(FIRST, OTHER, 12)
+    record = continued(FIRST, OTHER, 12)
     assert record == {**FIRST, "later": [{"step": 12, **OTHER}]}
-    assert onward(record, OTHER, 24) == record
-    back = onward(record, FIRST, 1200)
+    assert continued(record, OTHER, 24) == record
+    back = continued(record, FIRST, 1200)
     assert [one["step"] for one in back["later"]] == [12, 1200]
-    assert (exchanged(record, 12), exchanged(back, 1200)) == ("jax 2 (was 1)", "jax 1 (was 2)")
-    assert exchanged(record, 24) is None
-    assert told(back) == {"jax": "1; from step 12: 2; from step 1,200: 1", "cores": 2}
+    assert (changed_at(record, 12), changed_at(back, 1200)) == ("jax 2 (was 1)", "jax 1 (was 2)")
+    assert changed_at(record, 24) is None
+    assert changes_in_words(back) == {"jax": "1; from step 12: 2; from step 1,200: 1", "cores": 2}
 
 
 def test_what_was_trained_again_leaves_nothing():
-    record = onward(onward(FIRST, OTHER, 12), FIRST | {"cores": 8}, 24)
-    assert onward(record, FIRST, 12) == FIRST
-    assert onward(record, OTHER, 18) == onward(FIRST, OTHER, 12)
-    assert onward(record, OTHER, 0) == OTHER
+    record = continued(continued(FIRST, OTHER, 12), FIRST | {"cores": 8}, 24)
+    assert continued(record, FIRST, 12) == FIRST
+    assert continued(record, OTHER, 18) == continued(FIRST, OTHER, 12)
+    assert continued(record, OTHER, 0) == OTHER
 
 
 def test_older_records_lack_a_fact_and_broken_ones_are_shown_without_it():
-    assert told(onward({"jax": "1"}, FIRST, 12)) == {"jax": "1", "cores": "–; from step 12: 2"}
+    assert changes_in_words(continued({"jax": "1"}, FIRST, 12)) == {"jax": "1", "cores": "–; from step 12: 2"}
     for later in ("x", ["x"], [{}], [{"step": "x"}], {"step": 3}):
-        assert told({**FIRST, "later": later}) == FIRST
+        assert changes_in_words({**FIRST, "later": later}) == FIRST

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from attnlab.lab.runs.run_folder import FILES, FolderError, RunFolder
-from attnlab.lab.study.names import folder_name
+from attnlab.lab.study.names import check_folder_name
 from attnlab.storage import json_file
 from attnlab.system.environment import environment
 from attnlab.system.settings import NUMBERS
@@ -232,7 +232,7 @@ def test_a_path_that_is_no_folder_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["softmax", "gated-linear", "width 64", "日付", "x.y", "-x", "a'b"])
 def test_names_that_name_a_folder(name, tmp_path):
-    (tmp_path / folder_name(name)).mkdir()
+    (tmp_path / check_folder_name(name)).mkdir()
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_names_that_name_a_folder(name, tmp_path):
 )
 def test_names_that_name_none(name):
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        folder_name(name)
+        check_folder_name(name)
 
 
 def test_the_environment_tells_versions_and_nothing_of_the_person():

@@ -8,7 +8,7 @@ import pytest
 from attnlab.lab.reporting.page import page
 from attnlab.lab.results.comparison import comparison
 from attnlab.lab.results.outcome import outcomes
-from attnlab.lab.runs.study_file import asked, keep, said
+from attnlab.lab.runs.study_file import comparable_part, read_study_file, write_study_file
 from attnlab.lab.study.overrides import apply
 from attnlab.lab.study.study import Study
 from attnlab.lab.study.variation import Variation, over, product
@@ -31,57 +31,57 @@ def part(*names):
 
 
 def order(home):
-    return list(said(home))
+    return list(read_study_file(home))
 
 
 def test_what_a_study_says_is_read_by_variant(tmp_path):
-    assert said(tmp_path) == {}
-    assert keep(tmp_path, replace(STUDY, against={"delta": "softmax"})) == []
-    assert said(tmp_path)["delta"] == {
-        "order": 2, "asked": asked(EXPERIMENT.task), "margin": 0.02, "question": "Which?",
+    assert read_study_file(tmp_path) == {}
+    assert write_study_file(tmp_path, replace(STUDY, against={"delta": "softmax"})) == []
+    assert read_study_file(tmp_path)["delta"] == {
+        "order": 2, "comparable_part": comparable_part(EXPERIMENT.task), "margin": 0.02, "question": "Which?",
         "published": None, "band": [0.5, None], "against": "softmax",
     }  # fmt: skip
-    assert said(tmp_path)["linear"]["published"] == 0.9
+    assert read_study_file(tmp_path)["linear"]["published"] == 0.9
 
 
 def test_a_run_of_some_variants_leaves_every_one_in_its_place(tmp_path):
     for study in (part("linear"), STUDY, part("delta", "linear")):
-        keep(tmp_path, study)
+        write_study_file(tmp_path, study)
         assert order(tmp_path) == ["softmax", "linear", "delta"]
-    assert said(tmp_path)["linear"]["published"] == 0.9
+    assert read_study_file(tmp_path)["linear"]["published"] == 0.9
     # The same variants in another order are another order.
     turned = replace(THREE, variants={name: THREE.variants[name] for name in ("delta", "softmax", "linear")})
-    keep(tmp_path, replace(STUDY, vary=turned))
+    write_study_file(tmp_path, replace(STUDY, vary=turned))
     assert order(tmp_path) == ["delta", "softmax", "linear"]
 
 
 def test_a_variant_made_by_setting_a_field_stands_behind_and_leads_nothing(tmp_path):
-    keep(tmp_path, replace(STUDY, against={"delta": "linear"}))
+    write_study_file(tmp_path, replace(STUDY, against={"delta": "linear"}))
     own = apply(replace(STUDY, against={"delta": "linear"}), ["model.mechanism=window"])
     assert list(own.variants()) == ["window"]
-    keep(tmp_path, own)
+    write_study_file(tmp_path, own)
     assert order(tmp_path) == ["softmax", "linear", "delta", "window"]
-    assert said(tmp_path)["delta"]["against"] == "linear"
-    keep(tmp_path, STUDY)
+    assert read_study_file(tmp_path)["delta"]["against"] == "linear"
+    write_study_file(tmp_path, STUDY)
     assert order(tmp_path) == ["softmax", "linear", "delta", "window"]
 
 
 def test_what_is_no_variant_any_more_is_named_and_left_out(tmp_path):
     for n, name in enumerate(("softmax", "linear", "delta")):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
-    keep(tmp_path, STUDY)
+    write_study_file(tmp_path, STUDY)
     two = replace(THREE, variants={name: THREE.variants[name] for name in ("softmax", "delta")})
     changed = replace(STUDY, vary=two, published={})
-    (note,) = keep(tmp_path, changed)
+    (note,) = write_study_file(tmp_path, changed)
     assert note.startswith("linear is no variant of this study any more")
-    assert keep(tmp_path, changed) == []
+    assert write_study_file(tmp_path, changed) == []
     assert {one.name for one in outcomes(tmp_path)} == {"softmax", "delta"}
 
 
 def test_a_variant_that_is_not_there_keeps_its_place_and_nothing_is_compared_with_another(tmp_path):
     for n, name in enumerate(("linear", "delta")):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
-    keep(tmp_path, STUDY)
+    write_study_file(tmp_path, STUDY)
     found = {one.name: one for one in outcomes(tmp_path)}
     assert [found[name].order for name in ("softmax", "linear", "delta")] == [0, 1, 2]
     assert not found["softmax"].begun
@@ -97,45 +97,45 @@ def test_a_variant_that_is_not_there_keeps_its_place_and_nothing_is_compared_wit
 
 
 def test_another_margin_is_told_and_taken(tmp_path):
-    keep(tmp_path, STUDY)
-    assert keep(tmp_path, STUDY) == []
-    assert "margin was 0.02 and is 0.5 now" in keep(tmp_path, replace(STUDY, margin=0.5))[0]
-    assert said(tmp_path)["softmax"]["margin"] == 0.5
+    write_study_file(tmp_path, STUDY)
+    assert write_study_file(tmp_path, STUDY) == []
+    assert "margin was 0.02 and is 0.5 now" in write_study_file(tmp_path, replace(STUDY, margin=0.5))[0]
+    assert read_study_file(tmp_path)["softmax"]["margin"] == 0.5
 
 
 def test_a_preview_takes_nothing_that_was_published_and_loses_none(tmp_path):
-    keep(tmp_path, STUDY, quick=True)
-    assert said(tmp_path)["linear"]["published"] is None
-    keep(tmp_path, STUDY)
-    keep(tmp_path, part("linear", "delta"), quick=True)
-    assert said(tmp_path)["linear"]["published"] == 0.9
-    assert said(tmp_path)["delta"]["band"] == [0.5, None]
+    write_study_file(tmp_path, STUDY, quick=True)
+    assert read_study_file(tmp_path)["linear"]["published"] is None
+    write_study_file(tmp_path, STUDY)
+    write_study_file(tmp_path, part("linear", "delta"), quick=True)
+    assert read_study_file(tmp_path)["linear"]["published"] == 0.9
+    assert read_study_file(tmp_path)["delta"]["band"] == [0.5, None]
 
 
 def test_folders_take_their_order_from_it(tmp_path):
     for n, name in enumerate(("delta", "linear", "softmax")):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
     assert [one.name for one in sorted(outcomes(tmp_path), key=lambda one: one.order)] == ["delta", "linear", "softmax"]
-    keep(tmp_path, STUDY)
+    write_study_file(tmp_path, STUDY)
     assert [one.name for one in sorted(outcomes(tmp_path), key=lambda one: one.order)] == ["softmax", "linear", "delta"]
     assert {one.experiment["margin"] for one in outcomes(tmp_path)} == {0.02}
 
 
 def test_one_that_was_altered_is_named(tmp_path):
-    keep(tmp_path, STUDY)
+    write_study_file(tmp_path, STUDY)
     path = tmp_path / "study.json"
     path.write_text(path.read_text().replace("Which?", "Whose?"))
-    for call in (lambda: said(tmp_path), lambda: keep(tmp_path, STUDY)):
+    for call in (lambda: read_study_file(tmp_path), lambda: write_study_file(tmp_path, STUDY)):
         with pytest.raises(FolderError, match=r"study\.json: "):
             call()
 
 
 def test_fresh_gets_past_one_that_cannot_be_read(tmp_path):
-    keep(tmp_path, STUDY)
+    write_study_file(tmp_path, STUDY)
     (tmp_path / "study.json").write_text("{")
     with pytest.raises(FolderError, match="remove that file alone, and the next run writes it anew"):
-        keep(tmp_path, STUDY)
-    assert keep(tmp_path, STUDY, fresh=True) == []
+        write_study_file(tmp_path, STUDY)
+    assert write_study_file(tmp_path, STUDY, fresh=True) == []
     assert order(tmp_path) == ["softmax", "linear", "delta"]
 
 
@@ -145,7 +145,7 @@ def test_what_is_not_begun_is_asked_what_its_own_task_asks(tmp_path):
     second = {name: own for name, own in product(tasks, THREE).variants.items() if name.startswith("long")}
     for n, name in enumerate(second):
         write_run(tmp_path / name, name, steps=20, groups=(), order=n)
-    keep(tmp_path, study.keeping(Variation(second)))
+    write_study_file(tmp_path, study.keeping(Variation(second)))
     assert set(comparison(outcomes(tmp_path)).verdicts) == {"long-linear", "long-delta"}
     drawn = page(outcomes(tmp_path), "study")
     (waiting,) = re.findall("Not begun: (.*?)</p>", drawn)
@@ -156,9 +156,9 @@ def test_what_is_not_begun_is_asked_what_its_own_task_asks(tmp_path):
 def test_variants_with_other_marks_of_sources_are_asked_the_same(tmp_path):
     marks = {name: name for name in ("end", "begin", "both", "none")}
     study = Study(EXPERIMENT, over("task.source_marks", **marks), name="marks")
-    keep(tmp_path, study)
-    told = said(tmp_path)
+    write_study_file(tmp_path, study)
+    told = read_study_file(tmp_path)
     assert list(told) == list(marks)
     assert all(told[name]["asked"] == told["end"]["asked"] for name in marks)
     # Of other sequences they would not be.
-    assert asked(replace(EXPERIMENT.task, longest=7)) != told["end"]["asked"]
+    assert comparable_part(replace(EXPERIMENT.task, longest=7)) != told["end"]["asked"]

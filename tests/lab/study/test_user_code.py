@@ -89,7 +89,7 @@ def test_what_it_does_is(digest, before, after, on_disk):
 
 
 def test_what_attnlab_defines_is_not_ones_own():
-    assert user_code.own(serialize.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
+    assert user_code.user_defined(serialize.write(change(EXPERIMENT, **{"model.mechanism": Softmax()}))) == {}
 
 
 def test_it_is_told_where_it_was_defined_and_no_more_of_the_machine(monkeypatch, tmp_path):
@@ -123,7 +123,7 @@ def test_a_function_of_ones_own_counts(monkeypatch):
 
     monkeypatch.setitem(attnlab.SCORES, "mine", score)
     written = {"registry": "SCORES", "name": "mine"}
-    assert user_code.own(written) == {("SCORES", "mine"): score}
+    assert user_code.user_defined(written) == {("SCORES", "mine"): score}
     before = user_code.codes(written)
     monkeypatch.setitem(attnlab.SCORES, "mine", lambda q, k: -(q @ k))
     assert user_code.edited({"code": before}, written) == ["SCORES.mine"]

@@ -26,8 +26,8 @@ from attnlab.models.detr import Detr
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.storage.json_file import dumps
 from attnlab.tasks import Associations, Recall
-from attnlab.tasks.text.continuation import Continuation
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.continuation import LanguageModelData
+from attnlab.tasks.text.transduction import PairData
 from attnlab.tasks.vision.detection import Discs
 from tests.lab.parrot import PROBLEM, parrot
 from tests.lab.unfinished import run
@@ -55,7 +55,7 @@ def found(runs):
         return sum((leaf**2).sum() for leaf in jax.tree.leaves(model)) / 2, {}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transduction, "loss", loss)
+        patch.setattr(PairData, "loss", loss)
         patch.setattr("attnlab.lab.trained.example.Answerer", lambda found: lambda *asked: [[ANSWER]])
         return inspect(runs[0], TEXT, other=runs[1])
 
@@ -238,7 +238,7 @@ def test_a_language_model_reads_itself():
 
 def test_of_a_text_what_is_gone_on_with_is_looked_at():
     parts = {part: "abcdefgh" * 3 for part in ("train", "valid", "test")}
-    problem = Continuation(parts, Characters(), 4)
+    problem = LanguageModelData(parts, Characters(), 4)
     config = Language(width=4, heads=1, layers=1)
     model = config.create(jax.random.key(0), problem.shape)
     found = forced(Trained(change(EXPERIMENT, model=config), problem, model), "abcdef")

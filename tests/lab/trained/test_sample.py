@@ -20,7 +20,7 @@ from attnlab.lab.trained.translate import translate
 from attnlab.models import Language
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks import Associations
-from attnlab.tasks.text.continuation import Continuation
+from attnlab.tasks.text.continuation import LanguageModelData
 from tests.lab.parrot import PROBLEM, parrot
 from tests.small import EXPERIMENT
 
@@ -104,7 +104,7 @@ def test_what_is_not_decoded_has_one_answer_and_no_map(trained, monkeypatch):
 
 
 def test_a_text_is_gone_on_with_block_after_block(trained):
-    problem = Continuation(dict.fromkeys(PARTS, "abcdefg" * 9), Characters(), 8)
+    problem = LanguageModelData(dict.fromkeys(PARTS, "abcdefg" * 9), Characters(), 8)
     writer = Language(width=8, heads=1, layers=1, feedforward=8).create(jax.random.key(3), problem.shape)
     trained(Trained(EXPERIMENT, problem, writer))
     found = sample("run", "abcdefg", DecodingOptions(length=13, beam=1))

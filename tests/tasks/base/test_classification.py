@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.classification import Classification
+from attnlab.tasks.base.classification import ClassificationData
 
 
-class Signs(Classification):
+class Signs(ClassificationData):
     """Sorts numbers by their sign, or each of a sequence."""
 
     def __init__(self, batches):

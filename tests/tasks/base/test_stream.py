@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from attnlab.tasks.base.stream import EXAMINED, POSITIONS, Stream
+from attnlab.tasks.base.stream import EXAMINED, POSITIONS, GeneratedData
 from attnlab.tasks.base.task import Classes, Frames
 
 
@@ -14,7 +14,7 @@ class Signs:
     seed: int = 0
 
 
-class Signed(Stream):
+class Signed(GeneratedData):
     """One number an example, and whether it is above zero."""
 
     def __init__(self, task, positions=1):

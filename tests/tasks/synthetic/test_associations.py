@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from attnlab.data.io.files import DataError
-from attnlab.tasks.synthetic.associations import Associations, Facts
+from attnlab.tasks.synthetic.associations import Associations, AssociationShape
 
 ONCE = Associations(keys=7, examined=25)
 TWICE = Associations(keys=7, length=14, examined=25, examined_length=9)
@@ -32,7 +32,7 @@ def nobody(keys, values, queries, key=None):
 def test_shapes_and_ids(problem):
     batch = problem.batch(0, 0, 5)
     T = problem.task.length or 7
-    assert problem.shape == Facts(7, 7, T)
+    assert problem.shape == AssociationShape(7, 7, T)
     assert {name: x.shape for name, x in batch.items()} == {
         "keys": (5, T), "values": (5, T), "queries": (5, 1), "answers": (5, 1), "asked": (5, 1),
     }  # fmt: skip

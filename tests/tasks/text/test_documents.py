@@ -4,7 +4,7 @@ import pytest
 
 from attnlab.data.io.files import DataError
 from attnlab.tasks.base.task import Classes, Tokens
-from attnlab.tasks.text.documents import DocumentPairs, Documents, Matches
+from attnlab.tasks.text.documents import DocumentPairs, Documents, PairOfDocuments
 
 SMALL = {"shortest": 20, "longest": 60, "valid_examples": 20, "test_examples": 300}
 
@@ -42,7 +42,7 @@ def test_a_document_is_of_sentences_of_its_class(single):
 
 
 def test_pairs_are_of_one_class_or_of_two_and_half_are_each(pairs):
-    assert pairs.shape == Matches(Tokens(257, 60), 2)
+    assert pairs.shape == PairOfDocuments(Tokens(257, 60), 2)
     batch = pairs.batch(0, 0, 400)
     assert batch["source"].shape == batch["keep"].shape == (400, 2, 60)
     assert abs(batch["label"].mean() - 0.5) < 0.1

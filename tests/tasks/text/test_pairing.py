@@ -19,9 +19,9 @@ from attnlab.tasks.base.metrics import exact_match
 from attnlab.tasks.synthetic.dates import Dates
 from attnlab.tasks.synthetic.reverse import Copy, Reverse
 from attnlab.tasks.text.g2p import CMUdict, Sigmorphon
-from attnlab.tasks.text.pairing import Pairing, PairTask
+from attnlab.tasks.text.pairing import PairInterface, PairTask
 from attnlab.tasks.text.scan import Scan
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.transduction import PairData
 from attnlab.tasks.text.translation import Multi30k, Parallel
 
 # The ids of the word "ab" (a is 3, b is 4) as a model reads it, padded to 4; and the same as it is shown.
@@ -39,7 +39,7 @@ def copying(*words, **how):
     """The problem of copying words; every part holds all of them."""
     examples = [Example(word, (word,)) for word in words]
     parts = dict.fromkeys(("train", "valid", "test"), examples)
-    return Transduction(parts, (Characters(), Characters()), exact_match, "exact_match", True, 1, **how)
+    return PairData(parts, (Characters(), Characters()), exact_match, "exact_match", True, 1, **how)
 
 
 @pytest.mark.parametrize("marks", READ)
@@ -117,19 +117,19 @@ def test_without_positions_only_a_mark_tells_a_word_from_the_word_twice(marks, s
 def test_a_vocabulary_says_which_marks_sources_have():
     for marks in READ:
         problem = copying("ab", source_marks=marks)
-        found = Pairing.restored(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
+        found = PairInterface.restored(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
         assert found.source_marks == marks
         assert found.encode_prompt("ab")["source"].tolist() == [READ[marks][0]]
     # An older vocabulary does not say: its sources had no marks.
     older = {name: value for name, value in copying("ab").vocabulary.items() if name != "source_marks"}
-    assert Pairing.restored(older, "vocabulary.json", source_marks="end").encode_prompt("ab")["source"].tolist() == [
-        [3, 4, 0, 0]
-    ]
+    assert PairInterface.restored(older, "vocabulary.json", source_marks="end").encode_prompt("ab")[
+        "source"
+    ].tolist() == [[3, 4, 0, 0]]
     with pytest.raises(DataError, match=r"^vocabulary\.json: source_marks=\['end'\] must be one of end, begin, both"):
-        Pairing.restored(older | {"source_marks": ["end"]}, "vocabulary.json")
+        PairInterface.restored(older | {"source_marks": ["end"]}, "vocabulary.json")
 
 
 def test_a_source_of_symbols_never_seen_is_its_marks():
     parts = {"train": [Example("ab", ("ab",))], "valid": [Example("xy", ("ab",))], "test": [Example("ab", ("ab",))]}
-    problem = Transduction(parts, (Characters(), Characters()), exact_match, "exact_match", True)
+    problem = PairData(parts, (Characters(), Characters()), exact_match, "exact_match", True)
     assert problem.eval_batches("valid")[0]["source"].tolist() == [[2, 0, 0, 0]]

@@ -22,8 +22,8 @@ from attnlab.tasks import (
     Tones,
 )
 from attnlab.tasks.base.task import Row
-from attnlab.tasks.text.continuation import Continuation
-from attnlab.tasks.text.transduction import Transduction
+from attnlab.tasks.text.continuation import LanguageModelData
+from attnlab.tasks.text.transduction import PairData
 
 
 def truth(problem):
@@ -96,7 +96,7 @@ def test_a_pair_has_its_source_every_reference_and_the_answer_that_is_scored():
         "test": [example("ab", "b a", "b"), example("bb", "b b")],
     }
     measure = lambda answers, references: {"right": sum(a in r for a, r in zip(answers, references, strict=True)) / 2}
-    problem = Transduction(parts, (Characters(), Words()), measure, "right", True, likelihood=True)
+    problem = PairData(parts, (Characters(), Words()), measure, "right", True, likelihood=True)
     b, end = problem.target.encode("b")[0], 2
     tokens = np.array([[b, end, 0], [b, b, b]])
     answers = [{"tokens": tokens, "nats": np.array([1.5, 2.5])}]
@@ -108,7 +108,7 @@ def test_a_pair_has_its_source_every_reference_and_the_answer_that_is_scored():
 
 def test_blocks_of_text_joined_are_the_text_and_their_nats_the_metric():
     text = "the cat sat on the mat\n" * 30
-    problem = Continuation({"train": text, "valid": text, "test": text[:101]}, Characters(), 16)
+    problem = LanguageModelData({"train": text, "valid": text, "test": text[:101]}, Characters(), 16)
     batches = problem.eval_batches("test")
     cost = lambda asked: np.where(asked, np.arange(asked.size).reshape(asked.shape) / 7, 0)
     answers = [{"nats": cost(batch["asked"]), "right": np.zeros(batch["asked"].shape)} for batch in batches]

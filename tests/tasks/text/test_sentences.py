@@ -15,7 +15,7 @@ from attnlab.data.text.vocabulary import PAD
 from attnlab.models.bert import Bert
 from attnlab.models.classifier import Classifier
 from attnlab.tasks.base.task import Classes, Tokens
-from attnlab.tasks.text.finetuning import Finetuning
+from attnlab.tasks.text.finetuning import FinetuningData
 from attnlab.tasks.text.sentences import PUBLISHED, Questions, Sentences, Sst2, Trec
 from attnlab.training.config import Train
 from attnlab.training.trainer import Trainer
@@ -40,7 +40,7 @@ class Knowing:
 
 
 def made(**fields):
-    return Finetuning(PARTS, Words(), **{"masked": 10, **fields})
+    return FinetuningData(PARTS, Words(), **{"masked": 10, **fields})
 
 
 def test_words_that_are_rare_or_never_seen_are_unknown():
@@ -64,7 +64,7 @@ def test_words_that_are_rare_or_never_seen_are_unknown():
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=60)], ids=str)
 def test_other_units_know_all_that_occurs(units):
-    problem = Finetuning(PARTS, units, masked=10)
+    problem = FinetuningData(PARTS, units, masked=10)
     for batch in problem.eval_batches("test"):
         assert (batch["source"] < problem.unknown).all()
     # A "Z" never was seen; bytes and merged pairs know no unknown.
@@ -89,7 +89,7 @@ def test_batches_are_of_the_phase_that_the_step_is_in():
 
 
 def test_the_same_sentences_hide_other_words_each_time_and_for_each_seed():
-    problem = Finetuning(PARTS, Words(), masked=100, buckets=1, share=0.4)
+    problem = FinetuningData(PARTS, Words(), masked=100, buckets=1, share=0.4)
     whole = lambda seed, step: problem.batch(seed, step, 6)
     asked = lambda batch: sorted(tuple(row) for row in batch["answers"])
     assert len({str(asked(whole(0, step))) for step in range(12)}) > 9
@@ -132,7 +132,7 @@ def test_losses_and_scores():
 
 def test_a_few_sentences_are_of_all_classes_and_hide_the_words_they_hide_among_all():
     ordered = [TRAIN[0]] * 90 + [TRAIN[-1]] * 90
-    problem = Finetuning({"train": TRAIN, "valid": ordered, "test": ordered}, Words(), masked=10)
+    problem = FinetuningData({"train": TRAIN, "valid": ordered, "test": ordered}, Words(), masked=10)
     (few,), (whole,) = problem.eval_batches("valid", 20), problem.eval_batches("valid")
     assert set(few["label"].tolist()) == {0, 1}
     assert whole["label"].tolist() == [0] * 90 + [1] * 90
@@ -199,9 +199,9 @@ def test_what_is_no_vocabulary_names_its_file(change, words):
 
 def test_parts_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match="the part 'test' holds no sentences"):
-        Finetuning(PARTS | {"test": []}, Words())
+        FinetuningData(PARTS | {"test": []}, Words())
     with pytest.raises(DataError, match='never seen in training: "odd"'):
-        Finetuning(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
+        FinetuningData(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
 
 
 def test_ones_own_files(tmp_path):

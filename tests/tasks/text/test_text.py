@@ -16,7 +16,7 @@ from attnlab.decoding import Beam, Greedy, Sample
 from attnlab.mechanisms import Linear
 from attnlab.models import Language
 from attnlab.tasks.base.task import Tokens
-from attnlab.tasks.text.continuation import Continuation
+from attnlab.tasks.text.continuation import LanguageModelData
 from attnlab.tasks.text.text import Shakespeare, Text
 
 PARTS = {"train": "to be or not to be\r\nthat is it " * 4, "valid": "to be, or not to bee", "test": "that is not it"}
@@ -24,7 +24,7 @@ PARTS = {"train": "to be or not to be\r\nthat is it " * 4, "valid": "to be, or n
 
 @pytest.fixture
 def problem():
-    return Continuation(PARTS, Characters(), 8)
+    return LanguageModelData(PARTS, Characters(), 8)
 
 
 class Cycle:
@@ -86,7 +86,7 @@ def test_scores_are_the_likelihood_of_the_text(problem):
 
 def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_nothing():
     parts = {"train": "abcdefg" * 9, "valid": "abcdefg" * 2, "test": "efgabcdefga"}
-    problem = Continuation(parts, Characters(), 8)
+    problem = LanguageModelData(parts, Characters(), 8)
     model = Cycle(problem.shape.vocabulary)
     for part in ("valid", "test"):
         answers = [problem.answer(model, batch) for batch in problem.eval_batches(part)]
@@ -96,7 +96,7 @@ def test_a_model_that_knows_the_text_is_right_and_what_is_behind_the_end_asks_no
 
 
 def test_longer_blocks_than_were_trained_on_are_scored_by_place():
-    problem = Continuation(PARTS, Characters(), 4, 12)
+    problem = LanguageModelData(PARTS, Characters(), 4, 12)
     assert problem.shape.length == 12
     assert problem.batch(0, 0, 3)["tokens"].shape == (3, 4)
     # Twenty symbols: a block of twelve and one of eight, which ends early. What costs n at place n:
@@ -122,7 +122,7 @@ def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
     parts = {
         part: "the naïve cat sat, the fat cat sat on the hat " * n for part, n in zip(PARTS, (9, 5, 4), strict=True)
     }
-    problem = Continuation(parts, units, 4, 16)
+    problem = LanguageModelData(parts, units, 4, 16)
     answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in problem.eval_batches("test")]
     found = problem.score("test", answers)
     asked = np.concatenate([batch["asked"] for batch in problem.eval_batches("test")])
@@ -132,13 +132,13 @@ def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
     with pytest.raises(ValueError, match=r"task.longest=8 must be at least task.length=64, or 0"):
         Shakespeare(longest=8)
     with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task.longest=20 takes more"):
-        Continuation(PARTS, Characters(), 4, 20)
+        LanguageModelData(PARTS, Characters(), 4, 20)
 
 
 @pytest.mark.parametrize("units", [Characters(), Bytes(), Bpe(size=40)], ids=str)
 def test_nats_are_told_by_the_character_whatever_the_symbols_are(units):
     parts = dict.fromkeys(("train", "valid", "test"), "the cat é the cat é the cat " * 9)
-    problem = Continuation(parts, units, 8)
+    problem = LanguageModelData(parts, units, 8)
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     answers = [problem.answer(even, batch) for batch in problem.eval_batches("test")]
     asked = sum(int(batch["asked"].sum()) for batch in problem.eval_batches("test"))
@@ -153,7 +153,7 @@ def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(f
     text = unicodedata.normalize(form, "한국어 naïve " * 40)
     parts = dict.fromkeys(PARTS, text)
     for units in (Characters(), Bytes(), Bpe(size=60)):
-        problem = Continuation(parts, units, 8)
+        problem = LanguageModelData(parts, units, 8)
         batches = problem.eval_batches("test")
         answers = [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches]
         asked = sum(int(batch["asked"].sum()) for batch in batches)
@@ -177,7 +177,7 @@ def test_all_units_count_the_same_characters_in_whatever_form_they_are_written(f
 def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_denominator(units, lost, which):
     text = "the cat sat on the mat. "
     parts = {"train": text * 9, "valid": text * 3, "test": "the cat sat on щщщ " * 3 + "the"}
-    problem = Continuation(parts, units, 8)
+    problem = LanguageModelData(parts, units, 8)
     told = f"test: {lost} symbols were never seen in training and are left out: {which}"
     assert problem.notes == ((told,) if lost else ())
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
@@ -191,14 +191,14 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
         assert found["nats_per_character"] == pytest.approx(nats / characters, rel=1e-5)
     if lost:
         with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols were never seen .*щ.* ×, …"):
-            Continuation(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
+            LanguageModelData(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
 
 
 def test_what_words_cost_is_not_held_against_what_characters_do():
     """Words leave out those they do not know, and foretell no white space."""
     parts = {part: "the cat sat on the mat. " * 9 for part in PARTS}
-    assert Continuation(parts, Words(), 4, 8).metric == "nats_per_word"
-    assert Continuation(parts, Bpe(size=40), 4).metric == "nats_per_character"
+    assert LanguageModelData(parts, Words(), 4, 8).metric == "nats_per_word"
+    assert LanguageModelData(parts, Bpe(size=40), 4).metric == "nats_per_character"
     assert "units" in Shakespeare().training_only_fields
     assert "units" not in Shakespeare(units=Words()).training_only_fields
 
@@ -214,7 +214,7 @@ def test_what_text_in_lower_case_costs_is_not_held_against_what_it_costs_as_it_i
 @pytest.mark.parametrize("length", [1, 2, 3, 5])
 def test_a_character_that_blocks_cut_is_one(length):
     text = "щ€𝄞a" * 20
-    problem = Continuation(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
+    problem = LanguageModelData(dict.fromkeys(PARTS, "a" + text), Bytes(), length, 2 * length)
     batches = problem.eval_batches("test")
     asked = np.concatenate([batch["asked"] for batch in batches])
     found = problem.score("test", [{"nats": 1.0 * batch["asked"], "right": batch["asked"]} for batch in batches])
@@ -234,7 +234,7 @@ def test_a_character_that_blocks_cut_is_one(length):
 
 def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_its_space():
     parts = {part: "the king\nthe kingdom of the king\n" * 20 for part in PARTS}
-    problem = Continuation(parts, Bpe(size=60), 4)
+    problem = LanguageModelData(parts, Bpe(size=60), 4)
     codec = problem.codec
     ids = problem.encode_prompt("the king")["source"][0].tolist()
     assert "".join(codec.vocabulary.decode(ids)) == "the king"
@@ -245,7 +245,7 @@ def test_a_prompt_of_merged_pairs_is_read_as_it_stands_and_what_follows_keeps_it
 
 def test_a_beginning_is_gone_on_with():
     parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
-    problem = Continuation(parts, Characters(), 12)
+    problem = LanguageModelData(parts, Characters(), 12)
     model = Cycle(problem.shape.vocabulary)
     answer = lambda text, decoder: problem.answers(model, problem.encode_prompt(text), decoder, jax.random.key(0))
     for decoder in (Greedy(), Beam(2, best=1), Sample()):
@@ -258,7 +258,7 @@ def test_a_beginning_is_gone_on_with():
 
 
 def test_marks_are_never_drawn():
-    problem = Continuation(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
+    problem = LanguageModelData(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
     # Of five symbols that are as likely three are marks.
     drawn = problem.answers(
         Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), jax.random.key(0)
@@ -268,7 +268,7 @@ def test_marks_are_never_drawn():
 
 
 def test_a_network_goes_on_as_it_scores():
-    problem = Continuation(PARTS, Characters(), 8)
+    problem = LanguageModelData(PARTS, Characters(), 8)
     model = Language(width=8, heads=2, layers=1, mechanism=Linear()).create(jax.random.key(1), problem.shape)
     prompt = problem.encode_prompt("to be")["source"]
     said = problem.answers(model, {"source": prompt[:, -4:]}, Greedy())["tokens"][0, 0].tolist()
@@ -296,7 +296,7 @@ def test_it_is_asked_without_its_data(problem):
     )
     assert found.format_answer({"tokens": problem.encode_prompt("to be")["source"]}) == "to be"
     assert found.decoder == problem.decoder
-    other = Continuation(PARTS | {"train": "other symbols altogether"}, Characters(), 8)
+    other = LanguageModelData(PARTS | {"train": "other symbols altogether"}, Characters(), 8)
     assert other.vocabulary != problem.vocabulary
     assert other.fingerprint != problem.fingerprint
 
@@ -315,7 +315,7 @@ def test_ones_own_text(tmp_path):
         (tmp_path / f"{part}.txt").write_text("\ufeff" + text, newline="")
     files = {part: str(tmp_path / f"{part}.txt") for part in PARTS}
     problem = Text(**files, length=8).load()
-    assert problem.fingerprint == Continuation(PARTS, Characters(), 8).fingerprint
+    assert problem.fingerprint == LanguageModelData(PARTS, Characters(), 8).fingerprint
     with pytest.raises(ValueError, match=r"task\.test='' must name a file"):
         Text(**files | {"test": ""}).load()
     with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task\.length=20 takes more"):
@@ -339,7 +339,7 @@ def test_fields_are_checked(task):
 def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
     line = "a line that is long enough for it to be no chance, number {}\n"
     text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
-    problem = Continuation({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
+    problem = LanguageModelData({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
     what = "lines of 40 characters or more stand in"
     told = (f"valid: 2 of 2 {what} train, too", f"test: 3 of 3 {what} train, too", f"test: 1 of 3 {what} valid, too")
     assert problem.notes == told
@@ -347,6 +347,6 @@ def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
 
 def test_a_part_that_is_training_itself_is_told():
     parts = dict.fromkeys(("train", "valid"), "to be or not\nto be") | {"test": "or not to be\nor"}
-    assert Continuation(parts, Bytes(), 8).notes == ("valid: the very text of train",)
+    assert LanguageModelData(parts, Bytes(), 8).notes == ("valid: the very text of train",)
     parts = dict.fromkeys(("valid", "test"), "to be or not\nto be") | {"train": "or not to be\nor"}
-    assert Continuation(parts, Bytes(), 8).notes == ("test: the very text of valid",)
+    assert LanguageModelData(parts, Bytes(), 8).notes == ("test: the very text of valid",)

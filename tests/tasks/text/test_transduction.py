@@ -13,12 +13,12 @@ from attnlab.data.text.units import Bpe, Characters, Words
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.metrics import error_rates, exact_match
 from attnlab.tasks.base.task import TaskData
-from attnlab.tasks.text.pairing import Pairing
-from attnlab.tasks.text.transduction import EXAMINED, Transduction
+from attnlab.tasks.text.pairing import PairInterface
+from attnlab.tasks.text.transduction import EXAMINED, PairData
 
 
 def problem(parts, unit=Characters(), measure=exact_match, metric="exact_match", higher=True, buckets=3, **more):
-    return Transduction(parts, (unit, unit), measure, metric, higher, buckets, **more)
+    return PairData(parts, (unit, unit), measure, metric, higher, buckets, **more)
 
 
 def copies(*words, group=""):
@@ -334,7 +334,7 @@ def test_the_vocabulary_is_all_that_reading_takes(copying):
 
 
 def test_it_is_asked_without_its_data(copying):
-    found = Pairing.restored(json.loads(json.dumps(copying.vocabulary)), "vocabulary.json", smoothing=0.1)
+    found = PairInterface.restored(json.loads(json.dumps(copying.vocabulary)), "vocabulary.json", smoothing=0.1)
     assert not isinstance(found, TaskData)
     assert found.shape == copying.shape
     assert found.vocabulary == copying.vocabulary
@@ -361,7 +361,7 @@ def test_it_is_asked_without_its_data(copying):
 )
 def test_what_is_no_vocabulary_names_its_file(copying, change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
-        Pairing.restored(copying.vocabulary | change, "vocabulary.json")
+        PairInterface.restored(copying.vocabulary | change, "vocabulary.json")
 
 
 def test_the_fingerprint_is_of_all_data():
@@ -398,7 +398,7 @@ def test_an_empty_example_is_refused(example):
 
 def test_both_sides_may_share_their_symbols():
     parts = {part: [Example("low lower", ("new newer lowest",))] * 4 for part in ("train", "valid", "test")}
-    shared = Transduction(parts, (Bpe(size=40),), exact_match, "exact_match", True, 1)
+    shared = PairData(parts, (Bpe(size=40),), exact_match, "exact_match", True, 1)
     assert shared.source == shared.target
     assert shared.shape.source_vocabulary == shared.shape.target_vocabulary
     (batch,) = shared.eval_batches("valid")

@@ -9,7 +9,7 @@ from attnlab.data.synthetic import discs
 from attnlab.tasks.base.task import Image
 from attnlab.tasks.vision.boxes import corners
 from attnlab.tasks.vision.matching import Costs, costs
-from attnlab.tasks.vision.objects import EXAMINED, Detections, Objects, flipped
+from attnlab.tasks.vision.objects import EXAMINED, DetectionData, Detections, flipped
 
 SIZE = (16, 24)
 COUNTS = {"train": 7, "valid": 3, "test": EXAMINED + 3}
@@ -23,7 +23,7 @@ def drawn(count, seed):
 @pytest.fixture(scope="module")
 def problem():
     parts = {part: drawn(count, seed) for seed, (part, count) in enumerate(COUNTS.items())}
-    return Objects(parts, discs.CLASSES, flip=True)
+    return DetectionData(parts, discs.CLASSES, flip=True)
 
 
 def model(image, key=None):
@@ -131,7 +131,7 @@ def test_a_class_without_truth_is_left_out_and_told(problem):
     labels = {part: np.array([n % 2], np.int32) for n, part in enumerate(COUNTS)}
     box, image = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8)
     parts = {part: Scenes([Scene("a", image, box, label, "")], {}) for part, label in labels.items()}
-    lone = Objects(parts, ("one", "other"))
+    lone = DetectionData(parts, ("one", "other"))
     assert lone.notes[0] == "train: no box of other, which its average leaves out"
     assert lone.score("test", perfect(lone, "test")) == {"ap50": 1, "ap": 1, "ap50.one": 1}
 
@@ -140,7 +140,7 @@ def test_a_few_images_have_a_box_among_them():
     box, image, label = np.float32([[0.1, 0.1, 0.5, 0.5]]), np.zeros((*SIZE, 3), np.uint8), np.int32([0])
     full, empty = Scene("a", image, box, label, ""), Scene("b", image, box[:0], label[:0], "")
     parts = {part: Scenes([empty] * 40 + [full] + [empty] * 40, {}) for part in COUNTS}
-    lone = Objects(parts, ("one",))
+    lone = DetectionData(parts, ("one",))
     for limit in (1, 5, 81, None):
         assert lone.score("valid", perfect(lone, "valid", limit), limit) == {"ap50": 1, "ap": 1, "ap50.one": 1}
 
@@ -153,7 +153,7 @@ def test_a_part_without_boxes_is_refused():
         (Scenes(bare, {}), "boxes$"),
     ):
         with pytest.raises(DataError, match=words):
-            Objects({"train": drawn(2, 0), "valid": none, "test": drawn(2, 1)}, discs.CLASSES)
+            DetectionData({"train": drawn(2, 0), "valid": none, "test": drawn(2, 1)}, discs.CLASSES)
 
 
 def test_asking_and_telling(problem, tmp_path):
@@ -185,15 +185,15 @@ def test_pictures_show_what_was_found(problem):
 
 
 def test_the_classes_are_kept():
-    made = Objects({part: drawn(2, 0) for part in COUNTS}, ("a", "b", "c"))
+    made = DetectionData({part: drawn(2, 0) for part in COUNTS}, ("a", "b", "c"))
     assert made.vocabulary == {"classes": ["a", "b", "c"]}
 
 
 def test_data_are_known_by_files_and_boxes(problem):
     parts = {part: drawn(count, seed) for seed, (part, count) in enumerate(COUNTS.items())}
-    assert Objects(parts, discs.CLASSES).fingerprint == problem.fingerprint
+    assert DetectionData(parts, discs.CLASSES).fingerprint == problem.fingerprint
     parts["valid"].scenes[0] = parts["valid"].scenes[0]._replace(digest="another")
-    assert Objects(parts, discs.CLASSES).fingerprint != problem.fingerprint
+    assert DetectionData(parts, discs.CLASSES).fingerprint != problem.fingerprint
 
 
 def test_parts_and_limits_are_checked(problem):

@@ -7,7 +7,7 @@ from PIL import Image
 
 from attnlab.data.images.images import Labelled
 from attnlab.data.io.files import DataError
-from attnlab.tasks.vision.pictures import Change, Pictures
+from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
 SIZE = (3, 4, 1)
 CLASSES = ("dark", "dim", "bright")
@@ -20,8 +20,8 @@ def part(count, seed=0):
     return Labelled((noise + 80 * labels[:, None, None, None]).astype(np.uint8), labels)
 
 
-def made(share=1.0, change=Change(), train=30):
-    return Pictures({"train": part(train), "valid": part(6, 1), "test": part(20, 2)}, CLASSES, share, change)
+def made(share=1.0, change=Augmentation(), train=30):
+    return ImageData({"train": part(train), "valid": part(6, 1), "test": part(20, 2)}, CLASSES, share, change)
 
 
 def bright(source, keep, key=None):
@@ -71,7 +71,7 @@ def test_an_epoch_has_each_image_once_and_a_share_is_each_seeds_own():
 
 
 def test_images_are_moved_by_seed_and_step():
-    plain, moved = made(), made(change=Change(1, True))
+    plain, moved = made(), made(change=Augmentation(1, True))
     a, b = moved.batch(0, 1, 8), moved.batch(0, 1, 8)
     np.testing.assert_array_equal(a["source"], b["source"])
     np.testing.assert_array_equal(a["label"], plain.batch(0, 1, 8)["label"])
@@ -107,9 +107,9 @@ def test_pictures_show_what_was_answered():
 
 def test_absent_classes_are_noted():
     parts = {"train": part(30), "valid": part(2, 1), "test": part(20, 2)}
-    assert Pictures(parts, CLASSES).notes == ("valid: no image of 1 of 3 classes: bright",)
+    assert ImageData(parts, CLASSES).notes == ("valid: no image of 1 of 3 classes: bright",)
     twice = {name: Labelled(*map(np.flip, (held.images, held.labels), (0, 0))) for name, held in parts.items()}
-    assert Pictures(parts | {"test": twice["train"]}, CLASSES).notes[1:] == (
+    assert ImageData(parts | {"test": twice["train"]}, CLASSES).notes[1:] == (
         "test: 30 of 30 examples stand in train, too",
     )
 
@@ -120,5 +120,5 @@ def test_classes_too_small_for_a_share_are_noted():
 
 
 def test_the_names_of_the_classes_are_kept():
-    made = Pictures({name: part(9) for name in ("train", "valid", "test")}, ("a", "b", "c"))
+    made = ImageData({name: part(9) for name in ("train", "valid", "test")}, ("a", "b", "c"))
     assert made.vocabulary == {"classes": ["a", "b", "c"]}
