@@ -30,7 +30,7 @@ def test_a_batch_is_decoded_each_example_as_alone_and_its_scores_are_log_probabi
     together = toy.decode_all(way, tables, keys)
     assert (together.tokens.dtype, together.scores.dtype) == (jnp.int32, jnp.float32)
     for n, table in enumerate(tables):
-        alone = toy.search(way, table, key=keys[n])
+        alone = toy.decode(way, table, key=keys[n])
         np.testing.assert_array_equal(together.tokens[n], alone.tokens)
         np.testing.assert_allclose(together.scores[n], alone.scores, atol=1e-6)
         assert list(alone.scores) == sorted(alone.scores, reverse=True)
@@ -44,7 +44,7 @@ def test_a_batch_is_decoded_each_example_as_alone_and_its_scores_are_log_probabi
 def test_the_beginning_and_padding_are_never_chosen_and_nothing_gets_their_share(way):
     table = toy.drawn(0)
     table[:, [toy.BEGIN, toy.PAD]] = 9.0
-    tokens, scores = toy.search(way, table, key=jax.random.key(0))
+    tokens, scores = toy.decode(way, table, key=jax.random.key(0))
     assert set(map(int, np.concatenate([toy.row(line) for line in tokens]))) <= {toy.END, *toy.ORDINARY}
     assert (scores < -5).all()
 
@@ -52,7 +52,7 @@ def test_the_beginning_and_padding_are_never_chosen_and_nothing_gets_their_share
 @pytest.mark.parametrize("way", DECODERS.values(), ids=str)
 def test_scores_of_half_precision_are_summed_in_single(way):
     table = jnp.asarray(toy.drawn(0), jnp.bfloat16)
-    tokens, scores = toy.search(way, table, key=jax.random.key(0))
+    tokens, scores = toy.decode(way, table, key=jax.random.key(0))
     text = toy.row(tokens[0])
     expected = toy.total(np.asarray(table), text) / toy.norm(len(text), getattr(way, "penalty", 0))
     np.testing.assert_allclose(scores, [expected], rtol=1e-5)
@@ -63,7 +63,7 @@ def test_what_is_no_number_shows(way):
     table = toy.drawn(0)
     table[:, toy.END] = -9.0
     table[toy.SYMBOLS :, 3] = np.nan
-    tokens, scores = toy.search(way, table, key=jax.random.key(0))
+    tokens, scores = toy.decode(way, table, key=jax.random.key(0))
     assert np.isnan(scores).all()
     assert not np.isin(tokens, [toy.BEGIN]).any()
 

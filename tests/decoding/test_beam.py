@@ -45,13 +45,13 @@ def assert_answers(decoded, expected):
 @given(SEEDS)
 def test_a_beam_as_wide_as_all_there_is_finds_the_best(penalty, seed):
     table = toy.drawn(seed)
-    assert_answers(toy.search(Beam(ALL, penalty, best=4), table), enumerated(table, penalty)[:4])
+    assert_answers(toy.decode(Beam(ALL, penalty, best=4), table), enumerated(table, penalty)[:4])
 
 
 def test_what_is_unfinished_comes_behind_all_that_is_finished_and_then_nothing():
     table = toy.drawn(0)
     table[:, toy.END] -= 9  # so that the unfinished are the likelier ones
-    decoded, expected = toy.search(Beam(ALL + 2, best=ALL + 2), table), enumerated(table, 1.0)
+    decoded, expected = toy.decode(Beam(ALL + 2, best=ALL + 2), table), enumerated(table, 1.0)
     assert_answers(decoded._replace(tokens=decoded.tokens[:-2], scores=decoded.scores[:-2]), expected)
     assert max(score for text, score in expected if toy.END not in text) > expected[0][1]
     assert len(set(map(tuple, decoded.tokens[:-2].tolist()))) == ALL
@@ -64,7 +64,7 @@ def test_what_is_unfinished_comes_behind_all_that_is_finished_and_then_nothing()
 @given(seed=SEEDS, scale=st.sampled_from([0.5, 1.5, 4.0]))
 def test_a_narrow_beam_keeps_what_it_should_and_stopping_early_changes_nothing(beam, seed, scale):
     table = toy.drawn(seed, scale=scale)
-    assert_answers(toy.search(beam, table), searched(table, beam))
+    assert_answers(toy.decode(beam, table), searched(table, beam))
 
 
 @settings(max_examples=40)
@@ -72,7 +72,7 @@ def test_a_narrow_beam_keeps_what_it_should_and_stopping_early_changes_nothing(b
 def test_a_beam_of_one_without_a_penalty_is_greedy(seed, bias):
     table = toy.drawn(seed)
     table[:, toy.END] += bias
-    one, greedy = (toy.search(way, table) for way in (Beam(1, 0.0), Greedy()))
+    one, greedy = (toy.decode(way, table) for way in (Beam(1, 0.0), Greedy()))
     np.testing.assert_array_equal(one.tokens, greedy.tokens)
     np.testing.assert_allclose(one.scores, greedy.scores, atol=1e-5)
 
@@ -81,7 +81,7 @@ def test_so_it_is_where_scores_are_equal_or_their_sums_round_to_the_same():
     # The second is the greater by 2⁻²⁴ of 1, which is lost where log-probabilities of −9 are added up.
     for pair in ([1.0, 1.0], [1.0 - 2**-24, 1.0]):
         table = np.tile(np.float32([10, 10, -9, *pair]), (toy.SYMBOLS**toy.LENGTH, 1))
-        one, greedy = (toy.search(way, table) for way in (Beam(1, 0.0), Greedy()))
+        one, greedy = (toy.decode(way, table) for way in (Beam(1, 0.0), Greedy()))
         np.testing.assert_array_equal(one.tokens, greedy.tokens)
         assert set(greedy.tokens[0].tolist()) == {3 + int(np.argmax(np.float32(pair)))}
 
@@ -130,7 +130,7 @@ def test_a_longer_text_overtakes_where_the_penalty_lets_it():
 
 def test_double_precision_serves(x64):
     table = toy.drawn(3)
-    wide, narrow = (toy.search(Beam(3, best=2), table.astype(dtype)) for dtype in ("float64", "float32"))
+    wide, narrow = (toy.decode(Beam(3, best=2), table.astype(dtype)) for dtype in ("float64", "float32"))
     np.testing.assert_array_equal(wide.tokens, narrow.tokens)
     assert wide.scores.dtype == jnp.float32
 

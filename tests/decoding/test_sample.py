@@ -43,7 +43,7 @@ def likelihood(table, text, way):
 )
 def test_texts_are_drawn_as_often_as_they_are_likely(way):
     table = toy.drawn(5, LENGTH)
-    decoded = toy.search(way, table, LENGTH, jax.random.key(1))
+    decoded = toy.decode(way, table, LENGTH, jax.random.key(1))
     found = [toy.row(tokens) for tokens in decoded.tokens]
     expected = {text: likelihood(table, text, way) for group in toy.texts(LENGTH) for text in group}
     expected = {text: DRAWS * p for text, p in expected.items() if p > 0}
@@ -87,7 +87,7 @@ def test_a_temperature_near_zero_is_greedy(way):
     for seed in range(5):
         # Scores so large that they overflow where a small temperature divides them.
         table = toy.drawn(seed, scale=6.0)
-        cold, greedy = (toy.search(way, table, key=jax.random.key(seed)) for way in (way, Greedy()))
+        cold, greedy = (toy.decode(way, table, key=jax.random.key(seed)) for way in (way, Greedy()))
         np.testing.assert_array_equal(cold.tokens, greedy.tokens)
         np.testing.assert_allclose(cold.scores, greedy.scores, atol=1e-6)
 
@@ -96,16 +96,16 @@ def test_a_key_gives_the_same_text_for_every_length_and_number_of_draws():
     table = toy.drawn(0, scale=0.5)
     table[:, toy.END] = -2.0
     keys = jax.random.split(jax.random.key(3), 8)
-    long, short = ([toy.search(Sample(), table, n, key).tokens[0] for key in keys] for n in (5, 3))
+    long, short = ([toy.decode(Sample(), table, n, key).tokens[0] for key in keys] for n in (5, 3))
     np.testing.assert_array_equal(np.stack(long)[:, :3], np.stack(short))
     assert len(set(map(tuple, np.stack(long).tolist()))) > 3
     for key, text in zip(keys, long, strict=True):
-        assert text.tolist() in toy.search(Sample(best=3), table, key=key).tokens.tolist()
+        assert text.tolist() in toy.decode(Sample(best=3), table, key=key).tokens.tolist()
 
 
 def test_it_needs_a_key():
     with pytest.raises(ValueError, match="key=None: Sample"):
-        toy.search(Sample(), toy.drawn(0))
+        toy.decode(Sample(), toy.drawn(0))
 
 
 @pytest.mark.parametrize(

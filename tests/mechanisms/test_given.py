@@ -92,7 +92,7 @@ def test_the_line_that_lifts_a_call_over_leading_axes_is_one_that_runs(axes):
     mechanism = Softmax()
     q = k = v = np.ones((3,) * axes + (4, 2), np.float32)
     extend = lambda q, k, v: mechanism.extend(mechanism.start(4, 2, 2), q, k, v)
-    for call, form in ((mechanism.attend, mechanism.attend), (mechanism.whole, None), (extend, None)):
+    for call, form in ((mechanism.attend, mechanism.attend), (mechanism.causal, None), (extend, None)):
         with pytest.raises(ValueError, match="of one head: over leading axes, write ") as refused:
             call(q, k, v)
         line = str(refused.value).rpartition("write ")[2]
@@ -140,7 +140,7 @@ def test_one_key_head_of_each_kind_has_the_constants_of_its_heads_in_a_module():
 def test_what_is_no_bias_is_named():
     q, k, v, _ = inputs(Softmax(), 4)
     extend = lambda *x, **bias: Softmax().extend(Softmax().start(4, K, V), *x, **bias)
-    for call in (Softmax().attend, Softmax().whole, extend):
+    for call in (Softmax().attend, Softmax().causal, extend):
         with pytest.raises(TypeError, match=r"a bias is a function of queries and positions, bias\(q, i, j\), not"):
             call(q, k, v, bias=np.zeros((4, 4)))
 

@@ -173,7 +173,7 @@ def test_pairs_are_weighed_while_they_are_less_work_than_features():
         x = jax.ShapeDtypeStruct((T, WIDTH), jnp.float32)
         return str(jax.make_jaxpr(form)(x, x, x))
 
-    for form in (mechanism.whole, mechanism.attend):
+    for form in (mechanism.causal, mechanism.attend):
         assert features not in traced(form, 128)
         assert features in traced(form, 4096)
     few, more, many = (mechanism.cost(T, T, WIDTH, WIDTH).flops for T in (128, 256, 4096))

@@ -56,7 +56,7 @@ def test_location_decodes_from_a_cache_longer_than_itself_and_no_further_than_it
 def test_location_refuses_more_keys_than_positions_and_grows_by_sized():
     mechanism = Softmax(score=location, length=3)
     q, k, v, learned = inputs(mechanism, 4)
-    for run in (mechanism.attend, mechanism.whole):
+    for run in (mechanism.attend, mechanism.causal):
         with pytest.raises(ValueError, match="length=3: a key stands at 3"):
             run(q, k, v, **learned)
     longer = mechanism.sized(4)

@@ -36,7 +36,7 @@ from attnlab.training.trainer import Trainer
 class Trained:
     """A run's experiment, its problem, and the model of one lane: of the chosen rate, the first seed that converged.
 
-    Where it was loaded without its data, `problem` is the interpreter alone. `step` is that of the checkpoint.
+    Where it was loaded without its data, `problem` is the text interface alone. `step` is that of the checkpoint.
     """
 
     experiment: Experiment
@@ -151,7 +151,7 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
 
 
 def _interpreter(folder: RunFolder, experiment: Experiment) -> TextInterface | None:
-    return experiment.task.interpreter(_vocabulary(folder), str(folder.file("vocabulary")))
+    return experiment.task.text_interface(_vocabulary(folder), str(folder.file("vocabulary")))
 
 
 def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:

@@ -107,7 +107,7 @@ class Task(ABC):
         """
         raise NotImplementedError(f"task={type(self).__name__} makes its own examples and reads no other files")
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> TextInterface | None:
+    def text_interface(self, vocabulary: dict[str, Any], where: str) -> TextInterface | None:
         """What asks a model that was trained on this task and tells its answers, from the vocabulary of its problem.
 
         None where nobody can be asked without the data. Raises DataError beginning with `where`, the vocabulary's
@@ -132,7 +132,7 @@ class TextInterface(ABC):
     @property
     @abstractmethod
     def vocabulary(self) -> dict[str, Any]:
-        """What ids mean, and whatever else `Task.interpreter` reads, as JSON: what `vocabulary.json` holds."""
+        """What ids mean, and whatever else `Task.text_interface` reads, as JSON: what `vocabulary.json` holds."""
 
     @abstractmethod
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:

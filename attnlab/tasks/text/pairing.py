@@ -165,7 +165,7 @@ class PairTask(Task):
 
     @property
     def how(self) -> dict[str, Any]:
-        """What its problem and its interpreter are alike in, as `PairInterface` takes it: `load` passes it on."""
+        """What its data and its text interface share, as `PairInterface` takes it: `load` passes it on."""
         return {"source_marks": self.source_marks}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
@@ -182,7 +182,7 @@ class PairTask(Task):
         found.notes = (*notes, *found.notes)
         return found
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> PairInterface:
+    def text_interface(self, vocabulary: dict[str, Any], where: str) -> PairInterface:
         """A `PairInterface` of the vocabulary."""
         return PairInterface.restored(vocabulary, where, **self.how)
 

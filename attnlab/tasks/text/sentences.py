@@ -48,7 +48,7 @@ class SentenceTask(Task):
         """What a person types, as sentences of these data are written."""
         return sentences.plain(text)
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> SentenceInterface:
+    def text_interface(self, vocabulary: dict[str, Any], where: str) -> SentenceInterface:
         """A `SentenceInterface` of the vocabulary."""
         return SentenceInterface.restored(vocabulary, where, self.read)
 

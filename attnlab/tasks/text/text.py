@@ -40,7 +40,7 @@ class TextTask(Task):
         """The problem with a file of text as its test."""
         return problem.with_test(_content(file), file)
 
-    def interpreter(self, vocabulary: dict[str, Any], where: str) -> PromptInterface:
+    def text_interface(self, vocabulary: dict[str, Any], where: str) -> PromptInterface:
         """A `PromptInterface` of the vocabulary."""
         return PromptInterface.restored(vocabulary, where)
 

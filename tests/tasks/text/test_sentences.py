@@ -169,7 +169,7 @@ def test_a_model_that_fills_in_nothing_is_refused():
 
 def test_it_is_asked_without_its_data():
     problem = made()
-    found = Trec().interpreter(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
+    found = Trec().text_interface(json.loads(json.dumps(problem.vocabulary)), "vocabulary.json")
     assert found.shape == problem.shape
     assert found.vocabulary == problem.vocabulary
     word = problem.codec.symbols[0]
@@ -194,7 +194,7 @@ def test_it_is_asked_without_its_data():
 )
 def test_what_is_no_vocabulary_names_its_file(change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
-        Trec().interpreter(made().vocabulary | change, "vocabulary.json")
+        Trec().text_interface(made().vocabulary | change, "vocabulary.json")
 
 
 def test_parts_that_do_not_fit_are_refused():

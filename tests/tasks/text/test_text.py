@@ -288,7 +288,7 @@ def test_what_cannot_be_asked_is_refused(problem):
 
 def test_it_is_asked_without_its_data(problem):
     kept = json.loads(json.dumps(problem.vocabulary))
-    found = Text(train="gone", valid="gone", test="gone").interpreter(kept, "vocabulary.json")
+    found = Text(train="gone", valid="gone", test="gone").text_interface(kept, "vocabulary.json")
     assert found.shape == problem.shape
     assert found.vocabulary == problem.vocabulary
     np.testing.assert_array_equal(
@@ -307,7 +307,7 @@ def test_it_is_asked_without_its_data(problem):
 )
 def test_what_is_no_vocabulary_names_its_file(problem, change, words):
     with pytest.raises(DataError, match=f"^vocabulary.json: {words}"):
-        Text().interpreter(problem.vocabulary | change, "vocabulary.json")
+        Text().text_interface(problem.vocabulary | change, "vocabulary.json")
 
 
 def test_ones_own_text(tmp_path):

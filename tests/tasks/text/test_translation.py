@@ -68,7 +68,7 @@ def test_each_side_in_units_of_its_own(own):
     assert set(problem.source.symbols) == {"ein", "hund", "läuft", "zwei", "hunde", "laufen", "𝄞"}
     assert "𝄞" in problem.target.symbols
     assert max(map(len, problem.target.symbols)) == 1
-    found = task.interpreter(problem.vocabulary, "vocabulary.json")
+    found = task.text_interface(problem.vocabulary, "vocabulary.json")
     assert (found.source, found.target) == (problem.source, problem.target)
 
 
