@@ -159,7 +159,7 @@ def test_lists_are_refused_by_name():
     # In a process of its own: here the annotations themselves are checked.
     code = """
 from attnlab.ops.mask import *
-for make in (lambda: Kept([True]), lambda: Rows([True]), lambda: Segments([0], [0]), lambda: Edges([[True]])):
+for make in (lambda: KeyPadding([True]), lambda: QueryPadding([True]), lambda: Segments([0], [0]), lambda: Edges([[True]])):
     try:
         make()
     except ValueError as error:

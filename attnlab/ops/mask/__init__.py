@@ -8,7 +8,7 @@ from attnlab.ops.mask.array import Edges, KeyPadding, QueryPadding, Segments
 from attnlab.ops.mask.base import And, Mask, Not, Or, Places
 from attnlab.ops.mask.formula import Causal, Dilated, Full, Global, Keys, Prefix, Window
 from attnlab.ops.mask.listed import EdgeList
-from attnlab.ops.mask.scattered import RandomBlocks
+from attnlab.ops.mask.random_blocks import RandomBlocks
 
 __all__ = [
     "And",

@@ -93,7 +93,7 @@ def test_what_cannot_be_is_refused():
         ConvolutionProbe(mechanism=Linear())
     with pytest.raises(ValueError, match=r"model.mechanism=Delta\(.*\) reads the past only"):
         ConvolutionProbe(mechanism=Delta(), position=POSITIONS["none"])
-    with pytest.raises(ValueError, match=r"model=Filter is built for source, channels"):
+    with pytest.raises(ValueError, match=r"model=ConvolutionProbe is built for source, channels"):
         ConvolutionProbe().create(jax.random.key(0), Tokens(5, 5))
     with pytest.raises(ValueError, match=r"tells 4 positions, and a sequence has 25"):
         filled(ConvolutionProbe(width=18, heads=9, position=Learned(length=4)), SHAPE)(jnp.asarray(IMAGE))
