@@ -138,7 +138,18 @@ def test_every_file_of_the_mechanisms_is_in_their_list():
     from attnlab.mechanisms import MECHANISMS
 
     used = {type(mechanism).__module__.rsplit(".", 1)[-1] for mechanism in MECHANISMS.values()}
-    framework = {"__init__", "base", "cache", "causal", "chunked", "cost", "inputs", "maps", "position_state", "wrapper"}
+    framework = {
+        "__init__",
+        "base",
+        "cache",
+        "causal",
+        "chunked",
+        "cost",
+        "inputs",
+        "maps",
+        "position_state",
+        "wrapper",
+    }
     assert {path.stem for path in (HOUSE / "mechanisms").glob("*.py")} == used | framework
 
 

@@ -16,7 +16,7 @@ from attnlab.ops.feature import RotatedFeatures
 
 @dataclass(frozen=True)
 class WithoutDenominator(Watched):
-    """`mechanism`, of which one sees the weights φ(q)·ψ(k) before they are divided by their sum, where it `has_denominator`."""
+    """The mechanism whose weights are φ(q)·ψ(k), not divided by their sum; itself, unless it `has_denominator`."""
 
     def look(self, q, k, *given, **named):
         """The weights [T S] of the call."""

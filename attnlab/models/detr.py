@@ -29,7 +29,8 @@ class Detr(StackConfig):
     """`layers` + `layers` blocks over the features of an image, and `queries` boxes at most.
 
     Where `anchored`, each query stands at a learned point of the image, from which its box is reckoned: a step towards
-    faster learning that came after the paper (`attnlab.modules.query.AnchoredQueries`), whose queries are learned vectors.
+    faster learning that came after the paper (`attnlab.modules.query.AnchoredQueries`), whose queries are learned
+    vectors.
 
     The features come of `stages` convolutions, each of which halves the image's sides; the first has `channels`, and
     each further one twice as many. `mechanism` serves the attention of the features among themselves, of the queries

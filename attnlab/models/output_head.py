@@ -16,8 +16,8 @@ from attnlab.ops.precision import accumulation_dtype
 class OutputHead(nnx.Module):
     """A network whose last step is a linear map from vectors to the scores of all symbols; one example.
 
-    `hidden_with_maps(*inputs) -> (vectors [T D], looks)` is the network's own. Scores are made by `output`; where that is None, by
-    the product with the vectors that `target` reads.
+    `hidden_with_maps(*inputs) -> (vectors [T D], looks)` is the network's own. Scores are made by `output`; where that
+    is None, by the product with the vectors that `target` reads.
     """
 
     output: Dense | None

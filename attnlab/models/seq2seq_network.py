@@ -49,8 +49,9 @@ class Seq2SeqNetwork(OutputHead):
         deep = every or config.attention == "bahdanau"
         fed = width if config.input_feeding else memory if deep else 0
         self.config = config
-        self.source = Embed(fold_key(key, "source"), shape.source_vocabulary, symbols)
-        self.target = Embed(fold_key(key, "target"), shape.target_vocabulary, symbols)
+        scaled = config.scale_embeddings
+        self.source = Embed(fold_key(key, "source"), shape.source_vocabulary, symbols, scaled)
+        self.target = Embed(fold_key(key, "target"), shape.target_vocabulary, symbols, scaled)
         sizes = (config.cell, symbols, width, config.layers, config.bidirectional, config.dropout)
         self.encoder = RecurrentLayer(fold_key(key, "encoder"), *sizes)
         self.decoder = RecurrentLayer(

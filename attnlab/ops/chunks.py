@@ -62,8 +62,8 @@ def _alike(columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> tuple[Sha
 
 
 def chunk_visibility(block: Any, size: int) -> Visibility:
-    """What reaches what in every chunk of a block of the clock: a `Visibility` with a leading axis, N or, where all chunks
-    are alike, 1.
+    """What reaches what in every chunk of a block of the clock: a `Visibility` with a leading axis, N or, where all
+    chunks are alike, 1.
     """
     reach, cuts = (
         lambda chunk: Visibility(chunk.pairs, chunk.state_visible, chunk.enters_state, chunk.state_survives),

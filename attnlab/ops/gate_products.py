@@ -17,8 +17,8 @@ from attnlab.ops.mask import Places
 
 
 class GateSums(NamedTuple):
-    """Sums of log gates in parts of some size: `from_start` the start of a part up to a token and including it, `to_end`
-    its end after the token; [M size G], with a gate a token (G = 1) or one a channel.
+    """Sums of log gates in parts of some size: `from_start` the start of a part up to a token and including it,
+    `to_end` its end after the token; [M size G], with a gate a token (G = 1) or one a channel.
     """
 
     from_start: Float[Array, "M size G"]

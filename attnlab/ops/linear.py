@@ -48,8 +48,8 @@ def sum_outer_products(k: Float[Array, "S M"], v: Float[Array, "S V"]) -> Float[
 class Visibility(NamedTuple):
     """How the tokens of a block, and the state before it, reach its queries and the state after it.
 
-    `pairs`: token t sees token j. `state_visible`: it sees the state. `enters_state`: it enters the new state. `state_survives`: the old
-    state is part of it. Yes or no, or weights.
+    `pairs`: token t sees token j. `state_visible`: it sees the state. `enters_state`: it enters the new state.
+    `state_survives`: the old state is part of it. Yes or no, or weights.
     """
 
     pairs: Shaped[Places, "T T"]
@@ -107,8 +107,8 @@ def chunk(
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
     """One block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
 
-    `pairs` to `state_survives` are a `Visibility`; `met` is q_t·k_j, where that is known. A block of one token is the recurrent
-    form, one of T the parallel form. Sums are taken in float32 at least.
+    `pairs` to `state_survives` are a `Visibility`; `met` is q_t·k_j, where that is known. A block of one token is the
+    recurrent form, one of T the parallel form. Sums are taken in float32 at least.
     """
     dtype = state.dtype
     q, k, v = q.astype(dtype), k.astype(dtype), v.astype(dtype)

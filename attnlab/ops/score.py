@@ -1,7 +1,7 @@
 """Scores: how well a query and a key fit, for every pair, before softmax.
 
-Each is `(q [T K], k [S K], **learned) -> [T S]`, answered in `accumulation_dtype` precision. `SCORES` lists them by name; `LEARNED`
-says what each learns, one set a head: shape ("K" the width, "length" a position each) and start.
+Each is `(q [T K], k [S K], **learned) -> [T S]`, answered in `accumulation_dtype` precision. `SCORES` lists them by
+name; `LEARNED` says what each learns, one set a head: shape ("K" the width, "length" a position each) and start.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ EXTRAS = {"cpu": "jax", "gpu": "jax[cuda13]", "tpu": "jax[tpu]"}
 def use(device: str | None, processes: int = 1) -> None:
     """Compute on the CPU, the GPU or the TPU; None leaves it to jax. Must come before the first array.
 
-    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it (`allocate_on_demand`).
+    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it
+    (`allocate_on_demand`).
     Raises ValueError for what is not known, and for what is not there, naming what to install.
     """
     if processes > 1:

@@ -81,7 +81,8 @@ def fit(
             # After the last step too: examining it takes long, and the same command goes on to that.
             raise Interrupted(caught[0], reached(step))
     return Fitted(
-        state, averaged(train, state, step), step, np.asarray(state.diverged_step), _named(state, names), **watch.elapsed(),
+        state, averaged(train, state, step), step, np.asarray(state.diverged_step), _named(state, names),
+        **watch.elapsed(),
     )  # fmt: skip
 
 

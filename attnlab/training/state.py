@@ -21,12 +21,12 @@ from attnlab.training.shapes import Shapes, by_shape
 class State:
     """One lane: its model, its optimiser, its key and rate, the steps done.
 
-    `diverged_step` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done early, −1
-    where it did not, or was not; `first_nonfinite` says what was not finite first when it diverged (`parameter_names` names it by this
-    number), −1 where all is; `best` is its best merit on validation so far, `evaluations_since_best` the evaluations since
-    (`attnlab.training.stopping`), `mean` the average of its models so far, where one is asked for
-    (`attnlab.training.averaging`). Where lanes go back to it, `best_model` is its best model on validation, and
-    `best_step` the step of that, −1 before there is one.
+    `diverged_step` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done
+    early, −1 where it did not, or was not; `first_nonfinite` says what was not finite first when it diverged
+    (`parameter_names` names it by this number), −1 where all is; `best` is its best merit on validation so far,
+    `evaluations_since_best` the evaluations since (`attnlab.training.stopping`), `mean` the average of its models so
+    far, where one is asked for (`attnlab.training.averaging`). Where lanes go back to it, `best_model` is its best
+    model on validation, and `best_step` the step of that, −1 before there is one.
     """
 
     model: Any

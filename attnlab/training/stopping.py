@@ -18,8 +18,8 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 
     Done is a lane that reached `train.target`, or that has not bettered its best for `train.patience` evaluations. A
     value that is not a number is no gain. Where lanes go back to their best model, one that is as good or better is
-    kept as `state.best_model`. Evaluations of the first `pretraining_steps` steps, which learn something else than what is
-    scored, do not count.
+    kept as `state.best_model`. Evaluations of the first `pretraining_steps` steps, which learn something else than
+    what is scored, do not count.
     """
     sign = 1 if higher else -1
     merit = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)

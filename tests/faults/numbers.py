@@ -77,7 +77,8 @@ def inject(place: str, harm: float, step: int, lane: int, leaf: int, folder: Pat
     if fitted.first_nonfinite[lane] != wanted:
         raise Fault(f"{fitted.first_nonfinite[lane]} is named, not {wanted}")
     good = step - step % TRAIN.save_every
-    said = f"seed {seed} at learning rate {rate:g} diverged in step {step + 1}: {fitted.first_nonfinite[lane]} is not finite"
+    said = f"seed {seed} at learning rate {rate:g} diverged in step {step + 1}: "
+    said += f"{fitted.first_nonfinite[lane]} is not finite"
     saved = f"checkpoint is that of step {good}" if good else "no checkpoint was saved yet"
     if len(told) != 1 or said not in told[0] or saved not in told[0]:
         raise Fault(f"told was {told}")

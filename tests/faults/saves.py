@@ -179,5 +179,5 @@ class Describe(Deed):
 
 
 DEEDS: dict[str, Deed] = {
-    "save": Save(), "write": Write(), "append": Append(), "truncate": Truncate(), "write_description": Describe(),
+    "save": Save(), "write": Write(), "append": Append(), "truncate": Truncate(), "describe": Describe(),
 }  # fmt: skip

@@ -159,7 +159,8 @@ def test_lists_are_refused_by_name():
     # In a process of its own: here the annotations themselves are checked.
     code = """
 from attnlab.ops.mask import *
-for make in (lambda: KeyPadding([True]), lambda: QueryPadding([True]), lambda: Segments([0], [0]), lambda: Edges([[True]])):
+made = (lambda: KeyPadding([True]), lambda: QueryPadding([True]), lambda: Segments([0], [0]), lambda: Edges([[True]]))
+for make in made:
     try:
         make()
     except ValueError as error:

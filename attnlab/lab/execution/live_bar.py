@@ -13,7 +13,7 @@ from rich.text import Text
 from attnlab.console.escape import plain
 from attnlab.console.format import duration
 from attnlab.lab.execution.eta import Course, beginning, throughput
-from attnlab.lab.execution.log_lines import measured
+from attnlab.lab.execution.log_lines import labelled, measured
 
 GAP = "  "
 SHORTEST, LONGEST = 8, 40  # columns of a bar; with less room there is none
@@ -73,8 +73,7 @@ class Terminal:
 
     def note(self, text):
         """A line above the bar."""
-        name = f"{self._course.name}: " if self._course.name else ""
-        self._console.print(plain(name + text), markup=False, emoji=False, highlight=False)
+        self._console.print(plain(labelled(self._course.name, text)), markup=False, emoji=False, highlight=False)
 
     def close(self):
         """The line stays as it is, without what lay ahead; the cursor comes back."""

@@ -1,4 +1,4 @@
-"""A process of a study that several share: told on standard input what there is to do (`attnlab.lab.execution.workers`)."""
+"""One of several processes that train a study. It reads its orders from standard input (`workers.py`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
-    """Train what is told, variant after variant (`run_in_order`). Answers what `explain` says of the first that failed."""
+    """Train variant after variant (`run_in_order`). Returns what `explain` says of the first that failed."""
     import jax
 
     for name, value in told["jax"].items():
@@ -28,7 +28,7 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     experiments = {name: serialize.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
-    failed = run_in_order(found, told["command"], progress, told["workers"])
+    failed = run_in_order(found, told["command"], progress, told["workers"], Path(told["shared"]))
     return explain(failed) if failed else None
 
 

@@ -25,6 +25,8 @@ from attnlab.tasks.base.task import TaskData
 from attnlab.training.averaging import averaged_steps
 from attnlab.training.config import Train
 
+SHOWN = 8  # fields of another configuration that are all named
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -121,13 +123,13 @@ def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
     if problem.pretraining_steps >= train.steps:
         preview = " of --quick" if quick else ""
         raise ValueError(
-            f"train.steps={train.steps}{preview} must be more than the {problem.pretraining_steps} first ones, which only "
-            "prepare for the task"
+            f"train.steps={train.steps}{preview} must be more than the {problem.pretraining_steps} first ones, "
+            "which only prepare for the task"
         )
     if (first := min(averaged_steps(train), default=train.steps)) <= problem.pretraining_steps:
         raise ValueError(
-            f"train.average={train.average} begins with the model of step {first}, and the {problem.pretraining_steps} first "
-            "steps only prepare for the task: lower it, or train.average_span"
+            f"train.average={train.average} begins with the model of step {first}, and the "
+            f"{problem.pretraining_steps} first steps only prepare for the task: lower it, or train.average_span"
         )
 
 
@@ -158,7 +160,7 @@ def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> Non
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
     """Refuse a folder of another variant or configuration, and one of other code of one's own."""
     if held := _other(variant, before, written):
-        raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both, --fresh deletes that run")
+        raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both")
 
 
 def _other(variant: str, before: dict, written: dict) -> str | None:
@@ -166,8 +168,9 @@ def _other(variant: str, before: dict, written: dict) -> str | None:
     if before["variant"] != variant:
         return f"the run of variant {before['variant']!r}"
     if differing := serialize.difference(serialize.completed(before["experiment"]), written):
-        fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
-        return f"another configuration: {fields}"
+        shown = [f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:SHOWN]]
+        more = [f"{len(differing) - SHOWN} more"] * (len(differing) > SHOWN)
+        return f"another configuration: {', '.join([*shown, *more])}; set as they were, these fields continue that run"
     if changed := user_code.edited(before, written):
         return f"what the code of {', '.join(changed)} made before it was changed"
     return None

@@ -10,6 +10,7 @@ from attnlab.lab.reporting.curve_svg import draw
 from attnlab.lab.reporting.curves import Curve, curve
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.reporting.matrix import matrices
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.reporting.verdict_text import against, basis, reading, verdict
 from attnlab.lab.results.comparison import comparison
@@ -71,6 +72,7 @@ def findings(found: list[Outcome]) -> Markup:
         plots,
         tag("ul", readings, class_="verdicts") if readings else None,
         tag("p", told, class_="quiet") if told else None,
+        [] if said.pairs is None else matrices(said.pairs),
         unfinished,
         class_="answer",
     )

@@ -21,7 +21,8 @@ from attnlab.lab.runs.run_folder import FolderError, RunFolder
 class Outcome:
     """One variant's folder. `troubles` says in a line each what could not be read.
 
-    `experiment` is what `experiment.json` holds, and what the study says of the variant (`attnlab.lab.runs.study_file`).
+    `experiment` is what `experiment.json` holds, and what the study says of the variant
+    (`attnlab.lab.runs.study_file`).
 
     `result` is None for a run that has not finished; `metrics` are its estimates by name, `rates` those of each
     learning rate where several were trained, `maps` where it looked, `pictures` what it answered.
@@ -206,7 +207,7 @@ def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
     run = RunFolder(place)
     own = attempt(lambda: run.read("experiment"), {})
     # What it was asked is what its own folder says.
-    experiment = own | said | {name: own[name] for name in ("asked",) if name in own}
+    experiment = own | said | {name: own[name] for name in ("comparable_part",) if name in own}
     if not run.file("experiment").exists():
         # Nothing says whose the others are; what the study says is not theirs.
         return Outcome(place.name, said, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))

@@ -40,10 +40,11 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
         "variants": [*names, *added],
         "added": added,
         "comparable_part": {
-            **{name: before.get("asked", {}).get(name) for name in added},
+            **{name: before.get("comparable_part", {}).get(name) for name in added},
             **{name: comparable_part(one.task) for name, one in (whole.variants() | study.variants()).items()},
         },
-        "against": whole.against,
+        "against": whole.named,
+        **({"all_pairs": True} if study.against == "all" else {}),
         **{
             field: {name: value for name, value in before.get(field, {}).items() if quick or name not in run}
             | ({} if quick else getattr(study, field))
@@ -59,6 +60,8 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
     ]
     if before and before["margin"] != study.margin:
         notes.append(f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one")
+    if before and before.get("all_pairs", False) != (study.against == "all"):
+        notes.append("the study compares other pairs of variants than before: verdicts are corrected for those")
     return notes
 
 
@@ -77,6 +80,8 @@ def _names(study: Study) -> list[str]:
 def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
     """What is said of each variant: its order, what it is asked, margin, question, published, band and against.
 
+    Where the study compares all pairs of variants, each also has "all_pairs".
+
     Empty where there is no such file. Raises FolderError for one that cannot be read.
     """
     found = _read(home)
@@ -89,6 +94,7 @@ def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
             "published": found["published"].get(name),
             "band": found["bands"].get(name),
             "against": found["against"].get(name),
+            **({"all_pairs": True} if found.get("all_pairs") is True else {}),
         }
         for order, name in enumerate(found.get("variants", []))
     }

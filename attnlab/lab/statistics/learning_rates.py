@@ -39,8 +39,8 @@ def choose(scores: Scores, higher: bool = True, losses: Scores | None = None) ->
     is left as it is, and is a little too good. What is covered is the true mean at the rate that was chosen.
 
     m counts the contenders: rates at which no more seeds diverged, and whose paired t interval of the difference from
-    the best does not leave out 0 at 99% (differences that show no spread have the scores' `resolution`, as in `compare`).
-    One that is far behind never had a chance, and costs nothing.
+    the best does not leave out 0 at 99% (differences that show no spread have the scores' `resolution`, as in
+    `compare`). One that is far behind never had a chance, and costs nothing.
 
     To choose each seed's rate by the other seeds instead has no bias. But seeds that tune for each other are not
     independent: where rates are alike, an interval over such values covers far less than it says.

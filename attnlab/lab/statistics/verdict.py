@@ -28,9 +28,9 @@ class Verdict:
     As one of several `comparisons` that a study plans, `p` and `p_same` are adjusted for all of them, and `low` and
     `high` are at 1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side.
     What is said of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons ·
-    max(tried)). Without a margin nothing is the same, and `p_same` is 1. `resolution` is what `compare` takes for a spread
-    of 0, and 0 where there is one. `jump` is how far apart the two heaps of seeds lie that made `verdicts` ask more of
-    the pairs, and 0 where nothing did.
+    max(tried)). Without a margin nothing is the same, and `p_same` is 1. `resolution` is what `compare` takes for a
+    spread of 0, and 0 where there is one. `jump` is how far apart the two heaps of seeds lie that made `verdicts` ask
+    more of the pairs, and 0 where nothing did.
     """
 
     verdict: Word

@@ -22,9 +22,10 @@ def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited
     """The config `new` with what it has of the recipe of `old`.
 
     The recipe is every field that `old` sets to another value than its class's default. A task that reads files of
-    your own, which has a field `train`, also keeps the fields that concern training alone (`Task.training_only_fields`) as `old`
-    has them by default: it has no recipe of its own. A field is kept where `new` has one of the same name and type,
-    and leaves it at its class's default. Fields in `skip` are left alone: a person sets them.
+    your own, which has a field `train`, also keeps the fields that concern training alone
+    (`Task.training_only_fields`) as `old` has them by default: it has no recipe of its own. A field is kept where
+    `new` has one of the same name and type, and leaves it at its class's default. Fields in `skip` are left alone: a
+    person sets them.
     """
     defaults = _defaults(old)
     unlike = [name for name in registry.field_names(old) if getattr(old, name) != defaults[name]]

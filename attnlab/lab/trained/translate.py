@@ -17,7 +17,7 @@ from attnlab.data.batches import pad
 from attnlab.data.io.files import DataError
 from attnlab.lab.trained.decoding import Answer, Answerer, DecodingOptions
 from attnlab.lab.trained.load import Step, trained
-from attnlab.storage.json_file import folder_errors, encoded
+from attnlab.storage.json_file import encoded, folder_errors
 from attnlab.tasks.text.pairing import PairInterface
 
 LONGER = ("refuse", "truncate")

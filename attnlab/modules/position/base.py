@@ -49,7 +49,8 @@ class PositionEncoding:
     def bias(self, heads: int) -> Any:
         """A callable pytree `(q, i, j) -> [T S]` with a leading axis of heads, or None.
 
-        Where the position is `valued`, it also answers `weighted_values(weights [T S], i, j) -> [T V]`: what joins the values.
+        Where the position is `valued`, it also answers `weighted_values(weights [T S], i, j) -> [T V]`: what joins the
+        values.
         """
         return None
 

@@ -78,9 +78,9 @@ class Classes:
 class Task(ABC):
     """A frozen dataclass that says which data, and how much of it. Plain configuration.
 
-    `training_only_fields` names those of its fields that leave the examination as it is: variants of a study that differ in others
-    are asked different things, and are not compared. `missing_values` holds, by field, what older run folders that lack
-    the field were made with, where that is not its default.
+    `training_only_fields` names those of its fields that leave the examination as it is: variants of a study that
+    differ in others are asked different things, and are not compared. `missing_values` holds, by field, what older run
+    folders that lack the field were made with, where that is not its default.
     """
 
     training_only_fields: ClassVar[tuple[str, ...]] = ()
@@ -162,8 +162,8 @@ class TaskData(TextInterface):
     """Data in batches, what a model is to learn from them, and how well it did.
 
     `fingerprint` is the sha256 (hex) of the data; `metric` the headline among those of `score`, and `higher` whether
-    more of it is better; `notes` what a person should know of how the data were read, and `pretraining_steps` how many of the
-    first steps of training are of another kind than what is scored. `figure` names the number in each of `rows`.
+    more of it is better; `notes` what a person should know of how the data were read, and `pretraining_steps` how many
+    of the first steps of training are of another kind than what is scored. `figure` names the number in each of `rows`.
     """
 
     fingerprint: str

@@ -90,8 +90,8 @@ class NodeClassification(TaskData):
     """One graph, of which some nodes' classes are known. `parts` holds nodes by "train", "valid" and "test".
 
     Batches are {"node", "label": [B] int32}, label −1: not asked. A model is called with edges [E 2], entries [M 2] and
-    values [M] of the whole graph (`attnlab.data.graphs.graphs.Graph`), which are the same in every batch and stand in the
-    program, and answers scores [N classes]; its `penalty()` is added to the loss.
+    values [M] of the whole graph (`attnlab.data.graphs.graphs.Graph`), which are the same in every batch and stand in
+    the program, and answers scores [N classes]; its `penalty()` is added to the loss.
     """
 
     metric, higher = "accuracy", True

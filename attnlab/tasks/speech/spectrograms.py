@@ -28,8 +28,8 @@ class Span(NamedTuple):
 def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batch) -> bytes:
     """Frames of `step` seconds; above each word what was spoken, below it what was answered, wrong ones in red.
 
-    `batch` and `answer` are those of `attnlab.tasks.speech.speech.SpeechData`, whose classes have these names. A line under the
-    frames is green where a frame is given its class, and red where another.
+    `batch` and `answer` are those of `attnlab.tasks.speech.speech.SpeechData`, whose classes have these names. A line
+    under the frames is green where a frame is given its class, and red where another.
     """
     strings = [_heard(classes, n, batch, answer) for n, keep in enumerate(np.asarray(batch["keep"])) if keep.any()]
     rows = -(-min(MOST, len(strings)) // COLUMNS)

@@ -107,7 +107,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return loss, {"word_accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"label", "probability": [B]} as `ClassificationData`; of what has hidden words, {"nats": [B]} that they cost."""
+        """{"label", "probability": [B]} as `ClassificationData`; of hidden words, their {"nats": [B]}."""
         import jax.numpy as jnp
 
         found = super().answer(model, batch)

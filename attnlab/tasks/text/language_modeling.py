@@ -12,9 +12,10 @@ def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: floa
     """The mean over the places asked, smoothed; at every place the cost in nats, and whether it is right, 0 or 1.
 
     `answers` and `asked` are [B T], what comes is (a number, [B T], [B T]). `each(call)` is what `call`, the model or a
-    part of it, makes of every example. Of a model that has `vectors` and `entropy` (`attnlab.models.output_head.OutputHead`) the
-    scores are never held all at once: they would be the most of what a step holds. `smoothing` is the share of the
-    target that all symbols have alike. Right is a score that none is above, where not all are alike.
+    part of it, makes of every example. Of a model that has `vectors` and `entropy`
+    (`attnlab.models.output_head.OutputHead`) the scores are never held all at once: they would be the most of what a
+    step holds. `smoothing` is the share of the target that all symbols have alike. Right is a score that none is
+    above, where not all are alike.
     """
     import jax
     import jax.numpy as jnp

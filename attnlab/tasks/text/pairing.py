@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -14,7 +14,7 @@ from attnlab.data.io.files import DataError
 from attnlab.data.text import parallel
 from attnlab.data.text.example import Example, Symbols
 from attnlab.data.text.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, marked
-from attnlab.data.text.parallel import Corpus
+from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.task import Batch, Pairs, Task, TextInterface
@@ -27,9 +27,10 @@ class PairInterface(TextInterface):
     """A source text is read by one codec, and a target written by another, learned by teacher forcing and decoded.
 
     `lengths` are the most tokens of a source and of a target, their marks among them; `widths` [B] those that sources
-    were padded to in training. `source_marks` says which marks sources have (`attnlab.data.text.marks`). `read` prepares
-    what a person types, `write` an answer to be read by one. `smoothing` is the share of the target that all symbols
-    have alike (Szegedy et al. 2016, section 7). With `likelihood`, answers also say how likely the references are.
+    were padded to in training. `source_marks` says which marks sources have (`attnlab.data.text.marks`). `read`
+    prepares what a person types, `write` an answer to be read by one. `smoothing` is the share of the target that all
+    symbols have alike (Szegedy et al. 2016, section 7). With `likelihood`, answers also say how likely the references
+    are.
     """
 
     decodes = True
@@ -55,7 +56,8 @@ class PairInterface(TextInterface):
 
     @classmethod
     def restored(cls, vocabulary: dict[str, Any], where: str, **how: Any) -> PairInterface:
-        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `PairInterface` takes it.
+        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `PairInterface` takes
+        it.
 
         A vocabulary without `source_marks` is that of sources without marks, as they were before the field existed.
         """
@@ -152,16 +154,19 @@ class PairTask(Task):
     """A task of pairs of texts.
 
     `source_marks` says which marks every source has: "end" after its last symbol, "begin" before its first, "both" or
-    "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol.
+    "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol. `empty` says what
+    becomes of lines of your own files that have one empty side: "refuse" or "skip".
     """
 
-    training_only_fields = ("source_marks",)
+    training_only_fields = ("source_marks", "empty")
     missing_values: ClassVar = {"source_marks": "none"}
 
     source_marks: Literal["end", "begin", "both", "none"] = field(default=DEFAULT, kw_only=True)
+    empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
 
     def __post_init__(self):
         names.check("task.source_marks", self.source_marks, SOURCE_MARKS)
+        names.check("task.empty", self.empty, parallel.EMPTY)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -170,7 +175,7 @@ class PairTask(Task):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The examples of a file that is scored, where in it each stands, and notes of how it was read."""
-        examples, places, notes = from_corpus(parallel.asked(file))
+        examples, places, notes = from_corpus(parallel.asked(file, Limit(empty=self.empty)))
         # As a person types them, and not as the data set has them.
         read = self.how.get("read", str.strip)
         return [example._replace(source=read(str(example.source))) for example in examples], places, notes
@@ -190,6 +195,16 @@ class PairTask(Task):
 def from_corpus(corpus: Corpus) -> tuple[list[Example], list[str], list[str]]:
     """What `PairTask.asked` returns, of a file of lines."""
     return corpus.examples, [f"line {number}" for number in corpus.lines], corpus.notes()
+
+
+def halves(empty: str) -> list[int] | None:
+    """Where a reader of lines puts the numbers of those with one empty side; None where they are refused."""
+    return [] if empty == "skip" else None
+
+
+def left_out(half: Mapping[str, list[int] | None]) -> list[str]:
+    """A note for each file of which lines with one empty side were left out."""
+    return [note for path, numbers in half.items() for note in parallel.skipped(path, numbers or [])]
 
 
 def written(symbols: Symbols) -> str:

@@ -9,7 +9,7 @@ from attnlab.data.text import scan
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.metrics import exact_match
-from attnlab.tasks.text.pairing import PairTask
+from attnlab.tasks.text.pairing import PairTask, halves, left_out
 from attnlab.tasks.text.transduction import PairData
 
 
@@ -49,5 +49,8 @@ class Scan(PairTask):
         repeats.distinct(given)
         # Nothing is fetched for a user who brings all three.
         parts = {} if self.unread else scan.parts(self.split)
-        parts = parts | {part: scan.read_user_file(path) for part, path in given.items()}
-        return PairData(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)
+        half = {path: halves(self.empty) for path in given.values()}
+        parts = parts | {part: scan.read_user_file(path, half[path]) for part, path in given.items()}
+        found = PairData(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)
+        found.notes = (*left_out(half), *found.notes)
+        return found

@@ -22,8 +22,8 @@ def found(valid, test, alive=None, higher=True, rates=(1e-3, 1e-2), metric="exac
     train = Train(seeds=tuple(range(7, 7 + len(test))), learning_rate=rates)
     state = SimpleNamespace(alive=alive.ravel(), stopped=np.full(alive.size, -1))
     fitted = SimpleNamespace(
-        state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in alive.ravel()],
-        step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
+        state=state, diverged_step=np.where(alive.ravel(), -1, 5), first_nonfinite=[None if well else "w" for well in
+        alive.ravel()], step=9, seconds=1.0, compile_seconds=0.5, seconds_per_step=0.1, memory_bytes=64,
     )  # fmt: skip
     problem = SimpleNamespace(metric=metric, higher=higher, fingerprint="f")
     named = {metric: test, **{name: np.asarray(values, float) for name, values in more.items()}}

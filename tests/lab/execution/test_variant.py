@@ -10,35 +10,25 @@ from attnlab.lab.planning.summary import show
 from attnlab.lab.runs.run_folder import FolderError, RunFolder
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
-from attnlab.models import AssociativeMemory
 from attnlab.system.environment import environment
 from attnlab.system.signals import Interrupted
 from attnlab.tasks.synthetic.associations import Associations
-from attnlab.training.progress import Silent
-from tests.small import EXPERIMENT
+from tests.lab.noted import Noted
+from tests.small import EXPERIMENT, TINY
 
-# Compiled in next to no time.
-TINY = {
-    "task": Associations(keys=4, examined=20),
-    "model": AssociativeMemory(width=8),
-    "train.steps": 24,
-    "train.save_every": 8,
-}
 STUDY = Study(change(EXPERIMENT, **TINY), name="moved")
 
 
-class Stopping(Silent):
-    """Fails at a save, and remembers what was noted."""
+class Stopping(Noted):
+    """Fails at a save."""
 
     def __init__(self, step=None):
-        self.step, self.notes = step, []
+        super().__init__()
+        self.step = step
 
     def saved(self, step):
         if step == self.step:
             raise RuntimeError("stopped here")
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 def stopped(out, step):

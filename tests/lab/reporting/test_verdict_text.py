@@ -177,7 +177,7 @@ def test_variants_that_were_asked_different_things_have_references_of_their_own(
 
 def test_variants_that_were_asked_nothing_in_common_are_said_to_be():
     made = [outcome("hun", BASE), outcome("jpn", [0.95, 0.96, 0.95], order=1)]
-    found = [replace(one, experiment={**one.experiment, "asked": {"language": one.name}}) for one in made]
+    found = [replace(one, experiment={**one.experiment, "comparable_part": {"language": one.name}}) for one in made]
     sentences, each = said(*found)
     assert sentences == ["Each variant is asked something of its own; none is compared with another."]
     assert each == ["", ""]
@@ -216,7 +216,7 @@ def test_a_margin_is_told_in_the_unit_of_each_metric():
         outcome("text-a", [2.0, 2.01, 2.0], "bits_per_character", False, order=2),
         outcome("text-b", [2.001, 2.011, 2.0], "bits_per_character", False, order=3),
     ]
-    found = [replace(one, experiment={**one.experiment, "asked": one.name[:4]}) for one in made]
+    found = [replace(one, experiment={**one.experiment, "comparable_part": one.name[:4]}) for one in made]
     sentences, _ = said(*found)
     assert sentences == ["dates-b is better than dates-a.", "text-b is the same as text-a within 0.01."]
     told = text(basis(comparison(found)))

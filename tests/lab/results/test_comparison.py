@@ -190,7 +190,9 @@ def test_the_study_may_name_what_each_is_compared_with():
 
 def test_variants_that_differ_in_what_is_examined_are_not_compared_though_their_task_is_one():
     found = [
-        replace(made, experiment={**made.experiment, "asked": {"name": "pairs", "fields": {"language": language}}})
+        replace(
+            made, experiment={**made.experiment, "comparable_part": {"name": "pairs", "fields": {"language": language}}}
+        )
         for made, language in (
             (outcome("hun", BASE), "hun"),
             (outcome("jpn", [x + 0.02 for x in BASE], order=1), "jpn"),

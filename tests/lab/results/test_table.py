@@ -181,7 +181,7 @@ def test_verdicts_of_several_metrics_are_corrected_for_each_other(mixed):
     for task in ("dates", "text"):
         for kind in ("softmax", "linear"):
             run = RunFolder(mixed / f"{task}-{kind}")
-            rewrite(run, {**(run.read("experiment") or {}), "asked": {"task": task}})
+            rewrite(run, {**(run.read("experiment") or {}), "comparable_part": {"task": task}})
     found = outcomes(mixed)
     assert {one.comparisons for one in comparison(found).verdicts.values()} == {2}
     dates, text, _ = sheets(found)

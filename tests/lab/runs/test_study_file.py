@@ -159,6 +159,6 @@ def test_variants_with_other_marks_of_sources_are_asked_the_same(tmp_path):
     write_study_file(tmp_path, study)
     told = read_study_file(tmp_path)
     assert list(told) == list(marks)
-    assert all(told[name]["asked"] == told["end"]["asked"] for name in marks)
+    assert all(told[name]["comparable_part"] == told["end"]["comparable_part"] for name in marks)
     # Of other sequences they would not be.
-    assert comparable_part(replace(EXPERIMENT.task, longest=7)) != told["end"]["asked"]
+    assert comparable_part(replace(EXPERIMENT.task, longest=7)) != told["end"]["comparable_part"]
