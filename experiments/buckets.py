@@ -20,9 +20,7 @@ from attnlab.tasks.g2p import Sigmorphon
 from attnlab.training.config import Train
 
 MODELS = {
-    "transformer": Transformer(
-        width=64, heads=4, layers=2, feedforward=128, dropout=0.1, position=POSITIONS["rotary"]
-    ),
+    "transformer": Transformer(width=64, heads=4, layers=2, feedforward=128, dropout=0.1, position=POSITIONS["rotary"]),
     "gru": Seq2Seq(width=64, cell="gru", bidirectional=True, attention="bahdanau", dropout=0.1),
 }
 BUCKETS = (1, 2, 4, 10)

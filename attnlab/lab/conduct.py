@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,18 +35,20 @@ from attnlab.training.signals import located, reached
 from attnlab.training.trainer import Trainer
 
 
-def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> Exception | None:
+def in_turn(
+    plans: Sequence[Plan], command: str, progress: Any, workers: int = 1, shared: Path | None = None
+) -> Exception | None:
     """Train variant after variant, each where nobody has yet; one that fails is noted, and the next begins.
 
     Answers the first error, whose frames let go of the arrays of their variant. Of several processes, each leaves out
-    what another trains.
+    what another trains. `shared` is a folder of theirs: a variant that failed in one of them is not tried by the next.
     """
     first = None
     for plan in plans:
         if plan.done is not None and not plan.folder.undrawn.exists():
             continue
         try:
-            with located(partial(_reached, plan)):
+            with located(partial(_reached, plan)), once(shared, plan):
                 conduct(plan, plans, command, progress, workers)
         except Exception as error:
             if workers > 1 and isinstance(error, LockedError):
@@ -56,6 +59,30 @@ def in_turn(plans: Sequence[Plan], command: str, progress: Any, workers: int = 1
             traceback.clear_frames(error.__traceback__)
             first = first or error
     return first
+
+
+@contextmanager
+def once(shared: Path | None, plan: Plan) -> Iterator[None]:
+    """Hold a variant among the processes that share a folder; where it fails, none of them tries it again.
+
+    Raises LockedError where another process has the variant, or it failed in one. A process that was killed leaves the
+    variant to the next one.
+    """
+    if shared is None:
+        yield
+        return
+    place = shared / str(plan.order)
+    place.mkdir(exist_ok=True)
+    with locked(place):
+        if (failed := place / "failed").exists():
+            raise LockedError(f"variant {plan.variant} has failed in another process of this command")
+        try:
+            yield
+        except LockedError:  # another command trains it: that is no failure
+            raise
+        except Exception:
+            failed.touch()
+            raise
 
 
 def conduct(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:

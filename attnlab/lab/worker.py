@@ -28,7 +28,7 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     experiments = {name: configuration.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
-    failed = in_turn(found, told["command"], progress, told["workers"])
+    failed = in_turn(found, told["command"], progress, told["workers"], Path(told["shared"]))
     return explain(failed) if failed else None
 
 

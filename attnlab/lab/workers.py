@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 import jax
@@ -47,9 +48,9 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     """Train the variants of a study that are not done in so many processes.
 
     Each process has its share of the cores, runs the experiment files whose own entries the experiments name, reads the
-    experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done. A
-    variant that fails it leaves for the next: so what fails or kills a process loses its own variant alone. What they
-    say is told as notes. Signals reach them all, and they save.
+    experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done, and
+    those that failed in another of them. After a variant that fails it trains the next: so what fails or kills a
+    process loses its own variant alone. What they say is told as notes. Signals reach them all, and they save.
 
     Raises ValueError as `sources` does; once all have ended, Interrupted where they were stopped, WorkerError where
     one failed or was killed.
@@ -57,19 +58,19 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
     lines: queue.Queue[str | None] = queue.Queue()
-    told = dumps(_told(plans, workers, home, command))
+    told = _told(plans, workers, home, command)
     apiece()
-    running = [_Worker(told, cores, lines) for cores in _shares(workers)]
-    with _signals(running):
-        ended, noted = 0, []
-        while ended < len(running):
-            line = lines.get()
-            ended += line is None
-            failure = FAILED.search(line or "")
-            # A variant that failed in one process may fail in the next one for the same reason.
-            if line and (failure is None or failure.groups() not in noted):
-                noted += [failure.groups()] if failure else []
-                progress.note(line)
+    with TemporaryDirectory(prefix="attnlab-", ignore_cleanup_errors=True) as shared:
+        written = dumps(told | {"shared": shared})
+        running = [_Worker(written, cores, lines) for cores in _shares(workers)]
+        with _signals(running):
+            ended, failures = 0, []
+            while ended < len(running):
+                line = lines.get()
+                ended += line is None
+                if line:
+                    failures += FAILED.findall(line)
+                    progress.note(line)
     if failed := [worker for worker in running if worker.process.returncode]:
         last, number = failed[0].last, failed[0].code - 128
         if number in NUMBERS:
@@ -77,8 +78,8 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
         if failed[0].process.returncode < 0:
             last = f"a process was killed by {_called(number)}; it last said: {last}"
         error = WorkerError(last, failed[0].code)
-        if noted:
-            vars(error)["variant"] = noted[0][0]
+        if failures:
+            vars(error)["variant"] = failures[0][0]
         raise error
 
 

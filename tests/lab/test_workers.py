@@ -16,8 +16,10 @@ import pytest
 
 import attnlab
 from attnlab.lab import run, worker, workers
+from attnlab.lab.conduct import once
 from attnlab.lab.file import ADDED, load_study
 from attnlab.lab.folder import RunFolder
+from attnlab.lab.lock import LockedError
 from attnlab.lab.progress import Silent
 from attnlab.lab.refusal import explain
 from attnlab.lab.study import Study, change
@@ -181,13 +183,33 @@ def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monke
     with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
         run(study, tmp_path, workers=2, progress=notes)
     assert failed.value.exit_code == 4
-    # Once, and the last line of a command names the variant alone.
+    # Both processes come to it and one tries it; the last line of a command names the variant alone.
     (line,) = [line for line in notes.said if "Is a directory" in line]
     assert line.endswith(f"variant b failed: {failed.value}")
     assert failed.value.variant == "b"
     assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
     (folder(tmp_path, "b").path / "lock").rmdir()
     assert run(study, tmp_path, workers=2).code == 0
+
+
+def test_a_variant_that_failed_is_not_tried_again_by_the_processes_of_one_command(tmp_path):
+    plan = SimpleNamespace(order=1, variant="b")
+    with pytest.raises(ZeroDivisionError), once(tmp_path, plan):
+        raise ZeroDivisionError
+    with pytest.raises(LockedError, match="^variant b has failed in another process of this command$"):
+        once(tmp_path, plan).__enter__()
+    # Others are not concerned, and a folder of another command knows nothing of it.
+    (tmp_path / "next").mkdir()
+    with once(tmp_path, SimpleNamespace(order=0, variant="a")), once(tmp_path / "next", plan):
+        pass
+
+
+def test_a_variant_that_another_command_trains_has_not_failed(tmp_path):
+    plan = SimpleNamespace(order=0, variant="a")
+    with pytest.raises(LockedError, match="held elsewhere"), once(tmp_path, plan):
+        raise LockedError("held elsewhere")
+    with once(tmp_path, plan), pytest.raises(LockedError, match="is held by process"):
+        once(tmp_path, plan).__enter__()
 
 
 def test_a_process_that_is_killed_is_named_and_its_variant_taken_over(tmp_path):
