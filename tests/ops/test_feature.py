@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.ops.feature import FEATURES, Cosformer, Dpfp, Exp, Favor, Hedgehog, Relu
+from attnlab.lab import configuration
+from attnlab.ops.feature import FEATURES, Cosformer, Dpfp, Exp, Favor, Hedgehog, Rebased, Relu
 from attnlab.ops.feature.random import directions
 
+STARTS = {"scale": 1.0, "shift": 0.0}
 every = pytest.mark.parametrize("name", FEATURES)
 T, K = 7, 4
 
@@ -36,7 +38,7 @@ def favor(x, m=64, seed=0):
 
 def rebased(x, scale, shift):
     mean, variance = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
-    z = scale * (x - mean) / np.sqrt(variance + 1e-6) + shift
+    z = scale * (x - mean) / np.sqrt(variance + 1e-5) + shift
     return np.einsum("ta,tb->tab", z, z).reshape(len(x), -1)
 
 
@@ -181,7 +183,7 @@ def test_what_the_field_has_functions_for_is_what_pytorch_makes_of_it():
     F, rng = torch.nn.functional, np.random.default_rng(4)
     x, i = rng.normal(size=(T, K)), np.arange(T)
     at = torch.tensor(x)
-    norm = lambda l: F.layer_norm(at, (K,), l["query_scale"], l["query_shift"], 1e-6)
+    norm = lambda l: F.layer_norm(at, (K,), l["query_scale"], l["query_shift"])
     expected = {
         "elu+1": lambda l: F.elu(at) + 1,
         "squared-relu": lambda l: F.relu(at).square(),
@@ -213,11 +215,32 @@ def test_rebased_is_the_square_of_a_product():
     q, k = rng.normal(size=(2, T, K))
     learned = learned_of(feature, rng)
     gain = {n: np.asarray(a) for n, a in learned.items()}
-    norm = lambda x: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-6)
+    norm = lambda x: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
     zq, zk = (gain[f"{s}_scale"] * norm(x) + gain[f"{s}_shift"] for s, x in (("query", q), ("key", k)))
     found = feature.query(jnp.asarray(q), np.arange(T), **learned).rows
     found = found @ feature.key(jnp.asarray(k), np.arange(T), **learned).rows.T
     np.testing.assert_allclose(found, (zq @ zk.T) ** 2, rtol=1e-10)
+
+
+@pytest.mark.usefixtures("x64")
+def test_rebased_adds_its_epsilon_to_the_variance():
+    """x = (.003, −.003) has variance 9e-6: with ε = 1.6e-5 each component is divided by .005."""
+    learned = {f"{side}_{name}": jnp.full(2, start) for side in ("query", "key") for name, start in STARTS.items()}
+    x, feature = jnp.array([[0.003, -0.003]]), Rebased(epsilon=1.6e-5)
+    for side in (feature.query, feature.key):
+        np.testing.assert_allclose(side(x, np.arange(1), **learned).rows, [[0.36, -0.36, -0.36, 0.36]], rtol=1e-12)
+    q, k, of = feature.kernel(x, -x, **learned)
+    np.testing.assert_allclose(of(q @ k.T), [[0.72**2]], rtol=1e-12)
+
+
+def test_rebased_has_the_authors_epsilon_and_older_runs_theirs():
+    assert Rebased().epsilon == 1e-5
+    written = configuration.write(Rebased())
+    del written["fields"]["epsilon"]
+    assert configuration.read(written, Rebased).epsilon == 1e-6
+    for epsilon in (0.0, -1e-5, 1.0, float("nan")):
+        with pytest.raises(ValueError, match="^epsilon="):
+            Rebased(epsilon=epsilon)
 
 
 def test_dpfp_by_hand():

@@ -107,12 +107,21 @@ class Hedgehog(Feature):
 class Rebased(Feature):
     """φ(x) = z ⊗ z of z = γ·norm(x) + β, γ and β learned (Aksenov et al. 2024, ReBased).
 
-    K² features, of which K(K+1)/2 differ; φ(q)·ψ(k) = (z_q·z_k)². The norm is over the components of a row; queries and
-    keys have a γ, starting at 1, and a β, starting at 0, each.
+    K² features, of which K(K+1)/2 differ; φ(q)·ψ(k) = (z_q·z_k)². The norm is over the components of a row, so of one
+    head, as in flash-linear-attention; the authors' code takes it over all heads at once. Queries and keys have a γ,
+    starting at 1, and a β, starting at 0, each. `epsilon` is added to the variance; 1e-5 is the authors' value.
+
+    Raises ValueError for an epsilon that is not above 0.
     """
 
+    epsilon: float = 1e-5
     signed = True
     closed = True
+    missing_values: ClassVar[dict] = {"epsilon": 1e-6}
+
+    def __post_init__(self):
+        if not 0 < self.epsilon < 1:
+            raise ValueError(f"epsilon={self.epsilon} must be above 0 and below 1")
 
     @property
     def learned(self):
@@ -133,13 +142,16 @@ class Rebased(Feature):
 
     def query(self, x, i, *, query_scale, query_shift, **keys):
         """The square of the queries' γ·norm(x) + β."""
-        return Mapped(square(layer_norm(widen(x), query_scale, query_shift)))
+        return Mapped(square(self._normalise(x, query_scale, query_shift)))
 
     def key(self, x, j, *, key_scale, key_shift, **queries):
         """The square of the keys' γ·norm(x) + β."""
-        return Mapped(square(layer_norm(widen(x), key_scale, key_shift)))
+        return Mapped(square(self._normalise(x, key_scale, key_shift)))
 
     def kernel(self, q, k, *, query_scale, query_shift, key_scale, key_shift):
         """s² of s = z_q·z_k."""
-        q, k = layer_norm(widen(q), query_scale, query_shift), layer_norm(widen(k), key_scale, key_shift)
+        q, k = self._normalise(q, query_scale, query_shift), self._normalise(k, key_scale, key_shift)
         return q, k, jnp.square
+
+    def _normalise(self, x, scale, shift):
+        return layer_norm(widen(x), scale, shift, self.epsilon)
