@@ -73,5 +73,5 @@ class Bundle:
         if (found := hashlib.sha256(listed.encode()).hexdigest()) != self.sha256:
             raise DataError(
                 f"{path} is not the data attnlab knows: sha256 {self.sha256} expected, {found} found, of its "
-                f"{len(files)} files; delete it, or point ATTNLAB_DATA at a good copy"
+                f"{len(files)} files; point ATTNLAB_DATA at a good copy, or rename it and get it again from {self.url}"
             )

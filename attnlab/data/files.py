@@ -92,8 +92,8 @@ def verified(source: Source, path: Path) -> bytes:
     content = contents(path, path.name == source.file + ".gz", limit=source.size + 1)
     if wrong := _difference(source, content):
         raise DataError(
-            f"{path} is not the file attnlab knows: {wrong}; delete it, "
-            "point ATTNLAB_DATA at a good copy, or connect so that it is fetched again"
+            f"{path} is not the file attnlab knows: {wrong}; point ATTNLAB_DATA at a good copy, "
+            "or rename it and connect, so that it is fetched"
         )
     return content
 

@@ -27,7 +27,8 @@ class ConvolutionalLanguage:
     Layer n sees every growth^n-th token: `growth` 1 is plain convolutions, 2 the dilated ones of ByteNet and WaveNet.
     So a token sees `receptive_field` of them, itself among these, and nothing before. Each layer is
     x + relu(window W_1 + b_1) W_2 + b_2 of a hidden width `feedforward` (None: twice the width), its norm first. It is
-    called, trained and decoded as `language` is; `dtype` is what it computes in, parameters are float32.
+    called, trained and decoded as `language` is. `scale_embeddings` reads embeddings times √width, as Transformers do;
+    `dtype` is what it computes in, parameters are float32.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -39,6 +40,7 @@ class ConvolutionalLanguage:
     feedforward: int | None = None
     dropout: float = 0.0
     norm_eps: float = 1e-5
+    scale_embeddings: bool = True
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
@@ -106,7 +108,7 @@ class ConvolutionalLanguageNetwork(Scorer):
 
     def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, vocabulary: int):
         self.config = config
-        self.embed = Embed(child(key, "embed"), vocabulary, config.width)
+        self.embed = Embed(child(key, "embed"), vocabulary, config.width, config.scale_embeddings)
         self.layers = nnx.List(
             CausalConvolution(child(key, f"layer {n}"), config, config.growth**n) for n in range(config.layers)
         )

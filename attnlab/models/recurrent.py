@@ -24,7 +24,8 @@ class RecurrentLanguage:
     """A language model of `layers` recurrent layers of `width`, without attention.
 
     It is called, trained and decoded as `language` is. `dropout` is on symbols, between layers and before the scores;
-    `dtype` is what it computes in; parameters are float32, and states at least.
+    `scale_embeddings` reads embeddings times √width, as Transformers do; `dtype` is what it computes in; parameters are
+    float32, and states at least.
 
     Raises ValueError naming the field for what cannot work.
     """
@@ -33,6 +34,7 @@ class RecurrentLanguage:
     layers: int = 2
     cell: Literal["rnn", "gru", "lstm"] = "gru"
     dropout: float = 0.0
+    scale_embeddings: bool = True
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
 
     def __post_init__(self):
@@ -61,7 +63,7 @@ class RecurrentLanguageNetwork(Scorer):
     def __init__(self, key: PRNGKeyArray, config: RecurrentLanguage, vocabulary: int):
         width = config.width
         self.config = config
-        self.embed = Embed(child(key, "embed"), vocabulary, width)
+        self.embed = Embed(child(key, "embed"), vocabulary, width, config.scale_embeddings)
         self.layers = Recurrent(child(key, "layers"), config.cell, width, width, config.layers, rate=config.dropout)
         self.output = Dense(child(key, "output"), width, vocabulary)
 

@@ -40,7 +40,8 @@ class Seq2Seq:
     `bridge` says where the decoder starts: at zeros ("none"), at the encoder's last state ("last"), or at a layer on
     top of it ("project"). `embedding` is the width of symbols, None that of the states; `bidirectional` is of the
     encoder, each way with states of `width`; `dropout` is on symbols, between layers and before the scores; `tied`
-    scores against the target's embedding; `dtype` is what it computes in; parameters are float32, and states at least.
+    scores against the target's embedding; `scale_embeddings` reads symbols times the root of their width, as
+    Transformers do; `dtype` is what it computes in; parameters are float32, and states at least.
 
     Raises ValueError naming the field for what cannot work, and for what would not be looked at.
     """
@@ -58,6 +59,7 @@ class Seq2Seq:
     bridge: Literal["none", "last", "project"] = "project"
     dropout: float = 0.0
     tied: bool = False
+    scale_embeddings: bool = True
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
 
     def __post_init__(self):

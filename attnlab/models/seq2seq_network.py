@@ -49,8 +49,9 @@ class Seq2SeqNetwork(Scorer):
         deep = every or config.attention == "bahdanau"
         fed = width if config.input_feeding else memory if deep else 0
         self.config = config
-        self.source = Embed(child(key, "source"), shape.source_vocabulary, symbols)
-        self.target = Embed(child(key, "target"), shape.target_vocabulary, symbols)
+        scaled = config.scale_embeddings
+        self.source = Embed(child(key, "source"), shape.source_vocabulary, symbols, scaled)
+        self.target = Embed(child(key, "target"), shape.target_vocabulary, symbols, scaled)
         sizes = (config.cell, symbols, width, config.layers, config.bidirectional, config.dropout)
         self.encoder = Recurrent(child(key, "encoder"), *sizes)
         self.decoder = Recurrent(

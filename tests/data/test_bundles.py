@@ -55,8 +55,11 @@ def test_what_is_missing_or_another_is_said(root):
     with pytest.raises(DataError, match=r"^set is missing: looked in .*data.set, .*set; no address .*git clone http"):
         BUNDLE.read()
     clone(root / "data/set", {**FILES, "b.wav": b"secons"})
-    with pytest.raises(DataError, match=rf"data.set is not the data attnlab knows: sha256 {BUNDLE.sha256} expected"):
+    with pytest.raises(
+        DataError, match=rf"data.set is not the data attnlab knows: sha256 {BUNDLE.sha256} expected"
+    ) as e:
         BUNDLE.read()
+    assert str(e.value).endswith("point ATTNLAB_DATA at a good copy, or rename it and get it again from " + BUNDLE.url)
     clone(root / "data/set", {**FILES, "c.wav": b""})
     with pytest.raises(DataError, match=r"found, of its 3 files"):
         BUNDLE.read()
