@@ -239,7 +239,7 @@ def test_rebased_has_the_authors_epsilon_and_older_runs_theirs():
     del written["fields"]["epsilon"]
     assert configuration.read(written, Rebased).epsilon == 1e-6
     for epsilon in (0.0, -1e-5, 1.0, float("nan")):
-        with pytest.raises(ValueError, match="^epsilon="):
+        with pytest.raises(ValueError, match=r"^epsilon="):
             Rebased(epsilon=epsilon)
 
 
