@@ -1,7 +1,8 @@
 """A study so small that tests train it: reversing sequences of five symbols."""
 
 from attnlab.lab.study import Experiment
-from attnlab.models import Transformer
+from attnlab.models import Retriever, Transformer
+from attnlab.tasks.associations import Associations
 from attnlab.tasks.reverse import Reverse
 from attnlab.training.config import Train
 
@@ -9,3 +10,10 @@ TASK = Reverse(train_examples=64, valid_examples=8, test_examples=8, symbols=5, 
 MODEL = Transformer(width=8, heads=2, layers=1)
 TRAIN = Train(steps=12, batch_size=4, warmup=2, seeds=2, evaluate_every=6, save_every=6)
 EXPERIMENT = Experiment(TASK, MODEL, TRAIN)
+# Changes of it that compile in next to no time, with a checkpoint every 8 steps.
+TINY = {
+    "task": Associations(keys=4, examined=20),
+    "model": Retriever(width=8),
+    "train.steps": 24,
+    "train.save_every": 8,
+}

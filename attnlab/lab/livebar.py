@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from attnlab.lab.pace import Course, beginning, pace
-from attnlab.lab.progress import measured
+from attnlab.lab.progress import labelled, measured
 from attnlab.lab.quantity import duration
 from attnlab.lab.terminal import plain
 
@@ -73,8 +73,7 @@ class Terminal:
 
     def note(self, text):
         """A line above the bar."""
-        name = f"{self._course.name}: " if self._course.name else ""
-        self._console.print(plain(name + text), markup=False, emoji=False, highlight=False)
+        self._console.print(plain(labelled(self._course.name, text)), markup=False, emoji=False, highlight=False)
 
     def close(self):
         """The line stays as it is, without what lay ahead; the cursor comes back."""

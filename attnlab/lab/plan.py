@@ -21,6 +21,8 @@ from attnlab.tasks.base import Problem
 from attnlab.training.averaging import counted
 from attnlab.training.config import Train
 
+SHOWN = 8  # fields of another configuration that are all named
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -154,7 +156,7 @@ def _check_decoder(experiment: Experiment, problem: Problem, model: Any) -> None
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
     """Refuse a folder of another variant or configuration, and one of other code of one's own."""
     if held := _other(variant, before, written):
-        raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both, --fresh deletes that run")
+        raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both")
 
 
 def _other(variant: str, before: dict, written: dict) -> str | None:
@@ -162,8 +164,9 @@ def _other(variant: str, before: dict, written: dict) -> str | None:
     if before["variant"] != variant:
         return f"the run of variant {before['variant']!r}"
     if differing := configuration.difference(configuration.completed(before["experiment"]), written):
-        fields = ", ".join(f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:4])
-        return f"another configuration: {fields}"
+        shown = [f"{path} was {old!r}, now {new!r}" for path, old, new in differing[:SHOWN]]
+        more = [f"{len(differing) - SHOWN} more"] * (len(differing) > SHOWN)
+        return f"another configuration: {', '.join([*shown, *more])}; set as they were, these fields continue that run"
     if changed := own.edited(before, written):
         return f"what the code of {', '.join(changed)} made before it was changed"
     return None

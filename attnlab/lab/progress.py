@@ -162,8 +162,16 @@ class Plain:
 
     def _line(self, text: str) -> None:
         self._last = self._clock()
-        name = f"{self._course.name}: " if self._course.name else ""
-        print(plain(name + text), file=self._stream, flush=True)
+        print(plain(labelled(self._course.name, text)), file=self._stream, flush=True)
+
+
+def labelled(variant: str, text: str) -> str:
+    """A line about a variant, which begins with its name.
+
+    >>> labelled("gru", "saved at step 8"), labelled("gru", "gru: its maps are not kept")
+    ('gru: saved at step 8', 'gru: its maps are not kept')
+    """
+    return text if not variant or text.startswith(f"{variant}: ") else f"{variant}: {text}"
 
 
 def measured(metrics: Mapping[str, float]) -> str:

@@ -25,12 +25,16 @@ def onward(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, 
 
 
 def exchanged(record: dict[str, Any], step: int) -> str | None:
-    """With what else a run goes on from that step, the last of its record, in words; None where all stayed."""
+    """What changed at that step, the last of its record, in words; None where nothing is known to have changed.
+
+    A record of an older attnlab lacks some names: what they were then is not known.
+    """
     first, later = _parts(record)
     if not later or later[-1]["step"] != step:
         return None
     before, after = [first, *later][-2:]
-    return ", ".join(f"{name} {after[name]} (was {before.get(name, NONE)})" for name in _differing(before, after))
+    names = [name for name in _differing(before, after) if name in before]
+    return ", ".join(f"{name} {after[name]} (was {before[name]})" for name in names) or None
 
 
 def told(record: dict[str, Any]) -> dict[str, Any]:

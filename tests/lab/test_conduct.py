@@ -7,37 +7,27 @@ import pytest
 
 from attnlab.lab import run
 from attnlab.lab.folder import FolderError, RunFolder, environment
-from attnlab.lab.progress import Silent
 from attnlab.lab.showing import show
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import over
-from attnlab.models import Retriever
 from attnlab.tasks.associations import Associations
 from attnlab.training.signals import Interrupted
-from tests.small import EXPERIMENT
+from tests.lab.noted import Noted
+from tests.small import EXPERIMENT, TINY
 
-# Compiled in next to no time.
-TINY = {
-    "task": Associations(keys=4, examined=20),
-    "model": Retriever(width=8),
-    "train.steps": 24,
-    "train.save_every": 8,
-}
 STUDY = Study(change(EXPERIMENT, **TINY), name="moved")
 
 
-class Stopping(Silent):
-    """Fails at a save, and remembers what was noted."""
+class Stopping(Noted):
+    """Fails at a save."""
 
     def __init__(self, step=None):
-        self.step, self.notes = step, []
+        super().__init__()
+        self.step = step
 
     def saved(self, step):
         if step == self.step:
             raise RuntimeError("stopped here")
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 def stopped(out, step):

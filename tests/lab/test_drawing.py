@@ -1,7 +1,7 @@
 """What is only looked at costs no result: maps, pictures, answers and the page."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,23 +11,11 @@ import attnlab
 from attnlab.lab import drawing, load, run
 from attnlab.lab.drawing import TRIES
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.progress import Silent
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import over
-from attnlab.models import Retriever
-from attnlab.tasks.associations import Associations
 from tests.gated import Gated
-from tests.small import EXPERIMENT
-
-
-@dataclass
-class Heard(Silent):
-    """Remembers what was noted."""
-
-    notes: list
-
-    def note(self, text):
-        self.notes.append(text)
+from tests.lab.noted import Noted
+from tests.small import EXPERIMENT, TINY
 
 
 @pytest.fixture
@@ -39,10 +27,10 @@ def gated(monkeypatch):
 
 
 def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
-    notes = []
-    results = run(gated, tmp_path, progress=Heard(notes))
+    progress = Noted()
+    results = run(gated, tmp_path, progress=progress)
     folder = RunFolder(tmp_path / "gated" / "base")
-    assert (results.code, [line for line in notes if "not kept" in line]) == (0, [])
+    assert (results.code, [line for line in progress.notes if "not kept" in line]) == (0, [])
     assert not folder.undrawn.exists()
     examples = folder.read("maps")["examples"]
     for example in examples:
@@ -52,14 +40,7 @@ def test_extras_as_wide_as_the_values_train_and_have_maps(tmp_path, gated):
     load(folder.path)
 
 
-# Compiled in next to no time.
-TINY = {
-    "task": Associations(keys=4, examined=20),
-    "model": Retriever(width=8),
-    "train.steps": 8,
-    "train.save_every": 8,
-}
-STUDY = Study(change(EXPERIMENT, **TINY), name="small")
+STUDY = Study(change(EXPERIMENT, **TINY | {"train.steps": 8}), name="small")
 
 
 def broken(error, *arguments):
@@ -77,18 +58,18 @@ def same(folder, other):
 @pytest.mark.parametrize("what", ["looks", "shown", "keep_answers"])
 def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeypatch, what):
     monkeypatch.setattr(drawing, what, partial(broken, RuntimeError("no such font")))
-    notes = []
-    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
+    progress = Noted()
+    assert run(STUDY, tmp_path, progress=progress).code == 0
     folder = RunFolder(tmp_path / "small" / "base")
     assert folder.read("result")["metrics"]
     assert not folder.undrawn.exists()
-    (note,) = [line for line in notes if "no such font" in line]
+    (note,) = [line for line in progress.notes if "no such font" in line]
     assert note.startswith("base: its ")
     assert note.endswith("; its result is complete")
     # Nothing is left to do.
-    notes.clear()
-    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
-    assert notes[-1] == f"base: already finished, in {folder.path}"
+    progress.notes.clear()
+    assert run(STUDY, tmp_path, progress=progress).code == 0
+    assert progress.notes[-1] == f"base: already finished, in {folder.path}"
 
 
 def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, monkeypatch):
@@ -114,10 +95,10 @@ def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path
     for _ in range(TRIES):
         with pytest.raises(KeyboardInterrupt):
             run(STUDY, tmp_path)
-    notes = []
-    results = run(STUDY, tmp_path, progress=Heard(notes))
+    progress = Noted()
+    results = run(STUDY, tmp_path, progress=progress)
     assert results.code == 0
-    assert notes[-1] == f"base: drawing its maps ended the process {TRIES} times; they are left out"
+    assert progress.notes[-1] == f"base: drawing its maps ended the process {TRIES} times; they are left out"
 
 
 def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monkeypatch):
@@ -127,26 +108,26 @@ def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monke
     for path in (folder.path / "checkpoints").iterdir():
         path.rename(folder.path / f"moved-{path.name}")
     drawing.begin(folder)
-    notes = []
-    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
-    assert "holds no checkpoint of step 8" in notes[-1]
+    progress = Noted()
+    assert run(STUDY, tmp_path, progress=progress).code == 0
+    assert "holds no checkpoint of step 8" in progress.notes[-1]
     assert {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
 
 
 def test_costs_that_cannot_be_counted_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr("attnlab.lab.conduct.costs", partial(broken, TypeError("no start")))
-    notes = []
-    assert run(STUDY, tmp_path, progress=Heard(notes)).code == 0
+    progress = Noted()
+    assert run(STUDY, tmp_path, progress=progress).code == 0
     assert RunFolder(tmp_path / "small" / "base").read("result")["flops"] is None
-    assert [line for line in notes if "cannot be counted" in line]
+    assert [line for line in progress.notes if "cannot be counted" in line]
 
 
 def test_a_page_that_cannot_be_made_costs_no_result(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("attnlab.lab.runs.report", partial(broken, RuntimeError("no such font")))
-    notes = []
-    results = run(STUDY, tmp_path, progress=Heard(notes))
+    progress = Noted()
+    results = run(STUDY, tmp_path, progress=progress)
     assert (results.report, results.code) == (None, 4)
-    assert notes[-1].startswith("the page could not be made (unexpected RuntimeError: no such font")
+    assert progress.notes[-1].startswith("the page could not be made (unexpected RuntimeError: no such font")
     assert json.loads((tmp_path / "small" / "base" / "result.json").read_text())
     # The reason of a study that failed is told, not that its page failed too.
     monkeypatch.setattr("attnlab.lab.conduct.fit", partial(broken, ValueError("the true reason")))

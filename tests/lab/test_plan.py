@@ -2,17 +2,18 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.lab import configuration, plan
 from attnlab.lab.conduct import clear
+from attnlab.lab.folder import RunFolder
 from attnlab.lab.jsonfile import FolderError
 from attnlab.lab.plan import ahead, plans
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import Variation
-from attnlab.models import Bert, Retriever
-from attnlab.tasks.associations import Associations
+from attnlab.models import Bert
 from attnlab.tasks.sentences import Questions
-from tests.small import EXPERIMENT
+from tests.small import EXPERIMENT, TINY
 
-BASE = change(EXPERIMENT, task=Associations(keys=4, examined=20), model=Retriever(width=8), **{"train.steps": 24})
+BASE = change(EXPERIMENT, **TINY)
 STUDY = Study(BASE, Variation({"a": {}, "b": {"train.steps": 16}, "c": {"train.steps": 9}}), name="planned")
 
 
@@ -66,3 +67,20 @@ def test_what_says_whose_a_folder_is_goes_last(tmp_path, monkeypatch):
     clear(tmp_path)
     assert gone[-1] == "experiment.json"
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize("count", [8, 9])
+def test_all_fields_of_another_configuration_are_named_and_nothing_advises_to_delete_it(tmp_path, count):
+    """A run made before eight fields existed needs all of them on the command line to continue."""
+    fields = {"beta1": 0.8, "beta2": 0.9, "clip": 2.0, "warmup": 1, "weight_decay": 0.1, "final_rate": 0.5}
+    fields |= {"keep_last": 3, "keep_best": 2, "keep_every": 8}
+    changes = {f"train.{name}": value for name, value in list(fields.items())[:count]}
+    before = {"variant": "base", "experiment": configuration.write(BASE)}
+    written = configuration.write(change(BASE, **changes))
+    with pytest.raises(ValueError, match=r"another configuration") as error:
+        plan._same(RunFolder(tmp_path), "base", before, written)
+    line = str(error.value)
+    assert sum(f"{path} was " in line for path in changes) == 8
+    assert ("1 more" in line) == (count == 9)
+    assert line.endswith("; set as they were, these fields continue that run; --out DIR keeps both")
+    assert "fresh" not in line

@@ -7,7 +7,6 @@ import pytest
 
 from attnlab.lab import run
 from attnlab.lab.folder import RunFolder
-from attnlab.lab.progress import Silent
 from attnlab.lab.reporting import report
 from attnlab.lab.study import Experiment, Study
 from attnlab.lab.ties import tie
@@ -15,6 +14,7 @@ from attnlab.models import Transformer
 from attnlab.tasks import Parallel
 from attnlab.training.config import Train
 from attnlab.training.trainer import Trainer
+from tests.lab.noted import Noted
 from tests.lab.synthetic import write_study
 
 RATES = [1e-6, 1e-2]
@@ -85,16 +85,6 @@ def test_the_loss_of_a_lane_is_the_mean_over_batches():
     assert trainer.losses(jnp.array([1.0, 10.0]), "valid") == [3.0, 30.0]
 
 
-class Listening(Silent):
-    """Remembers what was noted."""
-
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
-
-
 WORDS = {"rot": "red", "grün": "green", "blau": "blue", "gelb": "yellow", "weiß": "white", "schwarz": "black"}
 
 
@@ -117,7 +107,7 @@ def words_of_colours(folder, **fields):
 
 
 def test_pairs_of_single_words_choose_the_rate_that_learns(tmp_path):
-    progress = Listening()
+    progress = Noted()
     run(words_of_colours(tmp_path), tmp_path, progress=progress)
     found = RunFolder(tmp_path / "colours" / "base").read("result")
     assert (found["metric"], found["learning_rate"]) == ("exact_match", 1e-2)
@@ -131,7 +121,7 @@ def test_pairs_of_single_words_choose_the_rate_that_learns(tmp_path):
 def test_rates_with_one_score_are_told_apart_by_the_loss(tmp_path, monkeypatch):
     # Every answer scores 0, as BLEU-4 of single words did.
     monkeypatch.setattr("attnlab.tasks.headline.Headline.measure", lambda *texts: {"chrf": 0.0, "exact_match": 0.0})
-    progress = Listening()
+    progress = Noted()
     page = run(words_of_colours(tmp_path, metric="chrf"), tmp_path, progress=progress).report.read_text()
     found = RunFolder(tmp_path / "colours" / "base").read("result")
     assert found["learning_rate"] == 1e-2

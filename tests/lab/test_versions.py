@@ -23,6 +23,14 @@ def test_what_it_went_on_with_stands_behind_what_was_first():
     assert told(back) == {"jax": "1; from step 12: 2; from step 1,200: 1", "cores": 2}
 
 
+def test_what_an_older_record_does_not_name_is_not_said_to_have_changed():
+    now = FIRST | {"jax_enable_x64": False}
+    record = onward(FIRST, now, 12)
+    assert record["later"] == [{"step": 12, **now}], "it is recorded from here on"
+    assert exchanged(record, 12) is None
+    assert exchanged(onward(FIRST, now | {"cores": 4}, 12), 12) == "cores 4 (was 2)"
+
+
 def test_what_was_trained_again_leaves_nothing():
     record = onward(onward(FIRST, OTHER, 12), FIRST | {"cores": 8}, 24)
     assert onward(record, FIRST, 12) == FIRST

@@ -20,29 +20,17 @@ from attnlab.lab.conduct import once
 from attnlab.lab.file import ADDED, load_study
 from attnlab.lab.folder import RunFolder
 from attnlab.lab.lock import LockedError
-from attnlab.lab.progress import Silent
 from attnlab.lab.refusal import explain
 from attnlab.lab.study import Study, change
 from attnlab.lab.variation import Variation
 from attnlab.lab.workers import WorkerError, _shares, _signals
-from attnlab.models import Retriever
-from attnlab.tasks.associations import Associations
 from attnlab.training.signals import Interrupted
-from tests.small import EXPERIMENT
+from tests.lab.noted import Noted
+from tests.small import EXPERIMENT, TINY
 
-# Compiled in next to no time.
-SMALL = {"task": Associations(keys=4, examined=20), "model": Retriever(width=8)}
-BASE = change(EXPERIMENT, **SMALL, **{"train.steps": 24, "train.save_every": 8})
+BASE = change(EXPERIMENT, **TINY)
 VARY = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
 STUDY = Study(BASE, VARY, name="shared", question="Which?")
-
-
-class Notes(Silent):
-    def __init__(self):
-        self.said = []
-
-    def note(self, text):
-        self.said.append(text)
 
 
 def folder(out, variant):
@@ -54,22 +42,22 @@ def losses(out, variant):
 
 
 def test_workers_leave_what_one_process_leaves(tmp_path):
-    notes = Notes()
-    results = run(STUDY, tmp_path / "two", workers=2, progress=notes, command="attnlab run shared.py")
+    progress = Noted()
+    results = run(STUDY, tmp_path / "two", workers=2, progress=progress, command="attnlab run shared.py")
     assert results.code == 0
     assert results.report.is_file()
-    assert notes.said[0] == "2 processes share 3 variants"
+    assert progress.notes[0] == "2 processes share 3 variants"
     alone = run(STUDY, tmp_path / "one", command="attnlab run shared.py")
     for order, variant in enumerate("abc"):
-        assert any(line.startswith(f"{variant}: variant {order + 1} of 3, 24 steps") for line in notes.said)
+        assert any(line.startswith(f"{variant}: variant {order + 1} of 3, 24 steps") for line in progress.notes)
         # Cores are shared, and with other cores sums may come in another order.
         np.testing.assert_allclose(losses(tmp_path / "two", variant), losses(tmp_path / "one", variant), rtol=1e-5)
         two, one = (folder(tmp_path / out, variant).read("experiment") for out in ("two", "one"))
         assert two == one
     assert {path.name for path in results.folder.iterdir()} == {path.name for path in alone.folder.iterdir()}
-    again = Notes()
+    again = Noted()
     run(STUDY, tmp_path / "two", workers=2, progress=again)
-    assert again.said == [f"{name}: already finished, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
+    assert again.notes == [f"{name}: already finished, in {folder(tmp_path / 'two', name).path}" for name in "abc"]
 
 
 def test_workers_compute_with_the_numbers_that_jax_is_set_to_here(tmp_path, monkeypatch):
@@ -179,12 +167,12 @@ def test_a_variant_that_fails_is_told_and_the_others_are_trained(tmp_path, monke
     # The lock of "b" is no file: whoever comes to it cannot go on.
     (folder(tmp_path, "b").path / "lock").mkdir(parents=True)
     monkeypatch.setattr("attnlab.lab.runs.free", lambda plans, note: None)
-    notes = Notes()
+    progress = Noted()
     with pytest.raises(WorkerError, match=r"^\S+b/lock: Is a directory$") as failed:
-        run(study, tmp_path, workers=2, progress=notes)
+        run(study, tmp_path, workers=2, progress=progress)
     assert failed.value.exit_code == 4
     # Both processes come to it and one tries it; the last line of a command names the variant alone.
-    (line,) = [line for line in notes.said if "Is a directory" in line]
+    (line,) = [line for line in progress.notes if "Is a directory" in line]
     assert line.endswith(f"variant b failed: {failed.value}")
     assert failed.value.variant == "b"
     assert [variant for variant in "abcd" if folder(tmp_path, variant).read("result") is None] == ["b"]
