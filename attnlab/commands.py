@@ -123,6 +123,8 @@ def _score_options(parser: Parser) -> None:
     words = "where to write the answers (default: RUN/answers-FILE.tsv; - is standard output); none is replaced"
     add("--out", metavar="FILE.tsv", type=Path, help=words)
     add("--json", metavar="FILE.json", type=Path, help="write all metrics, with the values of each seed, to this file")
+    words = "lines with one empty side, such as a source without a target (default: the run's task.empty)"
+    add("--empty", metavar="{refuse,skip}", help=words)
     _code_option(parser)
     _step_option(parser)
 

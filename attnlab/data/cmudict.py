@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError, Source, read, text
+from attnlab.data.parallel import SKIPPING
 from attnlab.data.words import Phones, Words, examples, group
 
 # The public file is plain text. A copy on disk may be gzipped, as cmudict.dict.gz: its content is verified.
@@ -33,16 +34,20 @@ def part_of(index: int) -> str:
     return {19: "valid", 18: "test", 17: "test"}.get(index % 20, "train")
 
 
-def rows(dictionary: str, path: str) -> Iterator[tuple[str, Phones]]:
+def rows(dictionary: str, path: str, half: list[int] | None = None) -> Iterator[tuple[str, Phones]]:
     """Each line's word and its phones, without stress.
 
-    A line is a word, `(2)` and so on where it is a variant, and phones; a comment starts with `#`. Raises
-    DataError naming the path and the line where a word has no phones.
+    A line is a word, `(2)` and so on where it is a variant, and phones; a comment starts with `#`. Where a list `half`
+    is given, words without phones are left out, and the numbers of their lines added to it. Raises DataError naming the
+    path and the line where a word has no phones and that is refused.
     """
     for number, line in enumerate(dictionary.split("\n"), start=1):
         fields = line.partition(" #")[0].split()
         if not fields or fields[0].startswith("#"):
             continue
+        if len(fields) == 1 and half is not None:
+            half.append(number)
+            continue
         if len(fields) == 1:
-            raise DataError(f"{path}, line {number}: {fields[0]!r} has no phones")
+            raise DataError(f"{path}, line {number}: {fields[0]!r} has no phones{SKIPPING}")
         yield re.sub(r"\(\d+\)$", "", fields[0]), tuple(phone.rstrip("012") for phone in fields[1:])

@@ -11,22 +11,27 @@ from attnlab.data.files import DataError, contents, own, text
 from attnlab.data.names import check, composed
 
 LONGER = ("refuse", "truncate", "skip")
+EMPTY = ("refuse", "skip")
+SKIPPING = "; task.empty=skip (of attnlab score: --empty skip) leaves such lines out"
 S = TypeVar("S", str, list[int], list[str])
 
 
 @dataclass(frozen=True)
 class Limit:
-    """How long a line may be (`most`; 0: any length), and what becomes of a pair with a longer one.
+    """How long a line may be (`most`; 0: any length), and what becomes of a pair with a longer one or an empty one.
 
     `longer` is "refuse" (a DataError), "truncate" (the longer line is cut at its end) or "skip" (the pair is
-    left out). Raises ValueError for anything else.
+    left out). `empty` says what becomes of a pair with one empty side: "refuse" or "skip". Raises ValueError for
+    anything else.
     """
 
     most: int = 0
     longer: str = "refuse"
+    empty: str = "refuse"
 
     def __post_init__(self):
         check("longer", self.longer, LONGER)
+        check("empty", self.empty, EMPTY)
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
             raise ValueError(f"most={self.most!r} must be a whole number, 0 or more")
 
@@ -53,7 +58,8 @@ class Corpus:
     """The pairs of one's own files, and what became of the other lines. Lines are counted from 1.
 
     `lines` [N] holds the line of each example, the first where several became one; `empty` those left out because both
-    sides are empty; `longer` those that a limit cut or left out; `joined` those of a source with several targets.
+    sides are empty; `half` those left out because one side is; `longer` those that a limit cut or left out; `joined`
+    those of a source with several targets.
     """
 
     path: str
@@ -63,6 +69,7 @@ class Corpus:
     longer: list[int]
     limit: Limit = Limit()
     joined: tuple[int, ...] = ()
+    half: tuple[int, ...] = ()
 
     def merged(self) -> Corpus:
         """The corpus with each source (of a group) that has several targets as one example of several references.
@@ -95,6 +102,7 @@ class Corpus:
         length = f"longer than {self.limit.most} and {treated}"
         told = {"empty and left out": self.empty, length: self.longer}
         found = [f"{self.path}: {_count(numbers)} {what}" for what, numbers in told.items() if numbers]
+        found += skipped(self.path, self.half)
         if self.joined:
             several = sum(len(example.targets) > 1 for example in self.examples)
             sources = "1 source has" if several == 1 else f"{several:,} sources have"
@@ -108,27 +116,30 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
 
     `path` is one file, "corpus.tsv", each line a source, a tab and its target; or two with a comma between
     them, "corpus.de,corpus.en", the sources and the targets line by line. Each is UTF-8, gzipped where its name
-    ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line that is empty on both sides is left out.
-    `limit` counts characters. With `grouped`, each line of the one file has a third column: the group of the pair, such
-    as its language.
+    ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line that is empty on both sides is left out; one that
+    is empty on one side is refused, or left out, as `limit.empty` says. `limit` counts characters. With `grouped`, each
+    line of the one file has a third column: the group of the pair, such as its language.
 
     Raises DataError where a file is missing, damaged or not UTF-8 (with the byte), the files differ in their
-    number of lines, a line has not one tab (two where `grouped`), one side alone or the group is empty, a line is
-    longer than allowed, or nothing is left: with the number of the line.
+    number of lines, a line has not one tab (two where `grouped`), one side alone is empty and that is refused, the
+    group is empty, a line is longer than allowed, or nothing is left: with the number of the line.
     """
     names = _names(path)
     if grouped and len(names) == 2:
         raise DataError(f"{path}: groups are the third column of one file, and these are two")
     read = [lines(text(contents(own(name), name.endswith(".gz")), name)) for name in names]
     rows = aligned(names, *read) if len(names) == 2 else _columns(path, read[0], 3 if grouped else 2)
-    examples, kept, empty, longer = [], [], [], []
+    examples, kept, empty, longer, half = [], [], [], [], []
     for number, row in enumerate(rows, start=1):
         source, target, *group = (column.strip() for column in row)
         if not source and not target:
             empty.append(number)
             continue
         if not source or not target:
-            raise DataError(_half(names, number, source))
+            if limit.empty == "refuse":
+                raise DataError(_half(names, number, source) + SKIPPING)
+            half.append(number)
+            continue
         if group and not group[0]:
             raise DataError(f"{path}, line {number}: its group, the third column, is empty")
         if not limit.met((source, target)):
@@ -137,8 +148,8 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
             examples.append(Example(sides[0], (sides[1],), *group))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no pairs{lost(longer, limit)}")
-    return Corpus(path, examples, kept, empty, longer, limit)
+        raise DataError(f"{path} holds no pairs{lost(longer, limit, half)}")
+    return Corpus(path, examples, kept, empty, longer, limit, half=tuple(half))
 
 
 def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
@@ -181,10 +192,17 @@ def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> lis
     return list(zip(sources, targets, strict=True))
 
 
-def lost(longer: list[int], limit: Limit) -> str:
-    """Why nothing is left of a file that holds something: every line is too long."""
+def lost(longer: Sequence[int], limit: Limit, half: Sequence[int] = ()) -> str:
+    """Why nothing is left of a file that holds something: every line is too long, or has one empty side."""
     are = "is" if len(longer) == 1 else "are"
-    return f" of at most {limit.most}: its {_count(longer)} {are} longer and left out" if longer else ""
+    long = f" of at most {limit.most}: its {_count(longer)} {are} longer and left out" if longer else ""
+    halves = f"{_count(half)} with one empty side {'is' if len(half) == 1 else 'are'} left out" if half else ""
+    return f"{long}{', and' if long else ': its'} {halves}" if halves else long
+
+
+def skipped(path: str, half: Sequence[int]) -> list[str]:
+    """The note of a file whose lines with one empty side are left out; none where there are no such lines."""
+    return [f"{path}: {_count(half)} with one empty side left out"] if half else []
 
 
 def _names(path: str) -> list[str]:
@@ -220,6 +238,6 @@ def _start(row: str, most: int = 60) -> str:
     return repr(row if len(row) <= most else row[:most] + " …")
 
 
-def _count(numbers: list[int], most: int = 5) -> str:
+def _count(numbers: Sequence[int], most: int = 5) -> str:
     shown = ", ".join(map(str, numbers[:most])) + (" …" if len(numbers) > most else "")
     return f"{len(numbers)} {'line' if len(numbers) == 1 else 'lines'} ({shown})"

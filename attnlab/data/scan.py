@@ -7,6 +7,7 @@ from attnlab.data import files
 from attnlab.data.example import Example, Parts, shuffled
 from attnlab.data.files import DataError, Source, read, text
 from attnlab.data.names import check
+from attnlab.data.parallel import SKIPPING
 
 SPLITS = ("simple", "length", "addprim_jump", "addprim_turn_left")
 
@@ -55,10 +56,11 @@ def parts(split: str) -> Parts:
     }
 
 
-def rows(content: str, path: str) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def rows(content: str, path: str, half: list[int] | None = None) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Each line's command and actions: "IN: walk twice OUT: I_WALK I_WALK", or with a tab between and neither mark.
 
-    Raises DataError naming the path and the line where a line is not of this form or one side is empty.
+    Where a list `half` is given, lines with one empty side are left out, and their numbers added to it. Raises
+    DataError naming the path and the line where a line is not of this form, or one side is empty and that is refused.
     """
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
@@ -68,20 +70,26 @@ def rows(content: str, path: str) -> Iterator[tuple[tuple[str, ...], tuple[str, 
         if first != "IN:" and len(sides) == 2 and all(sides):
             yield sides[0], sides[1]
             continue
-        if first != "IN:" or words.count("OUT:") != 1 or words[0] == "OUT:" or words[-1] == "OUT:":
+        marked = first == "IN:" and words.count("OUT:") == 1
+        lacking = words[0] == "OUT:" or words[-1] == "OUT:" if marked else first != "IN:" and len(sides) == 2
+        if lacking and half is not None:
+            half.append(number)
+            continue
+        if lacking or not marked:
             form = "IN: a command OUT: its actions, nor both with a tab between"
-            raise DataError(f"{path}, line {number}: {line!r} is not {form}")
+            raise DataError(f"{path}, line {number}: {line!r} is not {form}{SKIPPING if lacking else ''}")
         middle = words.index("OUT:")
         yield tuple(words[:middle]), tuple(words[middle + 1 :])
 
 
-def own(path: str) -> list[Example]:
+def own(path: str, half: list[int] | None = None) -> list[Example]:
     """The examples of a user's file, gzipped where its name ends in .gz, in a fixed order that is not the file's.
 
-    Raises DataError where it is missing, damaged, not UTF-8, empty or not of the format.
+    `half` is as `rows` takes it. Raises DataError where the file is missing, damaged, not UTF-8, empty or not of the
+    format.
     """
     content = text(files.contents(files.own(path), path.endswith(".gz")), path).removeprefix("\ufeff")
-    if not (found := [Example(command, (actions,)) for command, actions in rows(content, path)]):
+    if not (found := [Example(command, (actions,)) for command, actions in rows(content, path, half)]):
         raise DataError(f"{path} holds no commands")
     return shuffled(found)
 

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from attnlab.data.example import Example, Parts
 from attnlab.data.files import DataError, Source, contents, own, read, text
 from attnlab.data.names import check, composed
-from attnlab.data.parallel import Corpus, Limit, lines, lost
+from attnlab.data.parallel import SKIPPING, Corpus, Limit, lines, lost
 
 ENCODINGS = ("utf-8", "latin-1")
 TENTH = 10  # every tenth question is held out to validate with, as Kim 2014 holds a tenth out
@@ -75,31 +75,35 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
     The first word of a line is its class, the others are the sentence, one space between them; where the first line
     has a tab, what stands before the first tab of each is its class. Without `classes` all of a line is the sentence,
     of the class "". The file is gzipped where its name ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line
-    without words is left out. `limit` counts words.
+    without words is left out. `limit` counts words, and its `empty` says what becomes of a line that has a class or a
+    sentence alone.
 
     Raises DataError where the file is missing, damaged or not of the encoding (with the byte), a line has no class, or
-    nothing else, or is longer than allowed, or nothing is left: with the number of the line.
+    nothing else, and that is refused, or is longer than allowed, or nothing is left: with the number of the line.
     """
     content = _text(contents(own(path), path.endswith(".gz")), path, encoding)
-    examples, kept, empty, longer = [], [], [], []
-    tabbed = None
-    for number, row in enumerate(lines(content), start=1):
+    examples, kept, empty, longer, half = [], [], [], [], []
+    rows = lines(content)
+    tabbed = _tabbed(rows)
+    for number, row in enumerate(rows, start=1):
         where = f"{path}, line {number}"
         if not (words := row.split()):
             empty.append(number)
             continue
-        tabbed = "\t" in row.strip() if tabbed is None else tabbed
         label, words = _divided(row, tabbed, where) if classes else ("", words)
-        if not words:
-            raise DataError(f"{where}: {label!r} is its class, and there is no sentence behind it")
+        if not words or (classes and not label):
+            if limit.empty == "refuse":
+                raise DataError(f"{where}: {_missing(label)}{SKIPPING}")
+            half.append(number)
+            continue
         if not limit.met([words]):
             longer.append(number)
         if sides := limit.kept([words], where):
             examples.append(Example(" ".join(sides[0]), (label,)))
             kept.append(number)
     if not examples:
-        raise DataError(f"{path} holds no sentences{lost(longer, limit)}")
-    return Corpus(path, examples, kept, empty, longer, limit)
+        raise DataError(f"{path} holds no sentences{lost(longer, limit, half)}")
+    return Corpus(path, examples, kept, empty, longer, limit, half=tuple(half))
 
 
 def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
@@ -127,14 +131,30 @@ def _shown(classes: Collection[str]) -> str:
     return " ".join(list(classes)[:12]) + (" …" if len(classes) > 12 else "")
 
 
+def _tabbed(rows: Iterable[str]) -> bool:
+    """Whether a tab ends the class, by the first line that tells: a tab at an end of a line may be of an empty side."""
+    for row in rows:
+        if "\t" in row.strip():
+            return True
+        if row.strip() and "\t" not in row:
+            return False
+    return False
+
+
+def _missing(label: str) -> str:
+    """What a line lacks."""
+    if not label:
+        return "there is no class before a tab, as the first line has one"
+    return f"{label!r} is its class, and there is no sentence after it"
+
+
 def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
-    """The class of a line and the words of its sentence."""
+    """The class of a line and the words of its sentence; the class is empty where nothing is before the tab."""
     if tabbed:
         label, tab, sentence = row.partition("\t")
-        label = composed(" ".join(label.split()))
-        if not (tab and label):
-            raise DataError(f"{where}: there is no class before a tab, as the first line has one")
-        return label, sentence.split()
+        if not tab:
+            raise DataError(f"{where}: {_missing('')}")
+        return composed(" ".join(label.split())), sentence.split()
     label, *words = row.split()
     if "," in label or ";" in label:
         raise DataError(f"{where}: its class would be {label!r}: a space or a tab, no comma or semicolon, ends it")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError, Source, read, text
+from attnlab.data.parallel import SKIPPING
 from attnlab.data.words import Phones, examples, group
 
 LANGUAGES = ("ady", "arm", "bul", "dut", "geo", "gre", "hin", "hun", "jpn", "lit")
@@ -66,16 +67,21 @@ def parts(language: str) -> Parts:
     return answer
 
 
-def rows(table: str, path: str) -> Iterator[tuple[str, Phones]]:
+def rows(table: str, path: str, half: list[int] | None = None) -> Iterator[tuple[str, Phones]]:
     """Each row's word and its phones, both in NFC.
 
-    A row is a word, a tab, and phones with spaces between them. Raises DataError naming the path and the line
-    where a row has not these two columns or one is empty.
+    A row is a word, a tab, and phones with spaces between them. Where a list `half` is given, rows with one empty
+    column are left out, and their numbers added to it. Raises DataError naming the path and the line where a row has
+    not these two columns, or one is empty and that is refused.
     """
     for number, row in enumerate(unicodedata.normalize("NFC", table).split("\n"), start=1):
         if not row.strip():
             continue
         columns = [column.strip() for column in row.split("\t")]
+        if len(columns) == 2 and not all(columns) and half is not None:
+            half.append(number)
+            continue
         if len(columns) != 2 or not all(columns):
-            raise DataError(f"{path}, line {number}: {row!r} is not a word, a tab and its phones")
+            hint = SKIPPING if len(columns) == 2 else ""
+            raise DataError(f"{path}, line {number}: {row!r} is not a word, a tab and its phones{hint}")
         yield columns[0], tuple(columns[1].split())

@@ -30,7 +30,7 @@ def score(options: argparse.Namespace) -> int:
     from attnlab.lab.scoring import score, table
 
     with Console(stderr=True).status("answering"):
-        found = score(options.run, options.files, options.step)
+        found = score(options.run, options.files, options.step, options.empty)
     answers = table(found)
     if out == STDOUT:
         sys.stdout.write(answers)

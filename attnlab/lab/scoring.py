@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from attnlab.data import names
+from attnlab.data.parallel import EMPTY
 from attnlab.lab.answertable import lines
 from attnlab.lab.loading import Restored, Step, lanes_of, restored, unfinished
 from attnlab.lab.result import over_seeds
@@ -39,18 +41,30 @@ class Scored:
         return max(map(len, self.rows.values()), default=0)
 
 
-def score(run: str | Path, files: Sequence[str], step: Step = None) -> list[Scored]:
+def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str | None = None) -> list[Scored]:
     """Examine a trained run on files of the kind that its task reads, by every seed of its chosen learning rate.
 
     On the run's own test file the metrics are those of `result.json`. The task's data are loaded, for what the model is
-    given depends on them. `step` is that of a checkpoint, as `load` takes it. Every file is read before any is
-    answered. Raises DataError, naming file and line, for what the model cannot be given, NotImplementedError where the
-    task reads no files, and as `load`.
+    given depends on them. `step` is that of a checkpoint, as `load` takes it. `empty` says what becomes of lines with
+    one empty side: "refuse", "skip" or, where None, as the task has it. Every file is read before any is answered.
+    Raises ValueError where the task has no such lines, DataError, naming file and line, for what the model cannot be
+    given, NotImplementedError where the task reads no files, and as `load`.
     """
     found = restored(run, step)
     early = unfinished(run, found, found.step) if step is None else []
-    problems = {file: found.experiment.task.with_test(found.problem, file) for file in map(str, files)}
+    task = _reading(found.experiment.task, empty)
+    problems = {file: task.with_test(found.problem, file) for file in map(str, files)}
     return [_scored(found, file, problem, early) for file, problem in problems.items()]
+
+
+def _reading(task: Any, empty: str | None) -> Any:
+    """The task, reading lines with one empty side so."""
+    if empty is None:
+        return task
+    names.check("--empty", empty, EMPTY)
+    if not hasattr(task, "empty"):
+        raise ValueError(f"--empty {empty}: the files of {type(task).__name__} have no lines of two sides")
+    return replace(task, empty=empty)
 
 
 def table(scored: Sequence[Scored]) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from attnlab.data import documents, names, sentences
+from attnlab.data import documents, names, parallel, sentences
 from attnlab.data.example import Parts
 from attnlab.data.files import DataError
 from attnlab.data.listed import utf8
 from attnlab.data.names import PARTS
+from attnlab.data.parallel import Limit
 from attnlab.tasks import checks
 from attnlab.tasks.base import Batch, Classes, Task, Tokens
 from attnlab.tasks.stream import Stream
@@ -41,9 +42,11 @@ class Documents(Task):
     `text` says which sentences: "drawn", of made-up words, of which each of `kinds` classes has one half more often and
     the other less, by `tilt` nats (.3: a sentence tells which of two seven times in ten; both fields are of drawn ones
     alone); "trec" (but the class of abbreviations, of which there are too few) and "sst2", fetched; or "own", lines of
-    one's own in `train`, `valid` and `test`, UTF-8, with classes as `sentences` has them. No sentence is in two parts,
-    and training draws documents anew for every batch.
+    your own in `train`, `valid` and `test`, UTF-8, with classes as `sentences` has them, and `empty` as there. No
+    sentence is in two parts, and training draws documents anew for every batch.
     """
+
+    teaching: ClassVar = ("empty",)
 
     text: str = "drawn"
     kinds: int = 2
@@ -56,9 +59,11 @@ class Documents(Task):
     valid_examples: int = 300
     test_examples: int = 1000
     seed: int = 0
+    empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
 
     def __post_init__(self):
         names.check("task.text", self.text, TEXTS)
+        names.check("task.empty", self.empty, parallel.EMPTY)
         checks.counts(self, ["kinds"], least=2, most=64)
         if not 0 < self.tilt <= 8:
             raise ValueError(f"task.tilt={self.tilt!r} must be above 0 and at most 8")
@@ -201,7 +206,7 @@ def _parts(task: Documents) -> tuple[Parts, list[str]]:
         return documents.drawn(task.seed, task.kinds, task.tilt), []
     if task.text == "own":
         checks.files(task)
-        corpora = {part: sentences.corpus(getattr(task, part)) for part in PARTS}
+        corpora = {part: sentences.corpus(getattr(task, part), Limit(empty=task.empty)) for part in PARTS}
         sentences.compared(corpora)
         notes = [note for corpus in corpora.values() for note in corpus.notes()]
         return {part: corpus.examples for part, corpus in corpora.items()}, notes

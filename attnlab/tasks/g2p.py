@@ -10,7 +10,7 @@ from attnlab.data.units import Characters, Words
 from attnlab.data.words import own
 from attnlab.tasks import checks
 from attnlab.tasks.metrics import error_rates
-from attnlab.tasks.pairing import PairTask
+from attnlab.tasks.pairing import PairTask, halves, left_out
 from attnlab.tasks.transduction import Transduction
 
 
@@ -43,7 +43,7 @@ class CMUdict(PairTask):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The words of a file in the dictionary's format, or words alone."""
-        return _asked(file, cmudict.rows)
+        return _asked(file, cmudict.rows, self.empty)
 
     def load(self) -> Transduction:
         """Read the dictionary, fetched where it is not at hand."""
@@ -87,26 +87,30 @@ class Sigmorphon(PairTask):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The words of a file of words and phones, or words alone."""
-        return _asked(file, sigmorphon.rows)
+        return _asked(file, sigmorphon.rows, self.empty)
 
     def load(self) -> Transduction:
         """Read the three parts, fetched where they are not at hand."""
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
 
 
-def _asked(file: str, rows: Callable) -> tuple[list[Example], list[str], list[str]]:
-    examples = words.asked(file, rows)
-    return examples, [repr(str(example.source)) for example in examples], []
+def _asked(file: str, rows: words.Rows, empty: str) -> tuple[list[Example], list[str], list[str]]:
+    half = halves(empty)
+    examples = words.asked(file, rows, half)
+    return examples, [repr(str(example.source)) for example in examples], left_out({file: half})
 
 
-def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: Callable) -> Transduction:
+def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: words.Rows) -> Transduction:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
     repeats.distinct(given)
     # Nothing is fetched for a user who brings all three.
     parts = public() if len(given) < 3 else {}
-    parts = parts | {part: own(path, rows) for part, path in given.items()}
+    half = {path: halves(task.empty) for path in given.values()}
+    parts = parts | {part: own(path, rows, half[path]) for part, path in given.items()}
     units = (Characters(), Words())
-    return Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
+    found = Transduction(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
+    found.notes = (*left_out(half), *found.notes)
+    return found
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:

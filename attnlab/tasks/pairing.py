@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +13,7 @@ from attnlab.data.batches import pad
 from attnlab.data.example import Example, Symbols
 from attnlab.data.files import DataError
 from attnlab.data.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, marked
-from attnlab.data.parallel import Corpus
+from attnlab.data.parallel import Corpus, Limit
 from attnlab.data.units import Codec, from_json
 from attnlab.data.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base import Batch, Interpreter, Pairs, Task
@@ -151,16 +151,19 @@ class PairTask(Task):
     """A task of pairs of texts.
 
     `source_marks` says which marks every source has: "end" after its last symbol, "begin" before its first, "both" or
-    "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol.
+    "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol. `empty` says what
+    becomes of lines of your own files that have one empty side: "refuse" or "skip".
     """
 
-    teaching = ("source_marks",)
+    teaching = ("source_marks", "empty")
     missing_values: ClassVar = {"source_marks": "none"}
 
     source_marks: Literal["end", "begin", "both", "none"] = field(default=DEFAULT, kw_only=True)
+    empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
 
     def __post_init__(self):
         names.check("task.source_marks", self.source_marks, SOURCE_MARKS)
+        names.check("task.empty", self.empty, parallel.EMPTY)
 
     @property
     def how(self) -> dict[str, Any]:
@@ -169,7 +172,7 @@ class PairTask(Task):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The examples of a file that is scored, where in it each stands, and notes of how it was read."""
-        examples, places, notes = from_corpus(parallel.asked(file))
+        examples, places, notes = from_corpus(parallel.asked(file, Limit(empty=self.empty)))
         # As a person types them, and not as the data set has them.
         read = self.how.get("read", str.strip)
         return [example._replace(source=read(str(example.source))) for example in examples], places, notes
@@ -189,6 +192,16 @@ class PairTask(Task):
 def from_corpus(corpus: Corpus) -> tuple[list[Example], list[str], list[str]]:
     """What `PairTask.asked` returns, of a file of lines."""
     return corpus.examples, [f"line {number}" for number in corpus.lines], corpus.notes()
+
+
+def halves(empty: str) -> list[int] | None:
+    """Where a reader of lines puts the numbers of those with one empty side; None where they are refused."""
+    return [] if empty == "skip" else None
+
+
+def left_out(half: Mapping[str, list[int] | None]) -> list[str]:
+    """A note for each file of which lines with one empty side were left out."""
+    return [note for path, numbers in half.items() for note in parallel.skipped(path, numbers or [])]
 
 
 def written(symbols: Symbols) -> str:

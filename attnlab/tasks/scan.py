@@ -8,7 +8,7 @@ from attnlab.data.names import PARTS
 from attnlab.data.units import Words
 from attnlab.tasks import checks
 from attnlab.tasks.metrics import exact_match
-from attnlab.tasks.pairing import PairTask
+from attnlab.tasks.pairing import PairTask, halves, left_out
 from attnlab.tasks.transduction import Transduction
 
 
@@ -48,5 +48,8 @@ class Scan(PairTask):
         repeats.distinct(given)
         # Nothing is fetched for a user who brings all three.
         parts = {} if self.unread else scan.parts(self.split)
-        parts = parts | {part: scan.own(path) for part, path in given.items()}
-        return Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)
+        half = {path: halves(self.empty) for path in given.values()}
+        parts = parts | {part: scan.own(path, half[path]) for part, path in given.items()}
+        found = Transduction(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)
+        found.notes = (*left_out(half), *found.notes)
+        return found

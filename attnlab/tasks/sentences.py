@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from attnlab.data import names, parallel, questions, repeats, sentences
 from attnlab.data.example import Example, Parts
@@ -23,7 +23,7 @@ PUBLISHED: dict[str, Callable[[], Parts]] = {"trec": sentences.trec, "sst2": sen
 class Sorting(Task):
     """What tasks of sentences and classes have in common; `Trec` says what the fields mean."""
 
-    teaching = ("masked", "share", "unlabelled", "units", "least", "buckets")
+    teaching = ("masked", "share", "unlabelled", "units", "least", "buckets", "empty")
 
     masked: int = 0
     share: float = 0.15
@@ -31,12 +31,14 @@ class Sorting(Task):
     units: Units = Words(lower=True)
     least: int = 2
     buckets: int = 2
+    empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
 
     def __post_init__(self):
         checks.counts(self, ["masked"], least=0)
         checks.counts(self, ["least"])
         checks.units(self)
         checks.buckets(self)
+        names.check("task.empty", self.empty, parallel.EMPTY)
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share <= 1:
             raise ValueError(f"task.share={self.share!r} must be above 0 and at most 1")
         if self.unlabelled and not self.masked:
@@ -62,7 +64,7 @@ class Sorting(Task):
     @property
     def reading(self) -> tuple[Limit, str]:
         """How a file is read: how long its lines may be, and its encoding."""
-        return Limit(), "utf-8"
+        return Limit(empty=self.empty), "utf-8"
 
     def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> Finetuning:
         more, told = _more(self.unlabelled, limit)
@@ -83,7 +85,8 @@ class Trec(Sorting):
     so that a run with them and one without make as many steps in all. `share` of a sentence's words are hidden.
     `unlabelled` is more text to fill in: a file of one's own, a sentence a line, UTF-8, or "trec" or "sst2" for the
     training sentences of that task. `units` are the symbols; words that occur fewer than `least` times are one, the
-    unknown. `buckets`: into how many lengths batches are sorted.
+    unknown. `buckets`: into how many lengths batches are sorted. `empty` says what becomes of lines of your own files
+    that have a class or a sentence alone: "refuse" or "skip".
     """
 
     def load(self) -> Finetuning:
@@ -157,7 +160,7 @@ class Sentences(Sorting):
     @property
     def reading(self) -> tuple[Limit, str]:
         """As the task's own files."""
-        return Limit(self.longest, self.longer), self.encoding
+        return Limit(self.longest, self.longer, self.empty), self.encoding
 
     def load(self) -> Finetuning:
         """Read one's files."""

@@ -118,12 +118,12 @@ class Parallel(PairTask):
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
         """The pairs of a file in the format of the task's own, or its sources alone."""
-        return from_corpus(parallel.asked(file, Limit(self.longest, self.longer), self.grouped))
+        return from_corpus(parallel.asked(file, Limit(self.longest, self.longer, self.empty), self.grouped))
 
     def load(self) -> Transduction:
         """Read one's files."""
         checks.files(self)
-        limit = Limit(self.longest, self.longer)
+        limit = Limit(self.longest, self.longer, self.empty)
         corpora = {
             part: parallel.pairs(getattr(self, part), limit, self.grouped) for part in ("train", "valid", "test")
         }

@@ -96,6 +96,25 @@ def test_a_line_empty_on_one_side_is_named(write, two):
         parallel.pairs(two("a\na", "b\n\n"))
 
 
+@pytest.mark.parametrize("read", [parallel.pairs, parallel.asked])
+def test_lines_empty_on_one_side_are_skipped_where_that_is_asked_for(write, two, read):
+    skip = Limit(empty="skip")
+    for path in (write("own.tsv", "a\tb\n\tb\n\t\nc\t \nd\te\n"), two("a\n\n\nc\nd\n", "b\nb\n\n \ne\n")):
+        corpus = read(path, skip)
+        assert corpus.examples == [Example("a", ("b",)), Example("d", ("e",))]
+        assert corpus.lines == [1, 5]
+        assert corpus.notes() == [
+            f"{path}: 1 line (3) empty and left out",
+            f"{path}: 2 lines (2, 4) with one empty side left out",
+        ]
+    with pytest.raises(DataError, match=r"own\.tsv holds no pairs: its 1 line \(1\) with one empty side is left out$"):
+        read(write("own.tsv", "a\t\n"), skip)
+    with pytest.raises(DataError, match=r"its 1 line \(1\) is longer and left out, and 1 line \(2\) with one"):
+        read(write("own.tsv", "aa\tb\na\t\n"), Limit(1, "skip", "skip"))
+    with pytest.raises(ValueError, match=r"^empty='cut' is not known; known: refuse, skip"):
+        Limit(empty="cut")
+
+
 @pytest.mark.parametrize(("row", "tabs"), [("a b", 0), ("a\tb\tc", 2), ("a\t\tb", 2), ("\ta\tb", 2)])
 def test_a_row_has_one_tab(write, row, tabs):
     with pytest.raises(DataError, match=rf"own\.tsv, line 3: {tabs} tabs where there must be one") as error:

@@ -30,8 +30,15 @@ def test_your_own_file_has_either_form(tmp_path):
     # A line that stands twice counts twice, as in SCAN's own files.
     assert found == [twice, twice, (("run",), (("I_RUN",),))]
     path.write_text("jump twice\t\n")
-    with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between$"):
+    with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between; task\.empty=skip"):
         scan.own(str(path))
+    # The lines of either form that lack a side are left out where their numbers are asked for.
+    path.write_text("jump\t\nIN: run OUT:\nIN: OUT: I_RUN\n\tI_RUN\nIN: run\tOUT: I_RUN\n")
+    assert scan.own(str(path), half := []) == [(("run",), (("I_RUN",),), "")]
+    assert half == [1, 2, 3, 4]
+    path.write_text("jump\n")
+    with pytest.raises(DataError, match=r"own.tsv, line 1: .* nor both with a tab between$"):
+        scan.own(str(path), [])
     path.write_text("\n")
     with pytest.raises(DataError, match=r"own.tsv holds no commands$"):
         scan.own(str(path))

@@ -71,6 +71,22 @@ def test_a_class_of_several_words_ends_with_a_tab(write):
             sentences.corpus(write("own.txt", f"pos{mark}a fine film\n"))
 
 
+@pytest.mark.parametrize("halves", ["sci tech\t\n\tnew chip\n", "\tnew chip\nsci tech\t \n"])
+def test_lines_with_a_class_or_a_sentence_alone_are_skipped_where_that_is_asked_for(write, halves):
+    path = write("own.txt", f"{halves}sci tech\tnew chip\n\ngood\tfine\n")
+    found = sentences.corpus(path, Limit(empty="skip"))
+    assert found.examples == [Example("new chip", ("sci tech",)), Example("fine", ("good",))]
+    assert found.lines == [3, 5]
+    assert found.notes() == [
+        f"{path}: 1 line (4) empty and left out",
+        f"{path}: 2 lines (1, 2) with one empty side left out",
+    ]
+    with pytest.raises(DataError, match=r"own\.txt, line 1: .*; task\.empty=skip "):
+        sentences.corpus(path)
+    with pytest.raises(DataError, match=r"own\.txt holds no sentences: its 2 lines \(1, 2\) with one empty side are"):
+        sentences.corpus(write("own.txt", "bad\ngood\n"), Limit(empty="skip"))
+
+
 def test_classes_that_look_alike_are_one(write):
     for between in " \t":
         rows = sentences.corpus(write("own.txt", f"gru\u0308n{between}a b\ngr\u00fcn{between}c\n")).examples
@@ -78,7 +94,7 @@ def test_classes_that_look_alike_are_one(write):
 
 
 def test_a_class_alone_is_no_sentence(write):
-    with pytest.raises(DataError, match=r"own\.txt, line 2: 'bad' is its class, and there is no sentence behind it"):
+    with pytest.raises(DataError, match=r"own\.txt, line 2: 'bad' is its class, and there is no sentence after it"):
         sentences.corpus(write("own.txt", "good fine\nbad \n"))
     with pytest.raises(DataError, match=r"own\.txt holds no sentences"):
         sentences.corpus(write("own.txt", "\n \n"))

@@ -29,6 +29,16 @@ def test_ones_own_file_plain_or_gzipped(tmp_path):
     }
 
 
+def test_words_and_phones_alone_are_left_out_where_their_numbers_are_asked_for(tmp_path):
+    own = tmp_path / "own.tsv"
+    for rows, table in ((sigmorphon.rows, "fa\tf\nfa\t\n\n\tf\n"), (cmudict.rows, "fa F\nfa\n# a word\nfo(2)\n")):
+        own.write_text(table)
+        assert words.own(str(own), rows, half := []) == [("fa", ((table.split()[1],),), "")]
+        assert half == [2, 4]
+        with pytest.raises(DataError, match=r"own\.tsv, line 2: .*; task\.empty=skip "):
+            words.own(str(own), rows)
+
+
 def test_a_byte_order_mark_is_no_letter(tmp_path):
     own = tmp_path / "own.tsv"
     own.write_text("\ufeffház\th aː z\n", encoding="utf-8")

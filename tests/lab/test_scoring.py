@@ -296,6 +296,32 @@ def test_what_cannot_be_scored_is_named_with_its_line_and_leaves_three(name, tra
     assert not out.exists()
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "half"),
+    [
+        ("pairs", "ab\tba\nab\t\n", "1 line (2)"),
+        ("pronunciations", "ab A B\nabc\n", "1 line (2)"),
+        ("sentences", "up\nup rises\n", "1 line (1)"),
+    ],
+)
+def test_lines_with_one_empty_side_are_skipped_and_said(kind, content, half, trained, tmp_path, capsys):
+    folder, _ = trained(kind)
+    (tmp_path / "x").write_text(content)
+    arguments = ["score", str(folder), str(tmp_path / "x"), "--empty", "skip", "--out", "-"]
+    assert main(arguments) == 0
+    found = capsys.readouterr()
+    assert f"attnlab: {tmp_path / 'x'}: {half} with one empty side left out\n" in found.err
+    assert found.out.count("\n") == 2  # the head and the one example
+    assert main([*arguments[:-3], "cut", "--out", "-"]) == 2
+    assert "--empty='cut' is not known; known: refuse, skip" in capsys.readouterr().err
+
+
+def test_a_file_without_sides_has_no_empty_ones(trained, capsys):
+    folder, file = trained("text")
+    assert main(["score", str(folder), file, "--empty", "skip", "--out", "-"]) == 2
+    assert capsys.readouterr().err.endswith("--empty skip: the files of Text have no lines of two sides\n")
+
+
 def test_what_has_another_size_is_named(trained, tmp_path):
     written(tmp_path, "test", count=3)
     idx(tmp_path / "test-images-idx3-ubyte", np.zeros((3, 6, 5), np.uint8))
