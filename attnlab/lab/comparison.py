@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from attnlab.lab.allpairs import AllPairs, all_pairs
 from attnlab.lab.outcome import Outcome, is_planned
 from attnlab.lab.quantity import is_open, is_rate, measure, number
 from attnlab.lab.statistics import Verdict, verdicts
@@ -19,7 +20,8 @@ class Comparison:
     names some), else the first of those that were asked the same, which for most studies is its first. `margin` is what
     counts as the same, or None; `planned` whether the folders told which variant is the first; `silent` says in a
     sentence's end why nothing at all is compared, and is empty where something is. `pending` are the variants that
-    are still to be compared: they or their references have not finished. The verdicts are corrected for them too.
+    are still to be compared: they or their references have not finished. The verdicts are corrected for them too. Where
+    the study compares every variant with every other, `pairs` has all of that, and the verdicts are those of `pairs`.
     """
 
     references: dict[str, Outcome]
@@ -31,6 +33,13 @@ class Comparison:
     named: bool = False
     silent: str = ""
     pending: tuple[str, ...] = ()
+    pairs: AllPairs | None = None
+
+    @property
+    def planned_count(self) -> tuple[int, int]:
+        """How many comparisons the verdicts are corrected for, and how many of them are not finished."""
+        planned = self if self.pairs is None else self.pairs
+        return len(planned.verdicts) + len(planned.pending), len(planned.pending)
 
     @property
     def leaders(self) -> list[Outcome]:
@@ -71,6 +80,8 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         name: _silent(leader, [leader, *(outcome for outcome in found if outcome.name in bare.members(leader))])
         for name, leader in {one.name: one for one in references.values()}.items()
     }
+    if any(outcome.experiment.get("all_pairs") is True for outcome in ordered):
+        bare = replace(bare, pairs=all_pairs(ordered, asked, margin, _refused))
     if all(silent[leader.name] for leader in bare.leaders):
         return replace(bare, silent=silent[bare.leaders[0].name])
     pairs, tried, higher, steps, refused, alone = {}, {}, {}, {}, {}, {}
@@ -80,11 +91,8 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
             continue
         a, b = outcome.by_seed(outcome.metric), reference.by_seed(reference.metric)
         both = [seed for seed in a if seed in b]
-        if silent[reference.name] or len(both) < 2:
-            refused[outcome.name] = silent[reference.name] or _refusal(outcome, a, b)
-            continue
-        if worst := _worst(outcome, [*a.values(), *b.values()]):
-            refused[outcome.name] = worst
+        if why := silent[reference.name] or _unpaired(outcome, a, b):
+            refused[outcome.name] = why
             continue
         alone[outcome.name] = tuple(sorted({*a, *b} - {*both}))
         pairs[outcome.name] = {seed: a[seed] for seed in both}, {seed: b[seed] for seed in both}
@@ -96,6 +104,9 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
         for name, reference in references.items()
         if name != reference.name and (by_name[name].result is None or reference.result is None)
     )
+    if bare.pairs is not None:
+        said = {name: bare.pairs.verdicts[name, references[name].name] for name in pairs}
+        return replace(bare, verdicts=said, refused=refused, alone=alone, pending=pending)
     said = verdicts(pairs, margin, higher=higher, tried=tried, steps=steps, asked=asked, pending=len(pending))
     return replace(bare, verdicts=said, refused=refused, alone=alone, pending=pending)
 
@@ -125,6 +136,19 @@ def _asked(outcome: Outcome) -> str:
     asked = outcome.experiment.get("asked") or (task.get("name") if isinstance(task, dict) else None)
     # A glimpse is asked less.
     return json.dumps([asked, bool(outcome.experiment.get("quick"))], sort_keys=True) if asked else ""
+
+
+def _refused(outcome: Outcome, other: Outcome) -> str:
+    """Why two finished variants are not compared; else ""."""
+    a, b = outcome.by_seed(outcome.metric), other.by_seed(other.metric)
+    return _silent(other, [other, outcome]) or _unpaired(outcome, a, b)
+
+
+def _unpaired(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
+    """Why the values of two variants by seed make no comparison; else ""."""
+    if len({*a} & {*b}) < 2:
+        return _refusal(outcome, a, b)
+    return _worst(outcome, [*a.values(), *b.values()])
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:

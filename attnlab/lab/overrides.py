@@ -21,7 +21,7 @@ from attnlab.lab.study import Study, change
 from attnlab.lab.value import annotations, parse
 from attnlab.lab.variation import Variation
 
-OWN = ("match", "budget", "margin")  # fields of the study itself
+OWN = ("match", "budget", "margin", "against")  # fields of the study itself
 
 
 def apply(study: Study, overrides: Sequence[str]) -> Study:
@@ -36,9 +36,9 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
     Another task or another model keeps what it can of the recipe of the one in the file (`attnlab.lab.recipe`); what
     the study varies of that one and the new one has not goes. Overridden fields are no longer changed by `--quick`.
     What was published is no longer shown where the task or the model is another than that of the study, nor are bands
-    where anything is that a result hangs on, but for the number of seeds. `match`, `budget` and `margin` are the
-    study's own. Its `notes` say, a line each, what a person should know: which variants were kept, merged or renamed,
-    what of the recipe was kept, and which attentions a mechanism does not reach.
+    where anything is that a result hangs on, but for the number of seeds. `match`, `budget`, `margin` and `against=all`
+    are the study's own. Its `notes` say, a line each, what a person should know: which variants were kept, merged or
+    renamed, what of the recipe was kept, and which attentions a mechanism does not reach.
 
     Raises ValueError, in one line, for an unknown field, name or variant, a value that does not fit, and a field that
     is given twice.
@@ -73,6 +73,12 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
 
 
 def _own(name: str, given: str) -> Any:
+    if name == "against":
+        if given != "all":
+            raise ValueError(
+                f"against={given!r} must be all: what single variants are compared with stands in the file"
+            )
+        return given
     try:
         return parse(annotations(Study)[name], given)
     except ValueError as refusal:

@@ -70,7 +70,8 @@ class Study:
     `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
     unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
     `against` names the variant that another is compared with, one that stands before it, by that other's name; the rest
-    are compared with the first that was asked the same. `part_of` is the study that this one has some variants of, and
+    are compared with the first that was asked the same. "all": every variant is compared with every other, too, and
+    verdicts are corrected for all of these pairs. `part_of` is the study that this one has some variants of, and
     `notes` what a person should know of the choice, a line each. `given` are the fields that a person has set, which
     `--quick` leaves alone.
 
@@ -95,7 +96,7 @@ class Study:
     match: Match | None = None
     budget: Budget = "steps"
     margin: float | None = None
-    against: dict[str, str] = field(default_factory=dict)
+    against: dict[str, str] | Literal["all"] = field(default_factory=dict)
     part_of: Study | None = field(default=None, compare=False, repr=False)
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
     given: frozenset[str] = frozenset()
@@ -120,6 +121,11 @@ class Study:
             self.variants(quick=True)
 
     @property
+    def named(self) -> dict[str, str]:
+        """By variant the one that the study names to compare it with; none where all pairs are compared."""
+        return {} if self.against == "all" else self.against
+
+    @property
     def glimpse(self) -> dict[str, Any]:
         """The fields that `--quick` changes."""
         brief = few(self.base.train) if self.quick is None else self.quick
@@ -134,7 +140,9 @@ class Study:
     def keeping(self, vary: Variation | None, **changes: Any) -> Study:
         """The study of these of its variants alone, other fields of it changed at once."""
         left = {"base"} if vary is None else set(vary.variants)
-        against = {one: other for one, other in self.against.items() if {one, other} <= left}
+        against = self.against
+        if against != "all":
+            against = {one: other for one, other in against.items() if {one, other} <= left}
         return replace(self, vary=vary, against=against, part_of=self.part_of or self, **changes)
 
     def _check_kinds(self) -> None:
@@ -150,7 +158,7 @@ class Study:
             ("against", "variants with the one that each is compared with"),
         ):
             value = getattr(self, name)
-            if name == "quick" and value is None:
+            if (name, value) in (("quick", None), ("against", "all")):
                 continue
             if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
                 raise ValueError(f"{name}={value!r} must be a dict: {holds}")
@@ -163,7 +171,7 @@ class Study:
 
     def _check_against(self) -> None:
         names = list(self.vary.variants) if self.vary else ["base"]
-        for one, other in self.against.items():
+        for one, other in self.named.items():
             for name in (one, other):
                 if name not in names:
                     raise ValueError(unknown(f"against: no variant {name!r}", str(name), names))

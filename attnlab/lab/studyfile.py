@@ -42,7 +42,8 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
             **{name: before.get("asked", {}).get(name) for name in added},
             **{name: asked(one.task) for name, one in (whole.variants() | study.variants()).items()},
         },
-        "against": whole.against,
+        "against": whole.named,
+        **({"all_pairs": True} if study.against == "all" else {}),
         **{
             field: {name: value for name, value in before.get(field, {}).items() if quick or name not in run}
             | ({} if quick else getattr(study, field))
@@ -58,6 +59,8 @@ def keep(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> 
     ]
     if before and before["margin"] != study.margin:
         notes.append(f"the margin was {before['margin']} and is {study.margin} now: verdicts go by the new one")
+    if before and before.get("all_pairs", False) != (study.against == "all"):
+        notes.append("the study compares other pairs of variants than before: verdicts are corrected for those")
     return notes
 
 
@@ -74,6 +77,8 @@ def _names(study: Study) -> list[str]:
 def said(home: Path) -> dict[str, dict[str, Any]]:
     """What is said of each variant: its order, what it is asked, margin, question, published, band and against.
 
+    Where the study compares all pairs of variants, each also has "all_pairs".
+
     Empty where there is no such file. Raises FolderError for one that cannot be read.
     """
     found = _read(home)
@@ -86,6 +91,7 @@ def said(home: Path) -> dict[str, dict[str, Any]]:
             "published": found["published"].get(name),
             "band": found["bands"].get(name),
             "against": found["against"].get(name),
+            **({"all_pairs": True} if found.get("all_pairs") is True else {}),
         }
         for order, name in enumerate(found.get("variants", []))
     }

@@ -18,6 +18,7 @@ from attnlab.lab.terminal import plain
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
 
 SIDE_BY_SIDE = 3
@@ -60,6 +61,7 @@ def results_table(folder: Path) -> Group:
     titles = [f"{study}: {sheet.title}" if len(found) > 1 else study for sheet in found]
     # An empty line between two.
     parts = [part for sheet, title in zip(found, titles, strict=True) for part in ("", _printed(sheet, title))]
+    parts += [part for matrix in _matrices(comparison(there)) for part in ("", matrix)]
     return Group(*parts[1:], *(Text(plain(f"made under different settings: {line}")) for line in settings_of(there)))
 
 
@@ -92,6 +94,28 @@ def _printed(sheet: Sheet, title: str) -> Table:
     for line in lines[1:]:
         table.add_row(*(Text(plain(cell)) for cell in line))
     return table
+
+
+def _matrices(said: Comparison) -> list[Table | Text]:
+    """Where all pairs are compared, each group of variants against each other, and what the signs mean."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    if said.pairs is None:
+        return []
+    made: list[Table | Text] = []
+    for names in said.pairs.groups:
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        # The columns have numbers: forty names would have no room.
+        for n, head in enumerate(["", *map(str, range(1, len(names) + 1))]):
+            table.add_column(head, justify="center" if n else "left", no_wrap=True)
+        for n, one in enumerate(names, 1):
+            table.add_row(
+                *(Text(plain(cell)) for cell in (f"{n} {one}", *(said.pairs.sign(one, two) for two in names)))
+            )
+        made.append(table)
+    return [*made, Text(said.pairs.legend())] if made else []
 
 
 def _line(cell: Cell) -> str:

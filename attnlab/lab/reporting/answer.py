@@ -60,14 +60,16 @@ def basis(said: Comparison) -> Markup | None:
     """How the verdicts came about: what is compared with what, how sure they are, and what the words mean."""
     if said.silent or not said.verdicts:
         return None
-    several = len(said.verdicts) + len(said.pending)
+    several, unfinished = said.planned_count
     first = "the study's first variant" if said.planned else "the first by name, as these folders tell no order"
     with_what = join(name(said.leaders[0].name), f", {first}")
     if len(said.leaders) > 1:
         with_what = Markup("the first of those that were asked the same" + ("" if said.planned else ", by name"))
     if said.named:
         with_what = Markup("the one that the study names for it")
-    to_come = f" that this study plans, {len(said.pending)} of which are not finished" if said.pending else ""
+    if said.pairs is not None:
+        with_what = join(with_what, ", and with every other")
+    to_come = f" that this study plans, {unfinished} of which are not finished" if unfinished else ""
     surer = (
         f"The verdicts are corrected for all {several} comparisons{to_come} (Holm's procedure in Shaffer's form): with "
         "95% confidence none is a false claim. Their intervals hold together at 95%; a verdict may be surer than its "

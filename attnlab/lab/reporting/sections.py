@@ -14,6 +14,7 @@ from attnlab.lab.reporting.curves import Curve, curve
 from attnlab.lab.reporting.figures import draw
 from attnlab.lab.reporting.layout import scroll, section
 from attnlab.lab.reporting.markup import Markup, name, tag
+from attnlab.lab.reporting.matrix import matrices
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.table import Cell, Sheet, settings_of, sheets, state
 from attnlab.lab.tested import model_line
@@ -71,6 +72,7 @@ def findings(found: list[Outcome]) -> Markup:
         plots,
         tag("ul", readings, class_="verdicts") if readings else None,
         tag("p", told, class_="quiet") if told else None,
+        [] if said.pairs is None else matrices(said.pairs),
         unfinished,
         class_="answer",
     )

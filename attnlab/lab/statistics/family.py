@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from attnlab.lab.statistics.seeds import BySeed, check_level, grain, heaps, paired
 from attnlab.lab.statistics.verdict import Case, Verdict, check_margin, conclude, p_values
+
+Name = TypeVar("Name", bound=Hashable)  # a comparison's: a variant's name, or two
 
 
 def holm(pvalues: Sequence[float], level: float = 0.95) -> list[bool]:
@@ -30,15 +33,15 @@ def holm(pvalues: Sequence[float], level: float = 0.95) -> list[bool]:
 
 
 def verdicts(
-    pairs: Mapping[str, tuple[BySeed, BySeed]],
+    pairs: Mapping[Name, tuple[BySeed, BySeed]],
     margin: float | None,
     level: float = 0.95,
-    higher: bool | Mapping[str, bool] = True,
-    tried: Mapping[str, tuple[int, int]] | None = None,
-    steps: Mapping[str, float | None] | None = None,
-    asked: Mapping[str, Hashable] | None = None,
+    higher: bool | Mapping[Name, bool] = True,
+    tried: Mapping[Name, tuple[int, int]] | None = None,
+    steps: Mapping[Name, float | None] | None = None,
+    asked: Mapping[Name, Hashable] | None = None,
     pending: int = 0,
-) -> dict[str, Verdict]:
+) -> dict[Name, Verdict]:
     """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
 
     The probability that a study claims anything false is at most 1 − level, whatever is true of its variants and

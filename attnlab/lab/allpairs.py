@@ -1,0 +1,89 @@
+"""Every variant of a study against every other, with verdicts that hold for all of these pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from attnlab.lab.outcome import Outcome
+from attnlab.lab.statistics import Verdict, Word, verdicts
+
+Pair = tuple[str, str]  # the later of two variants in the study's order, and the earlier
+
+SIGNS: dict[str, str] = {"better": "+", "worse": "−", "same": "=", "unclear": "?"}
+PENDING, REFUSED = "…", "·"
+OPPOSITE: dict[Word, Word] = {"better": "worse", "worse": "better", "same": "same", "unclear": "unclear"}
+
+
+@dataclass(frozen=True)
+class AllPairs:
+    """The verdicts of all pairs (the later variant against the earlier), corrected for all that the study plans.
+
+    `groups` holds the variants that are compared with each other, in the study's order: those that were asked the same.
+    Of a pair without a verdict `refused` says why; `alone` are the seeds that only one of a pair has. `pending` are the
+    pairs of which a variant has not finished.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    verdicts: dict[Pair, Verdict]
+    refused: dict[Pair, str]
+    alone: dict[Pair, tuple[int, ...]]
+    pending: tuple[Pair, ...]
+
+    def word(self, one: str, other: str) -> Word | None:
+        """What is said of one variant against another, in either order; None where there is no verdict."""
+        if (found := self.verdicts.get((one, other))) is not None:
+            return found.verdict
+        found = self.verdicts.get((other, one))
+        return None if found is None else OPPOSITE[found.verdict]
+
+    def sign(self, one: str, other: str) -> str:
+        """The same as a sign; empty for a variant against itself."""
+        if (word := self.word(one, other)) is not None:
+            return SIGNS[word]
+        return "" if one == other else PENDING if {(one, other), (other, one)} & {*self.pending} else REFUSED
+
+    def legend(self) -> str:
+        """What the signs mean and how sure the verdicts are, in a line; only signs that may occur are explained."""
+        words = {SIGNS[word]: word for word in SIGNS}
+        shown = {self.sign(a, b) for names in self.groups for a in names for b in names}
+        told = words | {PENDING: "not finished", REFUSED: "not compared"}
+        signs = ", ".join(f"{sign} {word}" for sign, word in told.items() if sign in shown)
+        count = len(self.verdicts) + len(self.pending)
+        return f"row against column: {signs}; with 95% confidence none of the {count} comparisons is a false claim"
+
+
+def all_pairs(
+    ordered: Sequence[Outcome],
+    asked: Mapping[str, str],
+    margin: float | None,
+    refusal: Callable[[Outcome, Outcome], str],
+) -> AllPairs:
+    """Compare every finished variant with every other that was asked the same, by the headline metric.
+
+    `ordered` are the variants in the study's order, `asked` says by name what each was asked, and `refusal` why two are
+    not compared, or "".
+    """
+    found: dict[str, list[Outcome]] = {}
+    for outcome in ordered:
+        found.setdefault(asked[outcome.name], []).append(outcome)
+    both = [(later, earlier) for group in found.values() for earlier, later in combinations(group, 2)]
+    values, tried, higher, steps, kinds = {}, {}, {}, {}, {}
+    refused, alone, pending = {}, {}, []
+    for later, earlier in both:
+        pair = later.name, earlier.name
+        if later.result is None or earlier.result is None:
+            pending.append(pair)
+        elif why := refusal(later, earlier):
+            refused[pair] = why
+        else:
+            a, b = later.by_seed(later.metric), earlier.by_seed(earlier.metric)
+            values[pair] = tuple({seed: one[seed] for seed in a if seed in b} for one in (a, b))
+            tried[pair] = later.tried(), earlier.tried()
+            higher[pair], steps[pair] = bool(later.result["higher"]), later.step()
+            alone[pair] = tuple(sorted({*a} ^ {*b}))
+            kinds[pair] = asked[later.name]
+    said = verdicts(values, margin, higher=higher, tried=tried, steps=steps, asked=kinds, pending=len(pending))
+    groups = tuple(tuple(one.name for one in group) for group in found.values() if len(group) > 1)
+    return AllPairs(groups, said, refused, alone, tuple(pending))
