@@ -9,7 +9,7 @@ Imported on first use: the registries `MECHANISMS`, `POSITIONS`, `MODELS`, `TASK
 `mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`, `lab`.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ROOMS = (
     "ops",

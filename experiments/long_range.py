@@ -41,7 +41,7 @@ kind or of two) joined to half the length; figures of 16 × 16 pixels read one b
 none beside them, on 12 × 12. Two layers of width 64; within a task all mechanisms have the same number of parameters,
 but for a few that rule a gate, and learn at one rate. Windows are of 16 tokens each way, the token itself among them.
 FAVOR+ has the same random directions in every seed. `long_range_all.py` asks every mechanism. Time and memory at 1,024
-to 4,096 bytes: `benchmarks/long.py`; README has both.
+to 4,096 bytes: `benchmarks/long.py`; docs/results.md has both.
 """
 
 from collections.abc import Mapping

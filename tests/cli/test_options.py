@@ -14,7 +14,8 @@ from attnlab.lab.study.overrides import apply
 
 ROOT = Path(__file__).parents[2]
 LEDGER = Ledger()  # what one command traces another need not
-WRITTEN = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "experiments").glob("*.py"))])
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "experiments").glob("*.py"))]
+WRITTEN = "\n".join(path.read_text() for path in FILES)
 # The file and its fields; options and what is said beside it are left out.
 COMMANDS = sorted({
     (file, *(word.rstrip(".") for word in re.findall(r"(?<= )[a-z][\w.]*=[^\s(]+", rest)))

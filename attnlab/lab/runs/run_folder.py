@@ -15,6 +15,8 @@ from attnlab.system.environment import environment
 
 __all__ = ["FILES", "FolderError", "RunFolder", "check_folder_name", "environment"]
 
+FORMAT = 2  # of the files in a run folder; `experiment.json` holds the number
+READERS = {1: "0.1.0"}  # which version of attnlab reads an older format
 # The fields that each file must hold. More may stand beside them.
 FILES: dict[str, Fields] = {
     "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},
@@ -52,15 +54,25 @@ class RunFolder:
         return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """What the file of that name holds; None where there is none. FolderError where it is broken or another's."""
+        """What the file of that name holds; None where there is none.
+
+        Raises FolderError where it is broken or another's, and where the folder has another format.
+        """
         path = self.file(name)
         found = json_file.content(path)
-        return None if found is None else json_file.unsealed(found, FILES[name], str(path), self._owner(name))
+        if found is None:
+            return None
+        value = json_file.unsealed(found, FILES[name], str(path), self._owner(name))
+        if name == "experiment":
+            _check_format(value.pop("format", 1), path)
+        return value
 
     def write(self, name: str, value: dict[str, Any]) -> None:
         """Put `value` there as strict JSON, sealed; numbers that are not finite become null."""
         if name not in FILES:
             raise KeyError(name)
+        if name == "experiment":
+            value = value | {"format": FORMAT}
         # A map's hundreds of numbers want no line each.
         write_whole(
             self.file(name), json_file.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
@@ -88,3 +100,10 @@ class RunFolder:
         """What a file is sealed as: which part of the run that `experiment.json` describes."""
         run = b"" if name == "experiment" else checksum(json_file.content(self.file("experiment")) or b"")
         return name.encode() + run
+
+
+def _check_format(found: object, path: Path) -> None:
+    """Raise FolderError for a run folder of another format, with the version of attnlab that reads it."""
+    if found != FORMAT:
+        reader = f"attnlab {READERS[found]}" if isinstance(found, int) and found in READERS else "a newer attnlab"
+        raise FolderError(f"{path}: run folder format {found!r}, expected {FORMAT}: {reader} reads this run")

@@ -276,3 +276,14 @@ def test_the_environment_of_an_accelerator_tells_how_products_are_rounded(asked,
     monkeypatch.setattr(jax, "devices", lambda: [SimpleNamespace(platform="gpu", device_kind="some")])
     with jax.default_matmul_precision(asked):
         assert environment()["matmul_precision"] == expected
+
+
+@pytest.mark.parametrize(("found", "reader"), [(1, "attnlab 0.1.0"), (3, "a newer attnlab"), ("x", "a newer attnlab")])
+def test_a_folder_of_another_format_is_refused_with_the_version_that_reads_it(folder, found, reader):
+    folder.write("experiment", EXPERIMENT)
+    assert folder.read("experiment") == EXPERIMENT
+    assert json.loads(folder.file("experiment").read_text())["format"] == 2
+    more = {} if found == 1 else {"format": found}  # the first version wrote no number
+    folder.file("experiment").write_bytes(json_file.sealed(EXPERIMENT | more, 1, b"experiment"))
+    with pytest.raises(FolderError, match=f"run folder format {found!r}, expected 2: {reader} reads this run$"):
+        folder.read("experiment")
