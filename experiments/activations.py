@@ -12,8 +12,7 @@ To be measured again: all numbers, which were measured before sources ended with
 lengths alternated.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.models import Transformer
 from attnlab.tasks.synthetic.dates import Dates
 from attnlab.training.config import Train

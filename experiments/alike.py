@@ -19,7 +19,7 @@ drawn.
 The task is that of experiments/reverse.py, stopped while it is being learned: seeds are far apart then.
 """
 
-from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study import Experiment, Study
 from attnlab.models import Transformer
 from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.training.config import Train

@@ -17,8 +17,7 @@ of the first phase's gradients within a hundred steps. The variant with reviews 
 of vectors three times as large; the others' parameters are alike.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.models.bert import Bert
 from attnlab.tasks.text.sentences import Trec
 from attnlab.training.config import Train

@@ -14,8 +14,7 @@ unknown. The learning rate stays where it is after its warm-up: one that falls w
 phase; and Adam forgets the squares of the first phase's gradients within a hundred steps.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.models.bert import Bert
 from attnlab.tasks.text.sentences import Sst2
 from attnlab.training.config import Train

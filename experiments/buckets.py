@@ -11,8 +11,7 @@ similar length, but the length changes from one step to the next. With one bucke
 number of buckets should decide how long a step takes and nothing else.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS

@@ -31,8 +31,7 @@ their lengths. Published values "below 1e-3" stand as 0.001.
 from functools import reduce
 from operator import or_
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.mechanisms import Linear, Mechanism, Softmax
 from attnlab.models import AssociativeMemory
 from attnlab.ops.feature import Dpfp, EluPlusOne, Favor

@@ -16,7 +16,7 @@ five models of the last tenth of the steps answers, by a beam of five.
 """
 
 from attnlab.decoding import Beam
-from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study import Experiment, Study
 from attnlab.models import Transformer
 from attnlab.tasks.text.g2p import CMUdict
 from attnlab.training.config import Train

@@ -12,8 +12,7 @@ Cordonnier, Loukas and Jaggi 2020, theorem 1: K² heads with relative positions 
 found is not their construction, a head for each pixel, but nine blends of neighbours that together tell all apart.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.models import ConvolutionProbe
 from attnlab.modules.position import Position, Quadratic2D
 from attnlab.tasks.synthetic.filtering import Convolution

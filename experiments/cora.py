@@ -21,8 +21,7 @@ five), 20 steps apart. The published code also drops values, draws each head's d
 a bias to both halves of the score.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.gat import Gat
 from attnlab.models.gcn import Gcn

@@ -8,8 +8,7 @@ Expected: exact match on the test dates: softmax 99.7% (95% interval 99.3-100, 3
 is worse. Before sources had an end mark and before batches alternated: 99.0% (98.5-99.5) and 93.9% (89.4-98.4).
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.tasks.synthetic.dates import Dates

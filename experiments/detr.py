@@ -22,8 +22,7 @@ that stand at learned points. The mechanism is the encoder's; the queries ask on
 `linear` has linear attention there; `vectors` has the paper's own queries, which are learned vectors and stand nowhere.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.tasks.vision.detection import Cells

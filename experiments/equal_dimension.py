@@ -25,8 +25,7 @@ to live in narrow bands of it, so each map has 1e-3 and 3e-3 and the better on v
 both. What this cannot tell: one size, one task, no convolution before the keys, 3 seeds.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import Dpfp, EluPlusOne, Favor, Feature, Hedgehog, Narrow, Rebased, Relu, SquaredRelu, Taylor

@@ -16,8 +16,7 @@ In the perplexity of language models trained on 512 to 3,072 tokens sinusoidal p
 degrade and ALiBi holds (Press et al. 2022; quoted from memory).
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.models import Language
 from attnlab.modules.position import T5, ALiBi, Learned, Position, Rotary, Sinusoidal, XPos
 from attnlab.tasks.text.text import Shakespeare

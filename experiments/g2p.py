@@ -14,8 +14,7 @@ same split rule on the 2018-19 dictionary 33.89 (n-gram WFST) and 30.2 (Transfor
 trained far longer than this.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Softmax
 from attnlab.models import Transformer
 from attnlab.tasks.text.g2p import Sigmorphon

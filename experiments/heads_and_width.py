@@ -17,8 +17,7 @@ To be measured again: all numbers, which were measured before sources ended with
 lengths alternated.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.text.g2p import Sigmorphon

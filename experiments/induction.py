@@ -17,8 +17,7 @@ and Dao 2023, Mamba, table 11; one seed), at 256, 512 and 1,024: absolute 100, 5
 100, 99.6, 67.6; Mamba 100, 100, 100. Here training is at 64, so that 64, 128 and 256 answer to those.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models import Language
 from attnlab.modules.position import POSITIONS

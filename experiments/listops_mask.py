@@ -16,8 +16,7 @@ half). Ignored means that attention reads the padding as one more symbol, in tra
 read from a token of its own, as there, so that the mask counts in attention alone, and not in a mean.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over, product
+from attnlab.lab.study import Experiment, Study, over, product
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models.classifier import Classifier
 from attnlab.tasks.synthetic.listops import ListOps

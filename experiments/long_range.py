@@ -48,8 +48,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import MECHANISMS, Mechanism, ShortConvolution
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.window import Local

@@ -67,8 +67,7 @@ experiments/long_range.py, but for texts and pairs, in batches of 16 instead of 
 from dataclasses import fields, replace
 from typing import Any
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import MECHANISMS, Mechanism, ShortConvolution
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.sinkhorn import Sinkhorn

@@ -22,7 +22,7 @@ batches are of 256 pairs of like length, some 8,000 symbols of both sides togeth
 
 from attnlab.data.text.units import Bpe
 from attnlab.decoding import Beam
-from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study import Experiment, Study
 from attnlab.models import Transformer
 from attnlab.tasks.text.translation import Multi30k
 from attnlab.training.config import Train

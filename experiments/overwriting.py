@@ -18,8 +18,7 @@ are overwritten there. The sum rule is normalised by its sum of keys; the delta 
 queries of features that sum to one, and β = sigmoid of a linear map of [onehot v ; e(key)].
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, product
+from attnlab.lab.study import Experiment, Study, Variation, product
 from attnlab.mechanisms import Linear
 from attnlab.mechanisms.fast_weight import FastWeight
 from attnlab.models import AssociativeMemory

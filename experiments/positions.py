@@ -19,8 +19,7 @@ On small algorithmic tasks beyond the length trained on, no position at all did 
 
 from typing import Any
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks.synthetic.reverse import Copy, Reverse

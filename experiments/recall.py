@@ -24,8 +24,7 @@ they were told); sequences are drawn anew for every step (there 10,000 of them, 
 name one of the four values. Taylor has the first 16 components of queries and keys.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over, product
+from attnlab.lab.study import Experiment, Study, over, product
 from attnlab.mechanisms import Delta, GatedDelta, GatedLinear, Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import EluPlusOne, Narrow, Taylor

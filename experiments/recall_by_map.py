@@ -19,8 +19,7 @@ has the first 16 components of queries and keys (273 features, as Arora et al. 2
 features and over 4 s a step on a busy core.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import Cosformer, EluPlusOne, Favor, Narrow, Taylor

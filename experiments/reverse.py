@@ -14,8 +14,7 @@ al. 2019), whose recurrent model reaches a test BLEU of 95.19. This is a Transfo
 which is stricter: the two numbers do not compare.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.tasks.synthetic.reverse import Reverse

@@ -20,7 +20,7 @@ validations in a row without a gain, which its eight validations leave room for 
 drawn anew here.
 """
 
-from attnlab.lab.study.study import Experiment, Study
+from attnlab.lab.study import Experiment, Study
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.tasks.synthetic.reverse import Reverse
 from attnlab.training.config import Train

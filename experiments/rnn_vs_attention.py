@@ -19,8 +19,7 @@ of the attention within 2%, two layers of width 64 there. Recall is known to com
 2023), so each learns at two, of which validation chooses. A seed that has learned stops.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.models import Language
 from attnlab.models.convolutional import ConvolutionalLanguage

@@ -14,8 +14,7 @@ To be measured again: all numbers, which were measured before sources ended with
 lengths alternated.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over, product
+from attnlab.lab.study import Experiment, Study, over, product
 from attnlab.mechanisms import Softmax
 from attnlab.models import Transformer
 from attnlab.ops.score import dot, scaled_dot

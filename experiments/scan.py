@@ -18,8 +18,7 @@ came to .819 (.763 to .875, 3 seeds) of the simple split's test; several things 
 that stand here were tried with one seed on that split.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS

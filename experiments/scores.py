@@ -14,8 +14,7 @@ Luong's global attention (Luong, Pham, Manning 2015, section 3.1) with each of `
 encoder in both directions.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Softmax
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.ops.score import SCORES

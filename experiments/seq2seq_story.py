@@ -20,8 +20,7 @@ Transformer of 3 + 3 layers 35.73 (with their own set-ups).
 """
 
 from attnlab.data.text.units import Bpe
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.mechanisms.window import LocalP
 from attnlab.models import Transformer

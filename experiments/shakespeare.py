@@ -27,8 +27,7 @@ out counts: with the twentieth just before the test left out instead, softmax ca
 out to 1.896 (2 seeds).
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import GatedDelta, GatedLinear, Linear, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Learned

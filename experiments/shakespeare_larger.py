@@ -14,8 +14,7 @@ To be measured again: all numbers, which were measured with weight decay of bias
 nanoGPT's recipe for a GPU, which prints 1.4697, has 6 layers, 6 heads, width 384 and 256 characters: not tried here.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import GatedDelta, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Rotary

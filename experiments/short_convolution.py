@@ -21,8 +21,7 @@ feed-forward; naming the commonest value told is right in 15%. The convolution i
 and not of values; so every map stays one. It adds 1,024 parameters to 42,000. Each mechanism is compared with itself.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.models import Language
 from attnlab.tasks.synthetic.recall import Recall

@@ -22,8 +22,7 @@ dropout .2, 10.9% with rotary ones and .1 (both of 2,000 steps at 1e-3), 6.7% wi
 from typing import Any
 
 from attnlab.decoding import Beam
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS

@@ -39,8 +39,7 @@ ReBased have the first 8 components of each head, since with all 32 no width wou
 it of fast-weight, which is left to the other two.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Transformer
 from attnlab.ops.feature import FEATURES, Cosformer, Favor, Narrow, Rebased, Taylor

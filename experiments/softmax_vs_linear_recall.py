@@ -39,8 +39,7 @@ features; all 64 would have fifteen times the state. The identity has nothing to
 they are.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
 from attnlab.models import Language
 from attnlab.modules.position import Learned

@@ -33,8 +33,7 @@ ReBased and Taylor have the first 12 components of each head; the identity has n
 taken as they are.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models import Language
 from attnlab.ops.feature import FEATURES, Cosformer, Narrow, Rebased, Taylor

@@ -21,8 +21,7 @@ compares marks and looks for no best model.
 """
 
 from attnlab.data.text.marks import SOURCE_MARKS
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS

@@ -26,8 +26,7 @@ With one seed: full attention with rotary positions 99.4%, with sinusoidal ones 
 (model.mechanism=linear: its features are turned, Su et al. 2021, eq. 19) 96.8%, with sinusoidal ones 87.0.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import over
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier

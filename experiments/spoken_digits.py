@@ -16,8 +16,7 @@ the test, 300; the next five validate, and 2,400 are left to train with.
 """
 
 from attnlab.data.audio.spoken import SPEAKERS
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation
+from attnlab.lab.study import Experiment, Study, Variation
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
 from attnlab.modules.position import POSITIONS

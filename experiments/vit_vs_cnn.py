@@ -34,8 +34,7 @@ of their own, taught the ViT as many images to 86.1, 86.4 and 85.8%: hence 64.
 Published: a ViT of this size 92.3, and a CNN of fewer than 100,000 parameters 92.5.
 """
 
-from attnlab.lab.study.study import Experiment, Study
-from attnlab.lab.study.variation import Variation, over, product
+from attnlab.lab.study import Experiment, Study, Variation, over, product
 from attnlab.models.cnn import CNN
 from attnlab.models.mlp import MLP
 from attnlab.models.vit import ViT
