@@ -7,7 +7,7 @@ Reformer 0.8.
 
 Command: python benchmarks/long.py --mechanisms linear window              (three minutes)
          python benchmarks/long.py --mechanisms reformer                   (two minutes)
-         python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all of them; 13 minutes; the table in docs/results.md)
+         python benchmarks/long.py [--lengths 1024 2048 4096] [--save]     (of all; 13 minutes; docs/results.md)
 
 The whole model of the arena's byte text, smaller: 2 layers of width 64, 4 heads, a vocabulary of 257, two classes, one
 document a step; training steps as `attnlab run` makes them, four in one dispatch, in float32. Documents fill their

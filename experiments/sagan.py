@@ -1,7 +1,6 @@
 """SAGAN: does attention help a generator and a discriminator of small images, and does linear attention do as well?
 
 Claim: it is asked, not known at this size. At 128 × 128 pixels attention at 32 × 32 places took the FID on ImageNet
-from attnlab.lab.study import Experiment, Study, over
 from 22.96 to 18.28 (Zhang et al. 2019, table 1, quoted from memory); 14 × 14 places are few enough for convolutions to
 reach across, so that little is to be gained here.
 Command: ATTNLAB_DATA=... attnlab run experiments/sagan.py
@@ -15,6 +14,7 @@ test does (evenness .95-.99). Softmax took 1.8 times as long as none, linear 1.5
 generator, 2.5e-4: the published ones were 4e-4 and 1e-4, of networks many times wider.
 """
 
+from attnlab.lab.study import Experiment, Study, over
 from attnlab.mechanisms import Linear
 from attnlab.models.sagan import SAGAN
 from attnlab.tasks.vision.generation import Generation
