@@ -10,7 +10,7 @@ Inception's), 3 seeds: softmax 5.54 (4.24-6.84), none 6.25 (2.56-9.94; seeds 5.3
 neither told from softmax, which would take 6 seeds for linear and 36 for none. Beside it in every result stands the
 floor, that of 5,000 real images, 0.06, and that of noise, 72. All were still coming nearer (on validation, of 512
 images and so farther away, 9.1 to 9.6 after 1,500 steps, 6.4 to 6.9 after 2,000) and spread over the classes as the
-test does (evenness .95-.99). Softmax took 1.8 times as long as none, linear 1.5 times. The rates are 1e-3 and, for the
+test does (diversity .95-.99). Softmax took 1.8 times as long as none, linear 1.5 times. The rates are 1e-3 and, for the
 generator, 2.5e-4: the published ones were 4e-4 and 1e-4, of networks many times wider.
 """
 

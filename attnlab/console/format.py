@@ -51,13 +51,13 @@ def within(metric: str, low: float, high: float) -> tuple[float, float]:
 
     >>> within("exact_match", -0.1, 1.1), within("word_edit_rate.de", -0.1, 1.1), within("loss", -0.1, 1.1)
     ((0.0, 1.0), (0.0, 1.1), (-0.1, 1.1))
-    >>> within("valid.evenness", -0.1, 1.1), within("frechet.real", -0.1, 1.1)
+    >>> within("valid.diversity", -0.1, 1.1), within("frechet.real", -0.1, 1.1)
     ((0.0, 1.0), (0.0, 1.1))
     >>> within("valid.perplexity", -3.0, 14.0), within("nats_per_character.1-64", -0.1, 2.1)
     ((1.0, 14.0), (0.0, 2.1))
     """
     parts = metric.split(".")
-    if "evenness" in parts:
+    if "diversity" in parts:
         return max(low, 0.0), min(high, 1.0)
     if "perplexity" in parts:
         return max(low, 1.0), high

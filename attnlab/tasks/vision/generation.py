@@ -35,7 +35,7 @@ class Generation(Task):
     squared MMD with a cubic kernel. Neither is the published FID or KID, whose features are Inception's. On the test
     "frechet.real" is the distance of as many training images (of all, if there are fewer), the floor, and
     "frechet.noise" that of even noise. Validation while training makes 512 images at most; fewer lie farther away.
-    "evenness" says how evenly the classifier finds the images spread over its classes.
+    "diversity" says how evenly the classifier finds the images spread over its classes.
     """
 
     training_only_fields = ("latent",)
@@ -138,7 +138,7 @@ class ImageGeneration(TaskData):
         return even({"source": images[np.arange(count) % len(images)], "latent": latent}, EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"frechet", "kernel", "evenness"} of what was made, beside all images of the part; on the test also
+        """{"frechet", "kernel", "diversity"} of what was made, beside all images of the part; on the test also
         {"frechet.real", "frechet.noise"}, of as many images of the training part and of even noise.
         """
         count = self._count(part, limit)
@@ -148,7 +148,7 @@ class ImageGeneration(TaskData):
             "frechet": image_distance.frechet(made, real),
             # No more of the real ones: all pairs are compared, and the estimate has no bias.
             "kernel": image_distance.kernel(made, _spread(real, count)),
-            "evenness": image_distance.diversity(chances),
+            "diversity": image_distance.diversity(chances),
         }
         if part != "test":
             return found

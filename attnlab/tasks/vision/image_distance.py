@@ -45,7 +45,7 @@ def diversity(chances: np.ndarray) -> float:
 
     1: as many of every class; 0: all of one. NaN where a chance is.
 
-    >>> evenness(np.eye(4))
+    >>> diversity(np.eye(4))
     1.0
     """
     mean = chances.mean(axis=0)

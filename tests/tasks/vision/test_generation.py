@@ -101,9 +101,9 @@ def test_real_images_are_nearer_than_what_is_made_and_that_than_noise(problem):
         assert real[name] < made[name] < noise[name]
     assert real["frechet"] == pytest.approx(real["frechet.real"], rel=0.5)
     assert noise["frechet"] == pytest.approx(real["frechet.noise"], rel=0.2)
-    assert real["evenness"] > 0.9
+    assert real["diversity"] > 0.9
     black = problem.score("test", answers(np.zeros((80, 12, 12, 1), np.float32)))
-    assert black["evenness"] < 0.9
+    assert black["diversity"] < 0.9
     assert np.isnan(problem.score("test", answers(np.full((80, 12, 12, 1), np.nan)))["frechet"])
 
 
@@ -120,7 +120,7 @@ def test_examinations_are_always_the_same_and_what_fills_them_up_is_not_scored(p
     assert answer["image"].shape == (7, 12, 12, 1)
     more = {"image": np.concatenate([answer["image"], np.ones((3, 12, 12, 1))])}
     assert problem.score("valid", [more], 7) == problem.score("valid", [answer], 7)
-    assert set(problem.score("valid", [answer], 7)) == {"frechet", "kernel", "evenness"}
+    assert set(problem.score("valid", [answer], 7)) == {"frechet", "kernel", "diversity"}
 
 
 def test_a_seed_is_asked_for_and_an_image_told(problem):

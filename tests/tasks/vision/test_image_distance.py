@@ -55,7 +55,7 @@ def test_kernel_has_no_bias():
     assert abs(np.mean(found)) < 4 * np.std(found) / 20 < 2 * (16 - 2.5) / 5 / 4
 
 
-def test_evenness():
+def test_diversity():
     assert diversity(np.full((3, 4), 0.25)) == pytest.approx(1)
     assert diversity(np.tile([1.0, 0, 0, 0], (3, 1))) == 0
     assert diversity(np.tile([0.5, 0.5, 0, 0], (3, 1))) == pytest.approx(0.5)
