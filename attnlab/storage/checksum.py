@@ -21,7 +21,7 @@ _OLDER = "it was altered, or written by an older attnlab"
 def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
     """A JSON object, in its bytes, sealed as its owner's.
 
-    >>> seal(b'{"step": 3}')[:24]
+    >>> with_checksum(b'{"step": 3}')[:24]
     b'{"sha256": "492c636bfddc'
     """
     space = re.match(rb"\{(\s*)", content)[1]  # pyright: ignore[reportOptionalSubscript]
@@ -50,7 +50,7 @@ def is_broken(content: bytes, owner: bytes = b"") -> str | None:
 def row_with_checksum(row: bytes, before: bytes = b"") -> bytes:
     """A JSON object with fields, on one line, sealed as the one after the row (or the owner) `before`.
 
-    >>> seal_row(b'{"step": 3}')
+    >>> row_with_checksum(b'{"step": 3}')
     b'{"step": 3, "crc32": "d3a4e216"}'
     """
     return row[:-1] + b', "crc32": "' + _sum(row[:-1], before) + b'"}'

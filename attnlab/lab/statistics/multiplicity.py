@@ -51,7 +51,7 @@ def verdicts(
 
     Where each seed learns the task or does not, three of one variant may all have learned it and three of another all
     not, by chance: there is then next to no spread within either. What tells of that are other variants, whose seeds
-    lie in two heaps (`seeds.heaps`), of those asked the same (`asked` says by name what each was). The p of a
+    lie in two heaps (`samples.bimodal_gap`), of those asked the same (`asked` says by name what each was). The p of a
     difference of about the distance of those, of half to twice as much, is then no less than what chance makes of as
     many pairs: 2 · 4^−n (`verdict.chance`). Of several variants three pairs hardly claim it, and `Verdict.agreeing`
     says how many do. Of one variant alone there is nothing to go by, and from three seeds on no need; of two seeds
@@ -94,7 +94,7 @@ def verdicts(
         apart[name] = bimodal_gap(a), bimodal_gap(b)
     for name, case in cases.items():
         others = [other for other in apart if other != name and kinds.get(other) == kinds.get(name)]
-        cases[name] = replace(case, heaps=tuple(one for other in others for one in apart[other]))
+        cases[name] = replace(case, bimodal_gaps=tuple(one for other in others for one in apart[other]))
     unknown = [(1.0,)] * pending
     adjusted = _adjusted([*(p_values(case, margin) for case in cases.values()), *unknown])
     return {

@@ -153,14 +153,14 @@ def compare(
 class Case:
     """Paired differences a − b, the rates tried for a and for b, whether more is better, the values' grain, and heaps.
 
-    `bimodal_gap` are the distances between the heaps in which seeds of a study's other variants lie, 0 of one heap.
+    `bimodal_gaps` are the distances between the heaps in which seeds of a study's other variants lie, 0 of one heap.
     """
 
     pairs: np.ndarray
     tried: tuple[int, int] = (1, 1)
     higher: bool = True
     resolution: float = 0.0
-    bimodal_gap: tuple[float, ...] = ()
+    bimodal_gaps: tuple[float, ...] = ()
 
     def __post_init__(self):
         check_tried(*self.tried)
@@ -183,7 +183,7 @@ class Case:
     @property
     def jump(self) -> float:
         """The widest distance between heaps that the mean difference is about as large as; 0 where there is none."""
-        return max((apart for apart in self.bimodal_gap if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0)
+        return max((apart for apart in self.bimodal_gaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0)
 
     @property
     def luck(self) -> tuple[int, int]:

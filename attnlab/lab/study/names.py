@@ -11,7 +11,7 @@ STUDY_FILES = (".json", ".html", ".csv", ".png")
 def check_folder_name(name: str) -> str:
     """`name`, if a folder may be called so on every system; else ValueError.
 
-    >>> folder_name("gated-linear")
+    >>> check_folder_name("gated-linear")
     'gated-linear'
     """
     edges = not name or name != name.strip() or name[0] == "." or len(encoded(name)) > 100
