@@ -154,6 +154,6 @@ def untrained(monkeypatch):
             plan.folder.path.mkdir(parents=True, exist_ok=True)
             write_description(plan, "")
 
-    monkeypatch.setattr(launch, "in_turn", in_turn)
+    monkeypatch.setattr(launch, "run_in_order", in_turn)
     monkeypatch.setattr(launch, "result", lambda plan: {"diverged": []})
     monkeypatch.setattr(launch, "report", lambda folder: folder)

@@ -77,7 +77,7 @@ def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, m
     study = Study(EXPERIMENT, name="small")
     run(study, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr(artifacts, "looks", partial(broken, KeyboardInterrupt()))
+        patch.setattr(artifacts, "snapshots", partial(broken, KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             run(study, tmp_path / "cut")
         folder = RunFolder(tmp_path / "cut" / "small" / "base")
@@ -92,7 +92,7 @@ def test_who_is_stopped_while_drawing_has_the_result_and_draws_again(tmp_path, m
 
 
 def test_what_ends_the_process_each_time_is_given_up_and_blocks_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(artifacts, "looks", partial(broken, KeyboardInterrupt()))
+    monkeypatch.setattr(artifacts, "snapshots", partial(broken, KeyboardInterrupt()))
     for _ in range(TRIES):
         with pytest.raises(KeyboardInterrupt):
             run(STUDY, tmp_path)
