@@ -346,6 +346,6 @@ def test_a_module_holds_parameters_and_nothing_else_that_changes(name):
     assert held
     assert all(isinstance(x, nnx.Param) for x in held)
     before = jax.tree.map(np.asarray, module)
-    run = jax.jit(lambda module, x: (module.whole if MECHANISMS[name].stateful else module.attend)(x))
+    run = jax.jit(lambda module, x: (module.causal if MECHANISMS[name].stateful else module.attend)(x))
     run(module, np.ones((5, 8)))
     jax.tree.map(np.testing.assert_array_equal, before, module)

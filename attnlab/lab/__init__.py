@@ -1,7 +1,7 @@
 """The laboratory: experiments and studies, run folders, statistics, reports.
 
 The verbs of the command line are calls here, imported on first use: `show`, `run`, `report`, `sample`, `translate`,
-`inspect`, `parity`, `bench` (of `Cells`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`, `over`,
+`inspect`, `parity`, `bench` (of `BenchConfig`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`, `over`,
 `product`, `zipped`, `chain`, `matched`, `load_study` and `RunFolder`.
 """
 
@@ -16,7 +16,7 @@ _HOMES = {
     "inspect": "attnlab.lab.trained.inspect",
     "parity": "attnlab.bench.parity",
     "bench": "attnlab.bench.measuring",
-    "Cells": "attnlab.bench.measuring",
+    "BenchConfig": "attnlab.bench.measuring",
     "data": "attnlab.data.io.sources",
     "load": "attnlab.lab.trained.load",
     "load_study": "attnlab.lab.study.load",

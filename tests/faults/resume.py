@@ -80,7 +80,7 @@ class Training:
         return TINY.task.load()
 
     @cached_property
-    def causal(self) -> tuple[Stepwise, Fitted]:
+    def whole(self) -> tuple[Stepwise, Fitted]:
         """The one that nobody stops."""
         trainer = self.trainer()
         return trainer, self.fit(trainer, self.folder / "whole")

@@ -28,7 +28,7 @@ class Given(Mechanism):
 
     def edge_weights(self, q, k, ends, *, i, j, bias=None):
         """One."""
-        return jnp.asarray(ends.there).astype(q.dtype)
+        return jnp.asarray(ends.valid).astype(q.dtype)
 
 
 # Three papers in a row, each citing its neighbours; a fourth that cites nobody.

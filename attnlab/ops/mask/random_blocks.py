@@ -24,8 +24,8 @@ class RandomBlocks(Mask):
     seed: int = static(default=0)
 
     def __post_init__(self):
-        _whole(0, "Scattered", picks=self.picks, seed=self.seed)
-        _whole(1, "Scattered", size=self.size)
+        _whole(0, "RandomBlocks", picks=self.picks, seed=self.seed)
+        _whole(1, "RandomBlocks", size=self.size)
 
     def __call__(self, i, j):
         """Whether the block of either picked the block of the other."""

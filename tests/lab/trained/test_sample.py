@@ -38,8 +38,8 @@ def trained(monkeypatch):
     """Puts a run in the place of what would be loaded."""
 
     def trained(run):
-        for room in ("sampling", "translating"):
-            monkeypatch.setattr(f"attnlab.lab.{room}.trained", lambda folder, step, data: run)
+        for room in ("sample", "translate"):
+            monkeypatch.setattr(f"attnlab.lab.trained.{room}.trained", lambda folder, step, data: run)
 
     trained(TRANSFORMER)
     return trained
