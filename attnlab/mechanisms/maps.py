@@ -79,7 +79,7 @@ class WatchedState:
     count: Any
 
     @property
-    def init_memory(self) -> Any:
+    def memory(self) -> Any:
         """What the mechanism itself remembers."""
         return self.inner.memory
 

@@ -72,9 +72,9 @@ def test_a_study_leaves_its_folders_and_its_page(finished):
         told = RunFolder(out / "small" / variant).read("experiment")
         assert outcomes(out / "small")[order].experiment["question"] == "Which?"
         assert read_study_file(out / "small")[variant]["order"] == order
-        # How sources are bucketed and marked changes nothing that is asked.
+        # How sources are bucketed, marked and refused changes nothing that is asked.
         written = told["experiment"]["task"]["fields"]
-        taught = ("buckets", "source_marks")
+        taught = ("buckets", "source_marks", "empty")
         assert told["comparable_part"]["fields"] == {
             name: value for name, value in written.items() if name not in taught
         }

@@ -42,11 +42,11 @@ def test_whole_numbers_are_mixed_by_every_kind(name):
 
 
 @stateful
-@pytest.mark.parametrize("form", ["whole", "extend"])
+@pytest.mark.parametrize("form", ["causal", "extend"])
 def test_what_has_not_an_entry_a_token_is_named(name, form):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
-    begin = () if form == "whole" else (mechanism.start(4, q.shape[1], v.shape[1], q.dtype),)
+    begin = () if form == "causal" else (mechanism.start(4, q.shape[1], v.shape[1], q.dtype),)
     for given, rows in (("keep", 3), ("keep", 5), ("i", 3), ("segment", 5)):
         entries = np.ones(rows, bool if given == "keep" else np.int32)
         with pytest.raises(ValueError, match=rf"{given} \({rows},\) must be \(4,\): one entry a token"):
@@ -78,7 +78,7 @@ def test_padding_in_numbers_keeps_where_it_is_not_zero():
         (jnp.ones(4, bool), "an array (4,) is no mask: give KeyPadding(array)"),
         (None, "expected a mask, for example Causal() or KeyPadding(keep), got NoneType"),
         (Causal, "Causal is a class: write Causal()"),
-        (KeyPadding, "Kept is a class: write KeyPadding(keep)"),
+        (KeyPadding, "KeyPadding is a class: write KeyPadding(keep)"),
         (Window, "Window is a class: write Window(left, right)"),
     ],
 )

@@ -12,7 +12,7 @@ def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: floa
     """The mean over the places asked, smoothed; at every place the cost in nats, and whether it is right, 0 or 1.
 
     `answers` and `asked` are [B T], what comes is (a number, [B T], [B T]). `each(call)` is what `call`, the model or a
-    part of it, makes of every example. Of a model that has `vectors` and `entropy`
+    part of it, makes of every example. Of a model that has `hidden_states` and `token_loss`
     (`attnlab.models.output_head.OutputHead`) the scores are never held all at once: they would be the most of what a
     step holds. `smoothing` is the share of the target that all symbols have alike. Right is a score that none is
     above, where not all are alike.
@@ -22,8 +22,8 @@ def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: floa
     import optax
 
     count = jnp.maximum(asked.sum(), 1)
-    if hasattr(model, "entropy"):
-        x = each(model.vectors)
+    if hasattr(model, "token_loss"):
+        x = each(model.hidden_states)
         share = (asked / count).reshape(-1)
         loss, nats, right = model.token_loss(x.reshape(share.size, -1), answers.reshape(-1), share, smoothing)
         return loss, nats.reshape(answers.shape), right.reshape(answers.shape).astype(nats.dtype)

@@ -94,7 +94,9 @@ def test_what_a_beam_did_not_find_is_no_answer():
     def answers(model, batch, decoder, key):
         return {"tokens": jnp.full((1, 3, 2), 4), "scores": jnp.asarray(scores)[batch["source"][:, 0]]}
 
-    problem = SimpleNamespace(decodes=True, continues=False, decoder=None, answers=answers, tell=lambda answer: "x")
+    problem = SimpleNamespace(
+        decodes=True, continues=False, decoder=None, answers=answers, format_answer=lambda answer: "x"
+    )
     found = Answerer(Trained(SimpleNamespace(decoder=None), problem, {}))(np.array([[0], [1]]), np.arange(2))
     assert [[answer.score for answer in row] for row in found] == [[-1.0, -2.0], [-np.inf]]
     assert not found[0][0].finished

@@ -50,7 +50,7 @@ def test_a_model_without_its_own_entropy_is_trained_alike(name, monkeypatch):
     model = config.create(jax.random.key(0), problem.shape)
     problem.smoothing = 0.1  # of no meaning to recall
     batch = problem.batch(0, 0, 4)
-    assert hasattr(model, "entropy")
+    assert hasattr(model, "token_loss")
     loss = lambda model: problem.loss(model, batch, None)
     (ours, metrics), slopes = nnx.value_and_grad(loss, has_aux=True)(model)
     (theirs, others), plain = nnx.value_and_grad(loss, has_aux=True)(Plain(model))
