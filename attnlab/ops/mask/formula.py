@@ -110,7 +110,7 @@ class Dilated(Mask):
         return (i[:, None] - j[None, :]) % self.step == 0
 
     def over(self, i0, i1, j0, j1):
-        """True for step 1; False if no multiple of the step lies between the smallest and the largest i−j; else None."""
+        """True for step 1, False if no multiple of the step is between the smallest and the largest i−j, else None."""
         low, high = i0 - (j1 - 1), (i1 - 1) - j0
         return True if self.step == 1 else None if low <= high // self.step * self.step else False
 
