@@ -32,8 +32,7 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, 
 
     Returns:
       (q [T K], k [T K], v [T V], extras). Learned arrays have their initial values. Arrays that differ by head are
-        those of
-      the second of two heads.
+      those of the second of two heads.
     """
     generator = np.random.default_rng(seed)
     normal = lambda *shape: generator.standard_normal(shape).astype(dtype)

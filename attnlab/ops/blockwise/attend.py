@@ -47,13 +47,12 @@ def attend(
       i: positions of queries for the scores [T].
       j: positions of keys for the scores [S].
       block: largest number of rows of a block, of queries and of keys.
-      ways: which blocks meet, if the caller knows more than the rules say. Its blocks must have `equal_blocks(T,
-        block)` and `equal_blocks(S, block)` rows. None (the default) derives it from the rules.
+      ways: which blocks meet, if the caller knows more than the rules say. None (the default) derives it from the
+        rules. A block must have `equal_blocks(T, block)` queries and `equal_blocks(S, block)` keys.
 
     Returns:
       The outputs [T V], and the logarithm of the sum of exponentials of each query [T], in float32 at least. A row
-        without
-      any allowed key is zero, with a logarithm of −∞.
+      without any allowed key is zero, with a logarithm of −∞.
 
     Raises:
       NotImplementedError: if a function in `scores` or `rules` hides a traced array in a closure or an attribute.

@@ -78,8 +78,7 @@ def forward(
 
     Returns:
       The outputs [T V], and the logarithms of the sums of exponentials [T]. A row without any allowed key is zero, with
-        a
-      logarithm of −∞.
+      a logarithm of −∞.
     """
     if plan.scores.product and jnp.finfo(v.dtype).bits >= 32:
         # Norms bound the scores. If the bound is small, the maximum over all pairs need not be computed.
