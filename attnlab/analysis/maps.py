@@ -44,5 +44,6 @@ def maps(config: Any, model: Any, shape: Any, *inputs: Array | None) -> dict[str
 
 @jax.jit
 def _look(model: Any, *inputs: Array | None) -> dict[str, Array]:
-    # One module-level function, so that all examples of a shape share one compiled program.
+    """Returns the maps that a watched model records."""
+    # A module-level function, so that all examples of a shape share one compiled program.
     return model.look(*inputs)[1]

@@ -128,6 +128,7 @@ def scan_chunks(
     """
     T = block.keep.shape[0]
     size = chunk_size(size, T)
+    # Sums within a chunk are then taken in the precision of the state, too.
     columns = tuple(x.astype(state.dtype) for x in columns)
 
     def some(state, here):

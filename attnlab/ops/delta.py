@@ -55,6 +55,7 @@ def _absorb(state, columns, reach: Visibility):
     """Processes several chunks [N C …] at once; only the products with the state are sequential."""
     q, k, v, log_gates, beta = columns
     parts = dyadic_sums(log_gates)
+    # near: gated products of queries and keys; own: of keys and keys. Both are zero for later keys.
     (near, own), sums = gated_scores((q, k), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
     # u = (I + β tril(own))⁻¹ β (v − reads(k) S) is linear in the state S. So everything but the last product is
     # computed for all chunks at once, before the scan.

@@ -43,6 +43,8 @@ def dyadic_sums(log_gates: Float[Array, "N C G"]) -> list[GateSums]:
     sums = [GateSums(filled, jnp.zeros_like(filled))]
     while sums[-1].from_start.shape[0] > N:
         (a, b), (c, d) = ((_first(x), _second(x)) for x in sums[-1])
+        # Two successive parts become one: sums from the start continue over the border, and sums to the end do so
+        # from the other side. Logarithms are only ever added.
         since = jnp.concatenate([a, b + a[:, -1:]], axis=1)
         until = jnp.concatenate([c + b[:, -1:], d], axis=1)
         sums.append(GateSums(since, until))

@@ -270,6 +270,7 @@ def is_length_bound(score: Callable) -> bool:
 
 
 def _sized(shape: tuple, length: int) -> tuple:
+    """Replaces "length" in a shape."""
     return tuple(length if size == "length" else size for size in shape)
 
 

@@ -27,6 +27,7 @@ def inverse(lower: Float[Array, "N C C"]) -> Float[Array, "N C C"]:
     size = half
     while size < C:
         size *= 2
+    # The padding adds unit rows, which do not change the inverse of the original part.
     lower = jnp.pad(lower, ((0, 0), (0, size - C), (0, size - C)))
     part = lambda down, right, wide: lower[:, down : down + wide, right : right + wide]
     parts = [part(at, at, half) for at in range(0, size, half)]

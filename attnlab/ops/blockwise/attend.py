@@ -101,6 +101,8 @@ def _call(q, k, v, plan: Plan):
     Traced leaves of the plan are passed as arguments. Known leaves stay in the closure, where they are constants.
     """
     leaves, tree = jax.tree.flatten(plan)
+    # Leaves of the plan are of three kinds: "learned" ones have a gradient, "given" ones (traced masks and positions)
+    # have none, and "known" ones are constants.
     learns = {id(x) for x in jax.tree.leaves(plan.scores) if _traced(x) and jnp.issubdtype(x.dtype, jnp.inexact)}
     kinds = ["learned" if id(x) in learns else "given" if _traced(x) else "known" for x in leaves]
     of = lambda kind: [x for x, its in zip(leaves, kinds, strict=True) if its == kind]

@@ -107,6 +107,8 @@ def _forward(q, k, v, plan, peaks):
             if asked:
                 scores = jnp.where(plan.allowed(a, start, width), scores, -jnp.inf)
             if peaks:
+                # Online softmax: rescale the sums so far to the new peak. −∞ (no key yet) is replaced by 0, because
+                # −∞ − (−∞) is NaN.
                 new = jnp.maximum(peak, scores.max(axis=1))
                 finite = jnp.where(jnp.isneginf(new), 0, new)
                 fade = jnp.exp(peak - finite)
@@ -166,6 +168,7 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             if asked:
                 allowed = plan.allowed(a, start, width).T
                 share, pull = jnp.where(allowed, share, 0), jnp.where(allowed, pull, 0)
+            # dk and dv of one panel get contributions of many query blocks, so they are added in place.
             new_q, new_k, new = back(share * pull)
             add = lambda x, y: put(x, part(x, start, width) + y.astype(x.dtype), start, 0)
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]

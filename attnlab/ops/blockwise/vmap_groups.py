@@ -24,15 +24,18 @@ def vmap_in_groups(function: Callable, room: int) -> Callable:
 
     @run.def_vmap
     def rule(count, batched, *args):
+        # The largest group that fits into the room and divides the number of examples.
         size = max(n for n in range(1, min(count, max(1, room)) + 1) if count % n == 0)
         flags, (leaves, tree) = jax.tree.leaves(batched), jax.tree.flatten(args)
         moving = [x.reshape(count // size, size, *x.shape[1:]) for x, moves in zip(leaves, flags, strict=True) if moves]
 
         def joined(some):
+            """Rebuilds the arguments from one group of the batched leaves and the leaves without a batch axis."""
             its = iter(some)
             return jax.tree.unflatten(tree, [next(its) if moves else x for x, moves in zip(leaves, flags, strict=True)])
 
         def group(some):
+            """Runs one group; an outer `jax.vmap` gets the room that is left."""
             if size == 1:  # drop the batch axis, because XLA fuses worse with an axis of size 1
                 out = vmap_in_groups(function, room)(*joined([x[0] for x in some]))
                 return jax.tree.map(lambda x: x[None], out)

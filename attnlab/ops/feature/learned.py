@@ -61,6 +61,7 @@ class Hedgehog(Feature):
     If False, each half sums to one, as in the authors' code (LoLCATs).
     """
     missing_values: ClassVar[dict] = {"joint": True}
+    """Values of fields that are absent in configurations of older versions."""
 
     def __post_init__(self):
         if not isinstance(self.over, SoftmaxFeatures | Exp):
@@ -102,6 +103,7 @@ class Hedgehog(Feature):
         return self._mirrored(x, key_w, j)
 
     def _mirrored(self, x, w, i):
+        """Maps both halves, W x and −W x."""
         x = widen(x)
         turned = matmul(x, w.astype(x.dtype).T)
         if self.joint or self.over.scaled:
@@ -126,6 +128,7 @@ class Rebased(Feature):
     signed = True
     closed = True
     missing_values: ClassVar[dict] = {"epsilon": 1e-6}
+    """Values of fields that are absent in configurations of older versions."""
 
     def __post_init__(self):
         if not 0 < self.epsilon < 1:
@@ -162,4 +165,5 @@ class Rebased(Feature):
         return q, k, jnp.square
 
     def _normalise(self, x, scale, shift):
+        """Returns z = γ·norm(x) + β."""
         return layer_norm(widen(x), scale, shift, self.epsilon)

@@ -76,6 +76,7 @@ class Cosformer(Feature):
         return replace(self, length=length)
 
     def _turned(self, x, i, beyond):
+        """Returns max(x, 0) times the cosine and the sine; `beyond` for positions out of range."""
         x, i = jax.nn.relu(widen(x)), jnp.asarray(i)
         angle = (np.pi / 2 / self.length) * i.astype(x.dtype)[:, None]
         rows = jnp.concatenate([x * jnp.cos(angle), x * jnp.sin(angle)], axis=1)

@@ -44,6 +44,7 @@ class Taylor(Feature):
         return self._scaled(q), self._scaled(k), lambda s: 1 + s + s * s / 2
 
     def _scaled(self, x):
+        """Returns x' = x/K^¼."""
         return widen(x) * x.shape[1] ** -0.25
 
 

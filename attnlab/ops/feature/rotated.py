@@ -51,6 +51,7 @@ class RotatedFeatures(FeatureWrapper):
         return self._turned(self.feature.key(x, j, **learned), j)
 
     def _turned(self, mapped, at):
+        """Rotates the rows by their positions, and keeps the original rows for the denominator."""
         rows, by = mapped.rows, self.position.rotates
         if not (whole := rows.shape[1] - rows.shape[1] % by):
             raise ValueError(f"{self.feature} has {rows.shape[1]} features, and {self.position} turns {by} together")

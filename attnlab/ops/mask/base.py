@@ -107,12 +107,15 @@ class Mask:
         """
 
     def __and__(self, other: Mask) -> Mask:
+        """Returns a mask of the pairs that both masks allow."""
         return And(self, other) if isinstance(other, Mask) else NotImplemented
 
     def __or__(self, other: Mask) -> Mask:
+        """Returns a mask of the pairs that either mask allows."""
         return Or(self, other) if isinstance(other, Mask) else NotImplemented
 
     def __invert__(self) -> Mask:
+        """Returns a mask of the pairs that this mask forbids."""
         return Not(self)
 
 
@@ -121,6 +124,7 @@ def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.nda
     rows, columns = np.zeros(i.shape, bool), np.zeros(j.shape, bool)
 
     def pairs_of(I, J):
+        """Evaluates the mask as a numpy array."""
         # A mask may use jnp functions. Under a trace, these would return tracers even for known positions.
         with jax.ensure_compile_time_eval():
             return np.asarray(mask(I, J))
