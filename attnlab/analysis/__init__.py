@@ -1,1 +1,1 @@
-"""Looking inside: what a model costs, and where its attention goes."""
+"""Analysis of models: what a model costs, and what its attention does."""

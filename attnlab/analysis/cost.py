@@ -1,4 +1,4 @@
-"""What a computation costs, counted from what jax traces: nothing is compiled and nothing runs."""
+"""The cost of a computation, counted from its jaxpr. Nothing is compiled, and nothing runs."""
 
 from __future__ import annotations
 
@@ -15,60 +15,75 @@ from attnlab.ops.times import said
 
 
 def parameters(tree: Any) -> int:
-    """How many numbers a tree of arrays (or of their shapes) holds."""
+    """Returns the number of elements in a tree of arrays or of their shapes."""
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
 
 
 def size(tree: Any) -> int:
-    """The bytes of a tree of arrays (or of their shapes); random keys apart."""
+    """Returns the bytes of a tree of arrays or of their shapes, without random keys."""
     leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.number)]
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a traced call: what jax calls it, the sizes it works on, and what it costs each time.
-
-    `sizes` of a product are (batch, m, k, n), of anything else the shape it writes. `bytes` are those that it reads
-    and writes by itself; a compiler that fuses it with its neighbours moves fewer. `rounds` says how often it runs, on
-    average over what runs it.
-    """
+    """One operation of a traced call."""
 
     name: str
+    """Name of the jax primitive."""
     sizes: tuple[int, ...]
+    """(batch, m, k, n) for a matrix product; for any other operation the shape of its first output."""
     dtype: str
+    """Dtype of its first output."""
     flops: int
+    """Floating-point operations each time it runs."""
     bytes: int
+    """Bytes that it reads and writes by itself. A compiler that fuses it with its neighbours moves fewer."""
     rounds: int | Fraction = 1
+    """How often it runs, on average over what runs it."""
 
 
 def flops(function: Callable, *arguments: Any) -> int:
-    """Floating-point operations of a call, its loops included, for arguments given as arrays or shapes.
+    """Counts the floating-point operations of a call, loops included.
 
-    A product of [m k] and [k n] counts 2·m·k·n, any other operation on floats one for each number it writes, unless it
-    moves them alone (`MOVES`), a reduction and a scattered sum one for each that it reads. A loop of unknown length
-    counts as one round, and of branches the dearest, but where `attnlab.ops.times` says how often they run.
+    A product of [m k] and [k n] counts 2·m·k·n. A reduction or a scattered sum counts one per element that it reads.
+    Any other operation on floats counts one per element that it writes, unless it only moves data (`MOVES`). A loop of
+    unknown length counts as one round, and only the most expensive of several branches counts. Annotations of
+    `attnlab.ops.times` override both.
+
+    Args:
+      function: a jax function.
+      *arguments: its arguments, as arrays or as shapes (`jax.ShapeDtypeStruct`).
     """
     return total(operations(function, *arguments))
 
 
 def total(found: Iterable[Operation]) -> int:
-    """The floating-point operations of them all."""
+    """Returns the floating-point operations of all given operations, with their rounds."""
     return round(sum(each.rounds * each.flops for each in found))
 
 
 def operations(function: Callable, *arguments: Any) -> list[Operation]:
-    """Every operation of a call in its order, those of loops once with their rounds; counted as `flops` says."""
+    """Returns every operation of a call in its order; those of a loop appear once, with their rounds.
+
+    They are counted as by `flops`.
+
+    Args:
+      function: a jax function.
+      *arguments: its arguments, as arrays or as shapes.
+    """
     return _walk(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
 def _walk(jaxpr: Any) -> list[Operation]:
+    """Returns the operations of a jaxpr."""
     return [found for equation in jaxpr.eqns for found in _equation(equation)]
 
 
 def _equation(equation: Any) -> list[Operation]:
+    """Returns the operations of one equation, including those of the jaxprs that it calls."""
     name, settings = _name(equation), equation.params
-    # What scatters and reduces says in a jaxpr how two numbers become one.
+    # The jaxpr in a scatter or a reduction combines two elements. It is not a call, so it is skipped.
     called = [] if name.startswith(("scatter", "reduce")) else settings.values()
     inner = [_walk(jaxpr) for value in called for jaxpr in _jaxprs(value)]
     if inner:
@@ -81,12 +96,12 @@ def _equation(equation: Any) -> list[Operation]:
 
 
 def _name(equation: Any) -> str:
-    """The primitive's name; `attnlab.ops.dense` has a matrix product of its own, which computes what others do."""
+    """Returns the primitive's name, without the prefix of the matrix product that `attnlab.ops.dense` defines."""
     return equation.primitive.name.removeprefix("rows_")
 
 
 def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fraction]:
-    """How often each of what an operation calls runs."""
+    """Returns how often each jaxpr that an operation calls runs."""
     name = equation.primitive.name
     if name == "scan":
         return [equation.params["length"]] * len(inner)
@@ -99,7 +114,7 @@ def _rounds(equation: Any, inner: list[list[Operation]]) -> Sequence[int | Fract
 
 
 def _work(equation: Any) -> tuple[tuple[int, ...], int]:
-    """The sizes and the floating-point operations of one operation."""
+    """Returns the sizes and the floating-point operations of one operation."""
     name, settings = _name(equation), equation.params
     sizes = equation.outvars[0].aval.shape if equation.outvars else ()
     outputs = sum(math.prod(out.aval.shape) for out in equation.outvars if _is_float(out))
@@ -117,7 +132,7 @@ def _work(equation: Any) -> tuple[tuple[int, ...], int]:
 
 
 def _product(equation: Any) -> tuple[int, int, int, int]:
-    """(batch, m, k, n) of a product of `batch` pairs [m k] and [k n]."""
+    """Returns (batch, m, k, n) of `batch` products of [m k] and [k n]."""
     (contracted, _), (batched, _) = equation.params["dimension_numbers"]
     left, right = (x.aval.shape for x in equation.invars[:2])
     batch, k = (math.prod(left[axis] for axis in axes) for axes in (batched, contracted))
@@ -125,26 +140,29 @@ def _product(equation: Any) -> tuple[int, int, int, int]:
 
 
 def _bytes(variable: Any) -> int:
+    """Returns the bytes of a variable of a jaxpr."""
     shape, dtype = getattr(variable.aval, "shape", ()), getattr(variable.aval, "dtype", None)
     return math.prod(shape) * getattr(dtype, "itemsize", 0)
 
 
-# What moves numbers and computes none.
+# Operations that only move data.
 MOVES = {
     "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "dynamic_slice",
     "dynamic_update_slice", "gather", "iota", "pad", "reshape", "rev", "scatter", "select_n", "slice", "squeeze",
     "stop_gradient", "transpose",
 }  # fmt: skip
 
-# What a compiler gives no work: another view of the same numbers, or numbers made where they are needed.
+# Operations that move no bytes once compiled: views of the same data, and values made where they are needed.
 FREE = {"broadcast_in_dim", "iota", "reshape", "squeeze", "stop_gradient"}
 
 
 def _is_float(variable: Any) -> bool:
+    """Returns whether a variable of a jaxpr has a floating-point dtype."""
     return jnp.issubdtype(getattr(variable.aval, "dtype", jnp.int32), jnp.floating)
 
 
 def _jaxprs(value: Any) -> list[Any]:
+    """Returns the jaxprs in a parameter of an equation."""
     if hasattr(value, "eqns"):
         return [value]
     if hasattr(value, "jaxpr"):

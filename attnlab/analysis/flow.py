@@ -1,4 +1,4 @@
-"""What flows through a model in training: its scores' variance forwards, its gradient's norm backwards, by layer."""
+"""Signal propagation in training, by layer: the variance of scores forwards, and gradient norms backwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from jaxtyping import Array
 from attnlab.analysis.scores import look, scored
 from attnlab.modules.block import DecoderLayer, EncoderLayer
 
-# Parts of networks as a signal passes them, and what they are called; others come last, by their own names.
+# Attributes of networks in the order in which a signal passes them, with their displayed names. Other attributes come
+# last, under their own names.
 PARTS = {
     "front": "front",
     "source": "source embedding",
@@ -34,11 +35,20 @@ PARTS = {
 
 
 def variances(config: Any, model: Any, shape: Any, *inputs: Array | np.ndarray) -> dict[str, list[float] | None]:
-    """The variance of the scores of every layer of each attention, over all heads and pairs that may meet in a batch.
+    """Returns the variance of the attention scores of every layer of each attention.
 
-    `inputs` are those of the model with a leading axis of examples. For queries and keys of independent components of
-    variance one it is 1 where scores are scaled by 1/√K (Vaswani et al. 2017, section 3.2.1). NaN where no pair may
-    meet, or a mechanism has no scores.
+    It is taken over all heads and all pairs in the batch that the mask allows. Queries and keys of independent
+    components with variance one give 1 if scores are scaled by 1/√K (Vaswani et al. 2017, section 3.2.1).
+
+    Args:
+      config: the model's config.
+      model: a model made by `config.create(key, shape)`.
+      shape: the shape with which the model was created.
+      *inputs: inputs of the model, with a leading axis of examples.
+
+    Returns:
+      {name of the attention: one variance per layer}. NaN if no pair is allowed, or if a mechanism has no scores. None
+      instead of the list for an attention without maps.
     """
     seen = _moments(scored(config, model, shape), *inputs)
     return {name: None if found is None else _pooled(*found) for name, found in seen.items()}
@@ -46,7 +56,7 @@ def variances(config: Any, model: Any, shape: Any, *inputs: Array | np.ndarray) 
 
 @jax.jit
 def _moments(model: Any, *inputs: Array | np.ndarray) -> dict[str, Any]:
-    """Of every example and layer: how many scores there are, their mean, and the sum of squares around it."""
+    """Returns for every example and layer the number of scores, their mean, and the sum of squares around the mean."""
 
     def of(seen):
         meets = seen != -jnp.inf
@@ -55,12 +65,12 @@ def _moments(model: Any, *inputs: Array | np.ndarray) -> dict[str, Any]:
         around = jnp.where(meets, seen - mean[:, None, None, None], 0)
         return count, mean, (around**2).sum(axis=(1, 2, 3))
 
-    # One example at a time: scores of a batch together are many.
+    # One example at a time, because the scores of a whole batch take much memory.
     return jax.lax.map(lambda one: {name: x if x is None else of(x) for name, x in look(model, *one).items()}, inputs)
 
 
 def _pooled(count: Array, mean: Array, squares: Array) -> list[float]:
-    """The variance of all that examples [B L] hold together (Chan, Golub, LeVeque 1983), by layer."""
+    """Combines the moments of examples [B L] into one variance per layer (Chan, Golub, LeVeque 1983)."""
     n, m, s = (np.asarray(x, np.float64) for x in (count, mean, squares))
     total = np.where(n.sum(axis=0) > 0, n.sum(axis=0), np.nan)
     middle = (n * m).sum(axis=0) / total
@@ -68,9 +78,15 @@ def _pooled(count: Array, mean: Array, squares: Array) -> list[float]:
 
 
 def gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[float, dict[str, dict[str, float]]]:
-    """The loss of a batch without dropout, and {part: {"parameters", "gradient"}}: Euclidean norms of what it learns.
+    """Returns the loss of a batch without dropout, and the norms of parameters and gradients by part.
 
-    Parts are named as in `parts`. `loss(model, batch, key) -> (scalar, metrics)`.
+    Args:
+      loss: a function `(model, batch, key) -> (scalar, metrics)`.
+      model: the model.
+      batch: the batch.
+
+    Returns:
+      The loss, and {part: {"parameters": norm, "gradient": norm}} with Euclidean norms. Parts are named as by `parts`.
     """
     value, found = _gradient(loss, model, batch)
     here, back = parts(model), parts(found)
@@ -79,13 +95,18 @@ def gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[float, 
 
 @partial(jax.jit, static_argnums=0)
 def _gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[Array, Any]:
+    """Returns the loss and its gradient, a tree like the model."""
     return jax.value_and_grad(lambda model: loss(model, batch, None)[0])(model)
 
 
 def parts(model: Any) -> dict[str, float]:
-    """The norm of every part of a network: "source embedding", "encoder 1 attention", …, from its input to its output.
+    """Returns the Euclidean norm of every part of a network, from its input to its output.
 
-    Of a stack, each layer's sublayers, with the norms around them; of recurrent layers, each.
+    A stack of encoder or decoder layers gives one part per layer and sublayer, including its norms. Recurrent layers
+    give one part each.
+
+    Returns:
+      {part: norm}, for example "source embedding" or "encoder 1 attention".
     """
     squares: dict[tuple, float] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(model):
@@ -95,7 +116,7 @@ def parts(model: Any) -> dict[str, float]:
 
 
 def _placed(model: Any, path: list[Any], values: np.ndarray) -> list[tuple[tuple, np.ndarray]]:
-    """Where a leaf belongs, (rank, part, layer, sublayer), layer by layer where it holds several."""
+    """Returns the parts (rank, name, layer, sublayer) to which a leaf belongs, one per layer if it is stacked."""
     part, *rest = path
     head = (list(PARTS).index(part) if part in PARTS else len(PARTS), PARTS.get(part, part))
     for depth, key in enumerate(path[:-1]):
@@ -108,4 +129,5 @@ def _placed(model: Any, path: list[Any], values: np.ndarray) -> list[tuple[tuple
 
 
 def _name(key: Any) -> Any:
+    """Returns the attribute, index or key of an entry of a tree path."""
     return key.name if isinstance(key, jax.tree_util.GetAttrKey) else key.idx if hasattr(key, "idx") else key.key

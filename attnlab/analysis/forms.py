@@ -1,7 +1,7 @@
-"""Whether the forms of a mechanism are one mechanism: each against the others, in float64.
+"""Checks that all forms of a mechanism compute the same function, in float64.
 
-A form is a way to compute the same thing: at once, by blocks, token after token, padded, lifted by `vmap`. Each
-comparison is max |a − b|, or None where the mechanism has no such form.
+A form is a way to compute it: all at once, by blocks, token by token, with padding, or under `jax.vmap`. Each
+comparison gives max |a − b|, or None if the mechanism has no such form.
 """
 
 from __future__ import annotations
@@ -27,11 +27,25 @@ KINDS = ("causal", "extend", "padding", "lifted")
 def agreement(
     mechanism: Mechanism, T: int = 131, K: int = 16, V: int = 24, kinds: tuple[str, ...] = KINDS
 ) -> dict[str, Found]:
-    """max |a − b| over the forms of `mechanism` in float64, by kind of form; None where there is no such form.
+    """Returns max |a − b| over the forms of a mechanism in float64, by kind of form.
 
-    `causal`: `attend` under `Causal()` and blocks of several sizes against one token at a time, for T tokens and for
-    one. `extend`: given in uneven parts. `padding`: padded with NaN against the shorter sequence. `lifted`: `vmap`
-    against a loop, and without `jit`. T is best prime: no block divides it. K ≠ V shows one taken for the other.
+    The kinds are:
+
+    - `causal`: `attend` under `Causal()` and blocks of several sizes, compared with one token at a time. It is computed
+      for T tokens and for one.
+    - `extend`: the sequence in uneven parts, compared with the whole.
+    - `padding`: a sequence padded with NaN, compared with the shorter sequence.
+    - `lifted`: `jax.vmap` compared with a loop, and eager execution compared with `jit`.
+
+    Args:
+      mechanism: the mechanism.
+      T: number of tokens. A prime is best, because no block size divides it. Defaults to 131.
+      K: width of queries and keys. Defaults to 16.
+      V: width of values. It should differ from K, so that confusing the two shows. Defaults to 24.
+      kinds: which kinds to compare. Defaults to all.
+
+    Returns:
+      {kind: {comparison: difference}}; None if the mechanism has no such form.
     """
     mechanism = mechanism.sized(T)
     with jax.enable_x64(True):
@@ -41,12 +55,15 @@ def agreement(
 
 
 def attending(mechanism: Mechanism, mask: Mask = Full()) -> Callable:
-    """(q, k, v, extra) -> y by `attend`."""
+    """Returns a function (q, k, v, extra) -> y that calls `attend` with a mask."""
     return lambda q, k, v, extra: mechanism.attend(q, k, v, mask, **extra)
 
 
 def scanning(mechanism: Mechanism, block: int | None = None) -> Callable:
-    """(q, k, v, extra, keep=None) -> y by `causal`; refused by a mechanism that does not decode."""
+    """Returns a function (q, k, v, extra, keep=None) -> y that calls `causal` with a block size.
+
+    The function raises NotImplementedError if the mechanism has no causal form.
+    """
 
     def run(q, k, v, extra, keep=None):
         if not mechanism.stateful:
@@ -57,7 +74,10 @@ def scanning(mechanism: Mechanism, block: int | None = None) -> Callable:
 
 
 def answer(run: Callable, *arguments: Any) -> np.ndarray | None:
-    """What a call answers; None where the mechanism refuses it."""
+    """Returns the result of a call as a numpy array, or None if the mechanism does not support it.
+
+    A NotImplementedError of jax itself is raised again.
+    """
     try:
         return np.asarray(run(*arguments))
     except NotImplementedError as error:
@@ -67,7 +87,11 @@ def answer(run: Callable, *arguments: Any) -> np.ndarray | None:
 
 
 def difference(a: np.ndarray | None, b: np.ndarray | None) -> float | None:
-    """max |a − b|, NaN where either holds one; None where either is missing. Raises ValueError for unlike shapes."""
+    """Returns max |a − b|; NaN if either contains NaN, None if either is None.
+
+    Raises:
+      ValueError: if the shapes differ.
+    """
     if a is None or b is None:
         return None
     if a.shape != b.shape:
@@ -76,7 +100,10 @@ def difference(a: np.ndarray | None, b: np.ndarray | None) -> float | None:
 
 
 def _by_jax(error: NotImplementedError) -> bool:
-    """Whether jax has no such operation, which is a fault, rather than the mechanism no such form, which is none."""
+    """Returns whether jax raised the error.
+
+    An operation that jax lacks is a fault. A form that a mechanism lacks is not.
+    """
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
@@ -84,6 +111,7 @@ def _by_jax(error: NotImplementedError) -> bool:
 
 
 def _causal(mechanism: Mechanism, inputs: Inputs) -> Pairs:
+    """Compares `attend` and several block sizes with one token at a time."""
     T = inputs[0].shape[0]
     forms = {"attend": attending(mechanism, Causal())}
     forms |= {f"block {block}": scanning(mechanism, block) for block in (None, 7, 64, T)}
@@ -95,6 +123,7 @@ def _causal(mechanism: Mechanism, inputs: Inputs) -> Pairs:
 
 
 def _extend(mechanism: Mechanism, inputs: Inputs) -> Pairs:
+    """Compares a sequence in uneven parts with the whole."""
     T = inputs[0].shape[0]
     whole = answer(jax.jit(scanning(mechanism)), *inputs)
     cuts = sorted({0, 1, T // 3, T})
@@ -102,7 +131,7 @@ def _extend(mechanism: Mechanism, inputs: Inputs) -> Pairs:
 
 
 def _in_parts(mechanism: Mechanism, inputs: Inputs, cuts: list[int]) -> np.ndarray:
-    """The answers to a sequence given part by part, the state handed on."""
+    """Returns the outputs for a sequence given part by part, with the state passed on."""
     extend = jax.jit(lambda state, q, k, v, extra: mechanism.extend(state, q, k, v, **extra))
     state, parts = mechanism.start(cuts[-1], inputs[1].shape[1], inputs[2].shape[1]), []
     for a, b in pairwise(cuts):
@@ -112,13 +141,14 @@ def _in_parts(mechanism: Mechanism, inputs: Inputs, cuts: list[int]) -> np.ndarr
 
 
 def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
-    # As many are kept in each, so that the shorter sequences are of one shape: compiled once.
+    """Compares padded sequences with the shorter sequences of the kept tokens."""
+    # Each pattern keeps the same number of tokens. The shorter sequences thus have one shape and compile once.
     T, behind = inputs[0].shape[0], np.arange(inputs[0].shape[0]) < inputs[0].shape[0] - inputs[0].shape[0] // 4
     keeps = {"before": behind[::-1], "between": np.random.default_rng(T).permutation(behind)}
     attend = jax.jit(
         lambda q, k, v, extra, keep: mechanism.attend(q, k, v, KeyPadding(keep) & QueryPadding(keep), **extra)
     )
-    # `attend` numbers keys as they stand, so only padding behind leaves the others at their places.
+    # `attend` numbers keys including padding, so only padding at the end keeps the positions of the others.
     yield "attend, behind", _padded(mechanism, inputs, behind, attend, jax.jit(attending(mechanism)))
     alone = jax.jit(scanning(mechanism))
     for block in (None, 7):
@@ -128,12 +158,14 @@ def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
 
 
 def _padded(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray, padded: Callable, alone: Callable) -> float | None:
+    """Returns the difference between the kept rows of a padded sequence and the sequence without padding."""
     short = answer(alone, *rows(mechanism, inputs, keep))
     y = answer(padded, *spoil(mechanism, inputs, keep), keep)
     return difference(None if y is None else y[keep], short)
 
 
 def _lifted(mechanism: Mechanism, inputs: Inputs) -> Pairs:
+    """Compares `jax.vmap` over two examples with a loop, and eager execution with `jit`."""
     T, K, V = min(inputs[0].shape[0], 13), inputs[1].shape[1], inputs[2].shape[1]
     first, second = (draw(mechanism, T, K, V, seed=seed) for seed in (1, 2))
     both = jax.tree.map(lambda *x: np.stack(x), first, second)

@@ -1,4 +1,4 @@
-"""How a cost grows with the length of a sequence."""
+"""How a cost grows with the sequence length."""
 
 from __future__ import annotations
 
@@ -11,22 +11,33 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Growth:
-    """cost ∝ T^exponent, fitted over `lengths`; `low` and `high` are None where the points allow no interval."""
+    """A fitted power law, cost ∝ T^exponent."""
 
     exponent: float
+    """The fitted exponent."""
     low: float | None
+    """Lower end of the 95% interval, or None if there are too few points for one."""
     high: float | None
+    """Upper end of the 95% interval, or None if there are too few points for one."""
     lengths: tuple[int, ...]
+    """The lengths over which the law was fitted."""
 
 
 def growth(costs: Mapping[int, Sequence[float]], largest: int | None = None) -> Growth | None:
-    """The exponent of T in what was measured at each length, by least squares in log-log, with its 95% interval.
+    """Fits the exponent of T by least squares in log-log scale, with its 95% interval.
 
-    Fitted over so many of the `largest` lengths (two at least); None: over the larger half, where what does not grow
-    has stopped to matter. Every measurement is a point, so the interval holds both how they scatter and how far they
-    are from a power of T. None where fewer than two lengths have measurements above zero.
+    Every measurement is a point. So the interval covers both the scatter of measurements and their deviation from a
+    power of T.
+
+    Args:
+      costs: measurements at each length T. Values that are not above zero are ignored.
+      largest: how many of the largest lengths to use, at least two. None (the default) uses the larger half, where
+        costs that do not grow no longer matter.
+
+    Returns:
+      The fit, or None if fewer than two lengths have measurements above zero.
     """
-    # Imported where it is asked for: imports of the analysis stay light.
+    # Imported here, because scipy is slow to import and most uses of this package do not need it.
     from scipy.special import stdtrit
 
     measured = {T: [x for x in costs[T] if x > 0] for T in sorted(costs)}

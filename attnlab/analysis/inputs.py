@@ -1,4 +1,7 @@
-"""Numbers for any mechanism, whatever extras it declares: what parity and the bench feed."""
+"""Random inputs for any mechanism, including the extra inputs that it declares.
+
+Parity checks and benchmarks use them.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,22 @@ Inputs = tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]
 
 
 def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, seed: int = 0) -> Inputs:
-    """(q [T K], k [T K], v [T V], extras) of standard normal numbers; learned arrays as the mechanism starts them.
+    """Draws standard normal inputs for a mechanism.
 
-    What differs by head is that of the last of two heads.
-    Drawn in float64, then rounded: in float64 every digit counts, so that a sum kept in less shows.
+    Numbers are drawn in float64, then rounded to the dtype. In float64 all digits are random, so that a sum kept in
+    lower precision shows.
+
+    Args:
+      mechanism: the mechanism.
+      T: number of tokens.
+      K: width of queries and keys.
+      V: width of values.
+      dtype: dtype of the inputs. Defaults to float64.
+      seed: seed of the generator. Defaults to 0.
+
+    Returns:
+      (q [T K], k [T K], v [T V], extras). Learned arrays have their initial values. Arrays that differ by head are
+      those of the second of two heads.
     """
     generator = np.random.default_rng(seed)
     normal = lambda *shape: generator.standard_normal(shape).astype(dtype)
@@ -29,13 +44,13 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, 
 
 
 def rows(mechanism: Mechanism, inputs: Inputs, chosen: Any) -> Inputs:
-    """The inputs of some tokens alone; what is learned stays whole."""
+    """Returns the inputs of the chosen tokens; learned arrays stay whole."""
     q, k, v, extra = inputs
     return q[chosen], k[chosen], v[chosen], {n: x[chosen] if n in mechanism.tokens else x for n, x in extra.items()}
 
 
 def spoil(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray) -> Inputs:
-    """The inputs with NaN at every token that is not kept: what nobody may see must not matter."""
+    """Returns the inputs with NaN at every token that is not kept, to check that padding has no effect."""
     bad = lambda x: np.where(keep.reshape(-1, *[1] * (x.ndim - 1)), x, np.asarray(np.nan, x.dtype))
     q, k, v, extra = inputs
     return bad(q), bad(k), bad(v), {n: bad(x) if n in mechanism.tokens else x for n, x in extra.items()}

@@ -1,4 +1,4 @@
-"""Measuring: seconds and bytes of programs, side by side, and what this machine does at best."""
+"""Measures the seconds and bytes of programs, and the peak performance of this machine."""
 
 from __future__ import annotations
 
@@ -17,30 +17,35 @@ from attnlab.analysis.roofline import Machine
 
 @dataclass(frozen=True)
 class Program:
-    """Something that can be timed.
-
-    `run` computes and waits until it is done; `answer` gives what it computes as numpy's arrays. `memory` is the bytes
-    of temporaries and outputs, `moved` the bytes that no way of computing it can spare: arguments and outputs. None is
-    not known.
-    """
+    """A computation that can be timed. None means that a number is not known."""
 
     run: Callable[[], Any]
+    """Computes, and returns when it is done."""
     answer: Callable[[], Any] = lambda: None
+    """Returns the result as numpy arrays."""
     compile_seconds: float | None = None
+    """Seconds that compilation took."""
     memory: int | None = None
+    """Bytes of temporaries and outputs."""
     moved: int | None = None
+    """Bytes of arguments and outputs, which any implementation must move."""
     flops: int | None = None
+    """Floating-point operations."""
 
 
 def compiled(function: Callable, *arguments: Any) -> Program:
-    """A jax function and its arguments as a program: compiled now, so that no run of it compiles.
+    """Compiles a jax function for its arguments, so that no run compiles.
 
-    Memory is the compiler's own estimate; FLOPs are counted from the trace, loops included.
+    `memory` is the compiler's own estimate. `flops` is counted from the trace, loops included.
+
+    Args:
+      function: a jax function.
+      *arguments: its arguments. They are moved to the device.
     """
     begun = perf_counter()
     program = jax.jit(function).lower(*arguments).compile()
     seconds = perf_counter() - begun
-    # On the device before any clock starts.
+    # Move the arguments to the device before any clock starts.
     arguments = jax.block_until_ready(jax.tree.map(jnp.asarray, arguments))
     sizes = program.memory_analysis()
     memory = moved = None
@@ -58,10 +63,20 @@ def compiled(function: Callable, *arguments: Any) -> Program:
 
 
 def timed(programs: Mapping[str, Program], repeat: int) -> dict[str, list[float]]:
-    """Seconds of each program, `repeat` times each: in turn, and each turn in the opposite order of the one before.
+    """Times each program, after one run that is not counted.
 
-    So what slows the machine for a while slows all alike, and none always follows the same other. One run of each,
-    not counted, comes first. Raises ValueError for a repeat below 1.
+    The programs run in turn, and each turn reverses the order of the one before. So a temporary slowdown of the machine
+    affects all alike, and no program always follows the same other one.
+
+    Args:
+      programs: programs by name.
+      repeat: number of turns, at least 1.
+
+    Returns:
+      {name: seconds of each turn}.
+
+    Raises:
+      ValueError: if `repeat` is below 1.
     """
     if repeat < 1:
         raise ValueError(f"{repeat=} must be at least 1")
@@ -78,15 +93,18 @@ def timed(programs: Mapping[str, Program], repeat: int) -> dict[str, list[float]
 
 @dataclass(frozen=True)
 class Spread:
-    """A median between its quartiles."""
+    """A median and its quartiles."""
 
     median: float
+    """The median."""
     low: float
+    """The first quartile."""
     high: float
+    """The third quartile."""
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """The median and the quartiles.
+    """Returns the median and the quartiles of some values.
 
     >>> spread([1.0, 2.0, 3.0, 4.0, 5.0])
     Spread(median=3.0, low=2.0, high=4.0)
@@ -96,15 +114,21 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def times_faster(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """How many times longer theirs takes than ours: turn by turn, then the median and the quartiles."""
+    """Returns the ratio theirs / ours of each turn, as the median and the quartiles."""
     return spread([their / our for our, their in zip(ours, theirs, strict=True)])
 
 
 def machine(n: int | None = None, megabytes: int | None = None, repeat: int = 5) -> Machine:
-    """This machine at its best: a float32 product of n×n matrices, and one pass over an array of that many megabytes.
+    """Measures the peak performance of this machine.
 
-    By default 2,048 and 256 on a CPU, 8,192 and 1,024 elsewhere, where smaller ones end before full speed is reached;
-    products as jax is set to take them (`jax_default_matmul_precision`). The best of `repeat` runs of each counts.
+    It times a float32 product of n×n matrices, and one pass over an array. The product has the precision that jax is
+    set to (`jax_default_matmul_precision`).
+
+    Args:
+      n: size of the matrices. Defaults to 2,048 on a CPU and 8,192 elsewhere, where smaller products end before full
+        speed is reached.
+      megabytes: size of the array. Defaults to 256 on a CPU and 1,024 elsewhere.
+      repeat: number of runs, of which the fastest counts. Defaults to 5.
     """
     on_cpu = jax.default_backend() == "cpu"
     n = (2048 if on_cpu else 8192) if n is None else n

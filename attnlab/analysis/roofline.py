@@ -1,4 +1,4 @@
-"""The roofline: whether an operation is bound by what a machine computes or by what it moves (Williams et al. 2009)."""
+"""The roofline model: whether computing or moving data limits an operation (Williams et al. 2009)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from attnlab.analysis.cost import Operation
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine does at best: `flops` floating-point operations on a dtype and `bandwidth` bytes a second."""
+    """The peak performance of a machine.
+
+    Raises:
+      ValueError: if `flops` or `bandwidth` is not a finite number above 0.
+    """
 
     name: str
+    """Name of the machine."""
     flops: float
+    """Floating-point operations per second on `dtype`."""
     bandwidth: float
+    """Bytes of memory traffic per second."""
     dtype: str = "float32"
+    """Dtype to which `flops` applies."""
 
     def __post_init__(self):
         for name in ("flops", "bandwidth"):
@@ -25,20 +33,20 @@ class Machine:
 
     @property
     def ridge(self) -> float:
-        """The intensity, in FLOP a byte, from which on computing is the limit."""
+        """The arithmetic intensity, in FLOP per byte, from which on computing is the limit."""
         return self.flops / self.bandwidth
 
     def attainable(self, intensity: float) -> float:
-        """The most FLOP a second at that intensity: min(flops, intensity · bandwidth)."""
+        """Returns the attainable FLOP per second at an arithmetic intensity: min(flops, intensity · bandwidth)."""
         return min(self.flops, intensity * self.bandwidth)
 
     def side(self, intensity: float) -> str:
-        """What bounds work of that intensity: "compute" from the ridge on, "memory" below it."""
+        """Returns what limits work of an arithmetic intensity: "compute" from the ridge on, "memory" below it."""
         return "compute" if intensity >= self.ridge else "memory"
 
 
-# Published peaks, as collections of them list: NVIDIA's A100 80 GB and H100 SXM, float32 without tensor cores and
-# bfloat16 without sparsity; Google's TPU v5e, whose products are in bfloat16.
+# Published peaks. NVIDIA's A100 80 GB and H100 SXM: float32 without tensor cores, and bfloat16 without sparsity.
+# Google's TPU v5e: products in bfloat16.
 PUBLISHED = (
     Machine("A100", 19.5e12, 2e12),
     Machine("H100", 67e12, 3.35e12),
@@ -49,30 +57,34 @@ PUBLISHED = (
 
 
 def intensity(flops: float, bytes: float) -> float:
-    """FLOP for each byte moved; infinite where nothing moves."""
+    """Returns the arithmetic intensity in FLOP per byte; infinite if nothing is moved, 0 if there is no work either."""
     return flops / bytes if bytes else math.inf if flops else 0.0
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Operations of one kind and size, put together: in words, how many, and what they cost in all."""
+    """Operations of one kind and size, added up."""
 
     name: str
+    """What they are, in words (see `named`)."""
     count: int
+    """How many there are."""
     flops: int
+    """Their floating-point operations in total."""
     bytes: int
+    """The bytes that they move in total."""
 
     @property
     def intensity(self) -> float:
-        """FLOP for each byte."""
+        """Arithmetic intensity in FLOP per byte."""
         return intensity(self.flops, self.bytes)
 
 
 def kinds(operations: Iterable[Operation]) -> list[Kind]:
-    """Operations put together by what they are, the costliest in FLOP first.
+    """Groups operations by what they are, the most FLOP first.
 
-    Products and convolutions stand by their sizes; sums, elementwise operations and plain moves each as one.
-    Operations that cost nothing are left out.
+    Products and convolutions are grouped by their sizes. Reductions, elementwise operations and moves form one group
+    each. Operations without FLOP and bytes are left out.
     """
     alike: dict[str, list[Operation]] = {}
     for each in operations:
@@ -91,7 +103,7 @@ def kinds(operations: Iterable[Operation]) -> list[Kind]:
 
 
 def named(operation: Operation) -> str:
-    """What an operation is called in a table.
+    """Returns the name of an operation in a table.
 
     >>> named(Operation("dot_general", (8, 128, 64, 128), "float32", 0, 0))
     '8 × [128 64] [64 128]'

@@ -1,4 +1,4 @@
-"""The scores of a trained model's attentions: what their softmax is of, or would be."""
+"""The attention scores of a trained model: the input of the softmax, or what it would be."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from attnlab.ops.mask import Full, Mask
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
-# Of each attention, which of a model's inputs that are truth values say what rows and what columns are no padding.
+# For each attention, which boolean inputs of the model are the padding masks of its (queries, keys).
 SIDES = {"encoder": (0, 0), "decoder": (-1, -1), "cross": (-1, 0)}
 
 
 @dataclass(frozen=True)
 class Scored(Watched):
-    """`mechanism`, of which one sees the scores in the place of the map: to look at them inside a model, swap this in.
+    """A mechanism that records its scores instead of its map. Swap it into a model to see the scores.
 
-    Of softmax attention they are its own; of any other, those it would have as softmax: q·k/√K, and the bias; behind
-    a short convolution, of what that makes of q and k. −inf where the mask of the call forbids a pair; what a mechanism
-    leaves out by itself, as a window does, is there. NaN where it asks no keys.
+    For softmax attention these are its own scores. For any other mechanism they are those it would have as softmax:
+    q·k/√K and the bias. A short convolution is applied to q and k first. Scores are −inf if the mask of the call
+    forbids a pair. Pairs that a mechanism excludes by itself, as a window does, have their scores. Scores are NaN if a
+    mechanism does not use keys.
     """
 
     def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, keep=None, segment=None, bias=None, **extra):
-        """The scores [T S] of the call."""
+        """Returns the scores [T S] of a call."""
         q, k, mechanism = jnp.asarray(q), jnp.asarray(k), self.mechanism
         T, S = q.shape[0], k.shape[0]
         if keep is None and segment is None:
@@ -43,7 +44,7 @@ class Scored(Watched):
             i = np.arange(S - T, S, dtype=np.int32) if i is None else i
             allowed = dense_mask(mask, i, j)
         else:
-            # A sequence from its beginning, in which padding takes no position.
+            # A sequence from its start, in which padding does not advance positions.
             block = initial_block(T, i, *arrays(keep, segment))
             i, j, allowed = block.i, block.i, block.pairs
         if isinstance(mechanism, ShortConvolution):
@@ -57,25 +58,44 @@ class Scored(Watched):
             found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
         else:
             if isinstance(mechanism, Linear) and isinstance(mechanism.feature, RotatedFeatures):
-                # As softmax it would have queries and keys turned.
+                # As softmax attention, it would rotate queries and keys instead of features.
                 q, k = mechanism.feature.position.rotate(q, k, i, j)
             found = Scores(scaled_dot, {}, bias)(q, k, i, j)
         return jnp.where(allowed, found, -jnp.inf)
 
 
 def scored(config: Any, model: Any, shape: Any) -> Any:
-    """`model`, made by `config.create(key, shape)`, with each mechanism `Scored`: same numbers."""
+    """Returns a copy of a model in which each mechanism is `Scored`, with the same outputs.
+
+    Args:
+      config: the model's config.
+      model: a model made by `config.create(key, shape)`.
+      shape: the shape with which the model was created.
+    """
     return watched(config, model, shape, Scored)
 
 
 def scores(config: Any, model: Any, shape: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
-    """The scores of every attention in one example, by name as `maps`; −inf for pairs that may not meet."""
+    """Returns the scores of every attention for one example.
+
+    Args:
+      config: the model's config.
+      model: a model made by `config.create(key, shape)`.
+      shape: the shape with which the model was created.
+      *inputs: inputs of the model, without a batch axis. Boolean inputs are padding masks.
+
+    Returns:
+      {name as in `maps`: scores [L H T S]}, −inf for pairs that may not meet. None for an attention without maps.
+    """
     return look(scored(config, model, shape), *inputs)
 
 
 @jax.jit
 def look(model: Any, *inputs: Array) -> dict[str, Any]:
-    """What a `scored` model sees in one example; padding, which inputs that are truth values tell, meets nothing."""
+    """Returns the scores that a `scored` model records for one example, −inf for pairs with padding.
+
+    Boolean inputs are padding masks.
+    """
     found, keeps = {}, [x for x in inputs if x.dtype == bool]
     for name, seen in model.look(*inputs)[1].items():
         if seen is not None:
@@ -87,13 +107,16 @@ def look(model: Any, *inputs: Array) -> dict[str, Any]:
 
 
 def _kept(keeps: list[Array], side: int, count: int) -> Bool[Array, " T"]:
-    """Which of so many positions are no padding: all, where nothing says so; one in front of them is none."""
+    """Returns which of `count` positions are no padding.
+
+    Without a mask all are kept. Positions prepended to the input are kept, too.
+    """
     kept = keeps[side] if keeps else jnp.ones(count, bool)
     return jnp.concatenate([jnp.ones(count - kept.shape[0], bool), kept])
 
 
 @jax.jit
 def softmax(scores: Float[Array, "... T S"]) -> Float[Array, "... T S"]:
-    """The softmax map of scores; zero in a row where no pair may meet."""
+    """Returns the softmax map of scores [… T S]; zero in a row without any allowed pair."""
     rows = scores.reshape(-1, scores.shape[-1])
     return masked_softmax(rows, rows != -jnp.inf).reshape(scores.shape)

@@ -1,6 +1,6 @@
-"""How attention maps spread: rank, entropy and reach, and how far two of them are from one another.
+"""Statistics of attention maps: effective rank, entropy, mean attention distance, and the distance of two maps.
 
-Numpy, in float64; leading axes are layers, heads, or whatever else. What is undefined is NaN.
+They are computed by numpy in float64. Leading axes are layers, heads or anything else. Undefined values are NaN.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 
 def effective_rank(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "..."]:
-    """exp(−Σ p ln p), p = σ/Σσ the shares of the singular values (Roy and Vetterli 2007, eq. 3-4): 1 … min(T, S).
+    """Returns exp(−Σ p ln p) with p = σ/Σσ, the normalised singular values (Roy and Vetterli 2007, eq. 3-4).
 
-    NaN for a map of zeros, and for one that is not finite.
+    It is between 1 and min(T, S). It is NaN for a map of zeros, and for one that is not finite.
 
     >>> float(effective_rank(np.eye(3)).round(6)), float(effective_rank(np.ones((3, 5))).round(6))
     (3.0, 1.0)
@@ -24,37 +24,47 @@ def effective_rank(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "...
 
 
 def entropy(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "... T"]:
-    """−Σ_j p_tj ln p_tj of every row, in nats, p = |w|/Σ|w| the shares that its weights have in it by their size.
+    """Returns −Σ_j p_tj ln p_tj of every row, in nats, with p = |w|/Σ|w|.
 
-    NaN for a row of zeros, and for one that is not finite.
+    It is NaN for a row of zeros, and for one that is not finite.
     """
     return _entropy(_shared(maps))
 
 
 def attention_distance(maps: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "... T"]:
-    """Σ_j p_tj |t − j| of every row, in tokens, p as in `entropy`; both sides are counted from their first token."""
+    """Returns the mean attention distance Σ_j p_tj |t − j| of every row, in tokens, with p as in `entropy`.
+
+    Queries and keys are both counted from their first token.
+    """
     p = _shared(maps)
     T, S = p.shape[-2:]
     return (p * np.abs(np.arange(T)[:, None] - np.arange(S))).sum(axis=-1)
 
 
 def distance(a: Float[np.ndarray, "... T S"], b: Float[np.ndarray, "... T S"]) -> Float[np.ndarray, "... T"]:
-    """½ Σ_j |a_tj − b_tj| of every row: the total variation of two distributions, 0 … 1.
+    """Returns ½ Σ_j |a_tj − b_tj| of every row: the total variation distance.
 
-    Rows are taken as they are: of those that do not sum to one it may be more than 1.
+    It is in 0 … 1 for rows that sum to one. Rows are not normalised, so it may be larger for others.
     """
     with np.errstate(invalid="ignore"):  # ∞ − ∞
         return np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64)).sum(axis=-1) / 2
 
 
 def most_entropy(allowed: np.ndarray) -> Float[np.ndarray, "... T"]:
-    """ln of how many keys a row may see, [... T S] -> [... T]: the most that its entropy can be. NaN where none."""
+    """Returns the largest possible entropy of a row: ln of the number of keys that it may see.
+
+    Args:
+      allowed: which pairs may meet [… T S].
+
+    Returns:
+      Entropies in nats [… T]; NaN for a row that may see no key.
+    """
     count = np.asarray(allowed).sum(axis=-1)
     return np.log(np.where(count > 0, count, np.nan))
 
 
 def mean(rows: Float[np.ndarray, "... T"]) -> Float[np.ndarray, "..."]:
-    """The mean over the rows that are not NaN; NaN where all are."""
+    """Returns the mean over the rows that are not NaN; NaN if all are."""
     rows = np.asarray(rows, np.float64)
     known = ~np.isnan(rows)
     count = known.sum(axis=-1)
@@ -62,15 +72,16 @@ def mean(rows: Float[np.ndarray, "... T"]) -> Float[np.ndarray, "..."]:
 
 
 def _shared(weights: np.ndarray) -> np.ndarray:
-    """The sizes along the last axis, summing to one; NaN where all are zero, or one is not finite."""
+    """Returns |w|/Σ|w| along the last axis; NaN if all are zero, or one is not finite."""
     sizes = np.abs(np.asarray(weights, np.float64))
     sizes = np.where(np.isfinite(sizes), sizes, np.nan)
-    # Divided by the largest first: a sum of what is finite is finite then.
+    # Divide by the largest first, so that the sum of finite values cannot overflow.
     top = sizes.max(axis=-1, keepdims=True, initial=0)
     sizes = sizes / np.where(top > 0, top, np.nan)
     return sizes / sizes.sum(axis=-1, keepdims=True)
 
 
 def _entropy(p: np.ndarray) -> np.ndarray:
-    # 0 ln 0 = 0. Rounding may leave −1e-17 of a certainty.
+    """Returns −Σ p ln p along the last axis."""
+    # 0 ln 0 = 0. Rounding may make the entropy of a single key −1e-17, so the result is clipped at 0.
     return np.maximum(-(p * np.log(np.where(p > 0, p, 1))).sum(axis=-1), 0)

@@ -1,4 +1,4 @@
-"""The denominators of a trained model's linear attention: what each query's weights sum to before they are divided."""
+"""The denominators of a trained model's linear attention: each query's sum of weights before the division."""
 
 from __future__ import annotations
 
@@ -16,38 +16,55 @@ from attnlab.ops.feature import RotatedFeatures
 
 @dataclass(frozen=True)
 class WithoutDenominator(Watched):
-    """The mechanism whose weights are φ(q)·ψ(k), not divided by their sum; itself, unless it `has_denominator`."""
+    """A mechanism that records its weights φ(q)·ψ(k) before they are divided by their sum.
+
+    If the mechanism has no denominator, it records the map itself.
+    """
 
     def look(self, q, k, *given, **named):
-        """The weights [T S] of the call."""
+        """Returns the weights [T S] of a call."""
         return Watched(without_denominator(self.mechanism)).look(q, k, *given, **named)
 
 
 def without_denominator(mechanism: Any) -> Any:
-    """The same without its denominator, if it has one."""
+    """Returns the mechanism without its denominator, or the mechanism itself if it has none."""
     if not has_denominator(mechanism):
         return mechanism
     if isinstance(mechanism, ShortConvolution):
         return replace(mechanism, mechanism=without_denominator(mechanism.mechanism))
-    # Features are turned for the numerator alone.
+    # Features are rotated only in the numerator, so the denominator is that of the features without rotation.
     feature = mechanism.feature.feature if isinstance(mechanism.feature, RotatedFeatures) else mechanism.feature
     return replace(mechanism, feature=feature, normalise=False)
 
 
 def has_denominator(mechanism: Mechanism | None) -> bool:
-    """Whether its weights are divided by a sum, which may come near zero; of one known up to a factor none is shown."""
+    """Returns whether a mechanism divides by a sum of weights, which may come close to zero.
+
+    It is False for features with a scale, whose sum is known only up to a factor.
+    """
     if isinstance(mechanism, ShortConvolution):
         return has_denominator(mechanism.mechanism)
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 
 
 def totals(config: Any, model: Any, shape: Any, *inputs: Any) -> dict[str, Float[Array, "L H T"]]:
-    """Σ_j φ(q_t)·ψ(k_j) of every query in one example, by the name of each attention that divides by it."""
+    """Returns Σ_j φ(q_t)·ψ(k_j) of every query for one example.
+
+    Args:
+      config: the model's config.
+      model: a model made by `config.create(key, shape)`.
+      shape: the shape with which the model was created.
+      *inputs: inputs of the model, without a batch axis.
+
+    Returns:
+      {name of the attention: sums [L H T]}, for each attention with a denominator.
+    """
     names = [name for name, mechanism in config.attentions.items() if has_denominator(mechanism)]
     return _look(tuple(names), watched(config, model, shape, WithoutDenominator), *inputs) if names else {}
 
 
 @partial(jax.jit, static_argnums=0)
 def _look(names: tuple[str, ...], model: Any, *inputs: Array) -> dict[str, Array]:
+    """Returns the sums of the recorded weights of the named attentions."""
     seen = model.look(*inputs)[1]
     return {name: seen[name].sum(axis=-1) for name in names if seen.get(name) is not None}

@@ -1,10 +1,13 @@
-"""Pure functions of attention: one example, one head; lifted by `jax.vmap`. Imports jax, numpy and jaxtyping alone."""
+"""Pure functions of attention on one example and one head; `jax.vmap` adds batch and heads.
+
+This package imports only jax, numpy and jaxtyping.
+"""
 
 import jax
 
 from attnlab.ops import oldest
 
-# Before anything that an older one may lack.
+# Check the version before importing anything that an older jax may lack.
 oldest.require(jax.__version_info__)
 
 # isort: split

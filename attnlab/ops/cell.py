@@ -1,8 +1,9 @@
-"""Recurrent cells: one step of one example.
+"""Recurrent cells: functions of one step of one example.
 
-Each is `(x, state, u, ...) -> state`. x [G·H] is the input's share of the gates, bias included: one product for a whole
-sequence makes it beforehand. u [H G·H] makes the state's share: one product a step. A state is a tuple whose first
-entry is the output h [H]; it is kept in `accumulation_dtype` precision. `CELLS` lists them by name.
+Each cell is a function `(x, state, u, ...) -> state`. x [G·H] is the input's contribution to the gates, bias included:
+it is computed for a whole sequence by one product in advance. u [H G·H] are the weights of the state's contribution,
+one product per step. A state is a tuple whose first entry is the output h [H]; it has `accumulation_dtype` precision.
+`CELLS` lists the cells by name.
 """
 
 from __future__ import annotations
@@ -19,16 +20,36 @@ from attnlab.ops.precision import accumulation_dtype, matmul
 
 
 def rnn(x: Float[Array, " H"], state: Any, u: Float[Array, "H H"]) -> Any:
-    """h' = tanh(x + h U) (Elman 1990)."""
+    """Elman network: h' = tanh(x + h U) (Elman 1990).
+
+    Args:
+      x: the input's contribution, bias included [H].
+      state: (h,).
+      u: recurrent weights U [H H].
+
+    Returns:
+      The new state (h',).
+    """
     x, y = _shares(x, state, u)
     return (jnp.tanh(x + y),)
 
 
 def gru(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"], b: Float[Array, " H"]) -> Any:
-    """h' = (1 − z)∘n + z∘h with r, z = σ(x_r + h U_r), σ(x_z + h U_z) and n = tanh(x_n + r∘(h U_n + b)).
+    """Gated recurrent unit: h' = (1 − z)∘n + z∘h.
 
-    The gated recurrent unit (Cho et al. 2014) with the reset gate after the product, as cuDNN and PyTorch have it; the
-    paper resets h before it. Gates stand in the order r, z, n.
+    r, z = σ(x_r + h U_r), σ(x_z + h U_z) and n = tanh(x_n + r∘(h U_n + b)). The reset gate is applied after the
+    product, as in cuDNN and PyTorch; the paper resets h before it. Gates are in the order r, z, n.
+
+    Args:
+      x: the input's contribution to the gates, biases included [3H].
+      state: (h,).
+      u: recurrent weights U [H 3H].
+      b: bias of n inside the reset gate [H].
+
+    Returns:
+      The new state (h',).
+
+    Source: Cho et al. 2014.
     """
     x, y = _shares(x, state, u)
     (x_r, x_z, x_n), (y_r, y_z, y_n) = jnp.split(x, 3), jnp.split(y, 3)
@@ -38,10 +59,20 @@ def gru(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"], b: Float[Arra
 
 
 def lstm(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"]) -> Any:
-    """c' = f∘c + i∘g, h' = o∘tanh(c') with i, f, o = σ(x + h U) and g = tanh(x_g + h U_g).
+    """Long short-term memory: c' = f∘c + i∘g, h' = o∘tanh(c').
 
-    Long short-term memory (Hochreiter and Schmidhuber 1997) with a forget gate (Gers et al. 2000), without peepholes.
-    Gates stand in the order i, f, g, o; the state is (h, c).
+    i, f, o = σ(x + h U) and g = tanh(x_g + h U_g). It has a forget gate (Gers et al. 2000) and no peepholes. Gates are
+    in the order i, f, g, o.
+
+    Args:
+      x: the input's contribution to the gates, biases included [4H].
+      state: (h, c).
+      u: recurrent weights U [H 4H].
+
+    Returns:
+      The new state (h', c').
+
+    Source: Hochreiter and Schmidhuber 1997.
     """
     x, y = _shares(x, state, u)
     i, f, g, o = jnp.split(x + y, 4)
@@ -50,24 +81,28 @@ def lstm(x: Float[Array, " G"], state: Any, u: Float[Array, "H G"]) -> Any:
 
 
 def _shares(x, state, u):
-    """What the input and what the state give to the gates."""
+    """Returns the contributions of the input and of the state to the gates."""
     dtype = accumulation_dtype(u.dtype)
     return x.astype(dtype), matmul(state[0].astype(u.dtype)[None, :], u)[0]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its step, how many gates of width H it has, and how many vectors its state.
-
-    `remembers` is the gate whose bias starts at one, so that memory lasts before anything is learned (Gers et al.
-    2000; Jozefowicz et al. 2015); `inner` whether it takes a bias b [H] of its own.
-    """
+    """A recurrent cell and its sizes."""
 
     step: Callable
+    """The function of one step."""
     gates: int
+    """Number of gates of width H."""
     states: int
+    """Number of vectors of the state."""
     remembers: int | None = None
+    """Index of the gate whose bias is initialized as one, or None.
+
+    It makes the cell remember from the start of training (Gers et al. 2000; Jozefowicz et al. 2015).
+    """
     inner: bool = False
+    """Whether the cell takes a bias b [H] of its own."""
 
 
 CELLS: dict[str, Cell] = {

@@ -1,4 +1,4 @@
-"""A sequence as chunks along one axis N: what needs no state is done for several chunks at once."""
+"""Processes a sequence as chunks along one axis N; work that needs no state is done for several chunks at once."""
 
 import math
 from collections.abc import Callable
@@ -13,17 +13,23 @@ from jaxtyping import Array, Float, Shaped
 from attnlab.ops.linear import Visibility
 from attnlab.ops.mask import Places
 
-# Chunks at once: more would not stay near the processor.
+# Chunks that are processed at once. More would not stay in the caches of a processor.
 TOGETHER = 4
 
 
 def chunk_size(size: int, T: int) -> int:
-    """The size of a chunk: no longer than the sequence."""
+    """Returns the size of a chunk, at most the length of the sequence and at least 1."""
     return max(1, min(size, T))
 
 
 def pad_to_multiple(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Places, "S ..."]:
-    """With rows behind it up to a multiple of `size`: of zeros, or by `mode` of `jnp.pad`. numpy's stays numpy's."""
+    """Appends rows up to a multiple of `size`.
+
+    Args:
+      x: rows [T …]. A numpy array stays one.
+      size: the result's length is a multiple of it.
+      mode: mode of `jnp.pad`. Defaults to zeros.
+    """
     width = [(0, -x.shape[0] % size)] + [(0, 0)] * (x.ndim - 1)
     if width[0][1] == 0:
         return x
@@ -31,12 +37,23 @@ def pad_to_multiple(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant
 
 
 def split_chunks(x: Shaped[Places, "T ..."], size: int, mode: Any = "constant") -> Shaped[Places, "N C ..."]:
-    """Chunks of `size` rows, the last `pad_to_multiple`."""
+    """Splits rows into chunks of `size` rows, padded as by `pad_to_multiple`."""
     return pad_to_multiple(x, size, mode).reshape(-1, size, *x.shape[1:])
 
 
 def sum_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Any:
-    """Σ f(columns) over chunks of at most `size` rows, f zero for rows of zeros. A gradient computes f again."""
+    """Returns Σ f(*columns) over chunks of at most `size` rows.
+
+    The gradient recomputes f for each chunk.
+
+    Args:
+      f: a function of one chunk of each column. It must be zero for rows of zeros, with which the last chunk is padded.
+      columns: arrays of the same length T.
+      size: largest number of rows per chunk.
+
+    Returns:
+      The sum, a tree like the result of f.
+    """
     if size >= len(columns[0]):
         return f(*columns)
     again = jax.checkpoint(f, prevent_cse=False)
@@ -47,7 +64,18 @@ def sum_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: 
 
 
 def map_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> Shaped[Array, "T ..."]:
-    """f(columns), a row for a row, in chunks of at most `size` rows. A gradient computes f again."""
+    """Returns f(*columns), computed in chunks of at most `size` rows.
+
+    The gradient recomputes f for each chunk.
+
+    Args:
+      f: a function of one chunk of each column that returns one row per row.
+      columns: arrays of the same length T.
+      size: largest number of rows per chunk.
+
+    Returns:
+      The rows [T …].
+    """
     if size >= len(columns[0]):
         return f(*columns)
     again = jax.checkpoint(f, prevent_cse=False)
@@ -56,14 +84,20 @@ def map_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: 
 
 
 def _alike(columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> tuple[Shaped[Places, "N C ..."], ...]:
-    """As few chunks of at most `size` rows as may be, none with much filled up."""
+    """Splits columns into as few equal chunks of at most `size` rows as possible, with little padding."""
     T = len(columns[0])
     return tuple(split_chunks(x, math.ceil(T / math.ceil(T / size))) for x in columns)
 
 
 def chunk_visibility(block: Any, size: int) -> Visibility:
-    """What reaches what in every chunk of a block of the clock: a `Visibility` with a leading axis, N or, where all
-    chunks are alike, 1.
+    """Returns the visibility within every chunk of a block of tokens.
+
+    Args:
+      block: a `TokenBlock`.
+      size: tokens per chunk.
+
+    Returns:
+      A `Visibility` with a leading axis: N, or 1 if it is the same for all chunks.
     """
     reach, cuts = (
         lambda chunk: Visibility(chunk.pairs, chunk.state_visible, chunk.enters_state, chunk.state_survives),
@@ -77,13 +111,24 @@ def chunk_visibility(block: Any, size: int) -> Visibility:
 def scan_chunks(
     absorb: Callable, state: Float[Array, "K V"], columns: tuple[Float[Array, "T _"], ...], block: Any, size: int
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
-    """`absorb(state, chunks of the columns, reach) -> (chunks of y, state)`, a few chunks of `size` tokens at a time.
+    """Scans a state over chunks, a few chunks at a time.
 
-    `block` is the tokens' place in time, a block of the clock. A gradient keeps the states between calls, and
-    computes the rest again: on a CPU that is faster than fetching it.
+    The gradient keeps the states between calls of `absorb` and recomputes the rest. On a CPU this is faster than
+    loading saved values.
+
+    Args:
+      absorb: a function `(state, columns, visibility) -> (y, state)` of several chunks [N C …].
+      state: the state before the tokens [K V].
+      columns: arrays of T rows, cast to the dtype of the state.
+      block: the `TokenBlock` of the tokens: their positions, segments and padding.
+      size: tokens per chunk.
+
+    Returns:
+      The outputs [T V] and the state after the tokens [K V].
     """
     T = block.keep.shape[0]
     size = chunk_size(size, T)
+    # Sums within a chunk are then taken in the precision of the state, too.
     columns = tuple(x.astype(state.dtype) for x in columns)
 
     def some(state, here):

@@ -1,4 +1,4 @@
-"""Convolutions over one example, zero beyond the border."""
+"""Convolutions of one example with zero padding."""
 
 import itertools
 
@@ -9,9 +9,17 @@ from attnlab.ops.precision import matmul
 
 
 def conv_1d(x: Float[Array, "T C"], w: Float[Array, "k C D"], stride: int = 1) -> Float[Array, "N D"]:
-    """y_t = Σ_n x_{t+n−⌊(k−1)/2⌋} w_n, zero beyond the ends; of every `stride`-th t. N = ⌈T/stride⌉.
+    """One-dimensional convolution: y_t = Σ_n x_{t+n−⌊(k−1)/2⌋} w_n, with zeros beyond the ends.
 
-    As everywhere in deep learning a cross-correlation: w is not turned round. Summed in float32 at least.
+    As everywhere in deep learning it is a cross-correlation: w is not reversed. It is accumulated in float32 at least.
+
+    Args:
+      x: inputs [T C].
+      w: kernel [k C D].
+      stride: only every `stride`-th t is computed. Defaults to 1.
+
+    Returns:
+      Outputs [N D], N = ⌈T/stride⌉, in the dtype of x.
     """
     return _convolve(x, w, stride)
 
@@ -19,18 +27,26 @@ def conv_1d(x: Float[Array, "T C"], w: Float[Array, "k C D"], stride: int = 1) -
 def conv_2d(
     x: Float[Array, "rows columns C"], w: Float[Array, "h w C D"], stride: int = 1
 ) -> Float[Array, "fewer_rows fewer_columns D"]:
-    """y_ab = Σ_nm x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, zero beyond the border; of every `stride`-th a and b.
+    """Two-dimensional convolution: y_ab = Σ_nm x_{a+n−⌊(h−1)/2⌋, b+m−⌊(w−1)/2⌋} w_nm, with zeros beyond the border.
 
-    Summed in float32 at least.
+    It is accumulated in float32 at least.
+
+    Args:
+      x: an image [rows columns C].
+      w: kernel [h w C D].
+      stride: only every `stride`-th a and b is computed. Defaults to 1.
+
+    Returns:
+      Outputs [⌈rows/stride⌉ ⌈columns/stride⌉ D], in the dtype of x.
     """
     return _convolve(x, w, stride)
 
 
 def _convolve(x, w, stride):
-    """Everything under the kernel side by side, then one product.
+    """Convolves by gathering all windows and multiplying them by the kernel in one product.
 
-    XLA has a convolution, but where weights are vmapped it turns into one of many groups: on a CPU five to twenty
-    times slower, gradients and all, where one set of weights loses little.
+    XLA's own convolution becomes a grouped convolution if the weights are vmapped. On a CPU that is five to twenty
+    times slower, with gradients. With one set of weights this form loses little.
     """
     *sizes, C, D = w.shape
     padded = jnp.pad(x, [*(((size - 1) // 2, size // 2) for size in sizes), (0, 0)])

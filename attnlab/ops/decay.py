@@ -1,7 +1,7 @@
-"""A state that fades as keys and values are added: S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t.
+"""Linear attention with a state that decays: S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t S_t.
 
-By chunks: within one, token t reads token s by the gates between them; from one to the next goes the state
-(Yang et al. 2023, eq. 4-6; for one gate a token, Dao and Gu 2024, section 6).
+It is computed by chunks. Within a chunk, token t reads token s through the gates between them. From one chunk to the
+next, the state is passed on (Yang et al. 2023, eq. 4-6; for one gate per token, Dao and Gu 2024, section 6).
 """
 
 from typing import Any
@@ -24,16 +24,28 @@ def causal(
     block: Any,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
-    """T tokens after a state, in chunks of `size`, and the state after them; in the precision of the state.
+    """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
 
-    log_gates ≤ 0, one a token (G = 1) or one a channel (G = K). `block` is the tokens' place in time, a block of the
-    clock: padding, where k is zero, does not fade either, and no run of tokens reaches another.
+    Padding, where k must be zero, does not decay the state. No segment sees another.
+
+    Args:
+      state: S before the tokens [K V].
+      q: queries [T K].
+      k: keys [T K].
+      v: values [T V].
+      log_gates: logarithms of the gates a, at most 0; one per token [T 1] or one per channel [T K].
+      block: the `TokenBlock` of the tokens: their positions, segments and padding.
+      size: tokens per chunk.
+
+    Returns:
+      The outputs [T V] and the state after the tokens [K V].
     """
     fade = apply_weights(log_gates, block.keep[:, None])
     return chunks.scan_chunks(_absorb, state, (q, k, v, fade), block, size)
 
 
 def _absorb(state, columns, reach: Visibility):
+    """Processes several chunks [N C …] at once; only the recurrence of states is sequential."""
     q, k, v, log_gates = columns
     parts = dyadic_sums(log_gates)
     (near,), sums = gated_scores((q,), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
@@ -48,22 +60,32 @@ def _absorb(state, columns, reach: Visibility):
 
 
 def gated_queries(q: Float[Array, "N C K"], sums: GateSums, reach: Visibility) -> Float[Array, "N C K"]:
-    """What a query makes of the state before its chunk: q_t by the gates up to t."""
+    """Returns queries that read the state before their chunk: q_t times the gates of the chunk up to t."""
     return apply_weights(q * jnp.exp(sums.from_start), reach.state_visible[:, :, None])
 
 
 def gated_keys(k: Float[Array, "N C K"], sums: GateSums, reach: Visibility) -> Float[Array, "N C K"]:
-    """What a key makes of the state after its chunk: k_t by the gates after t."""
+    """Returns keys as they enter the state after their chunk: k_t times the gates after t."""
     return apply_weights(k * jnp.exp(sums.to_end), reach.enters_state[:, :, None])
 
 
 def chunk_decay(sums: GateSums, reach: Visibility) -> Float[Array, "N G 1"]:
-    """What a chunk leaves of the state: the product of its gates."""
+    """Returns the factor by which a chunk decays the state: the product of its gates."""
     return apply_weights(jnp.exp(jnp.swapaxes(sums.from_start[:, -1:], 1, 2)), reach.state_survives[:, None, None])
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
-    """Of T tokens in chunks of `size`: products, and the sums of gates and what they multiply."""
+    """Returns the operations of T tokens in chunks of `size`.
+
+    They are those of the products, of the sums of gates, and of the multiplications by gates.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      size: tokens per chunk.
+      G: gates per token, 1 or K. Defaults to 1.
+    """
     size = chunks.chunk_size(size, T)
     levels = (size - 1).bit_length()
     pairs = 2 * size * K + 4 * size if G == 1 else size * K + 6 * K * levels

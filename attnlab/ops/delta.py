@@ -1,8 +1,10 @@
-"""The delta rule: a write first erases what its key holds, S_t = (I − β_t k_tᵀ k_t) diag(a_t) S_{t-1} + β_t k_tᵀ v_t.
+"""The delta rule, in which a write first erases the old value of its key.
 
-What token t adds to the state is k_tᵀ u_t with u_t = β_t (v_t − k_t diag(a_t) S_{t-1}), so that y_t = q_t S_t reads
-faded sums of u as it would those of v, and within a chunk all u follow from one triangular system (Yang, Wang, Zhang,
-Shen and Kim 2024, eq. 8-11; with gates, Yang, Kautz and Hatamizadeh 2024, section 3.3).
+S_t = (I − β_t k_tᵀ k_t) diag(a_t) S_{t-1} + β_t k_tᵀ v_t
+
+Token t adds k_tᵀ u_t to the state, with u_t = β_t (v_t − k_t diag(a_t) S_{t-1}). So y_t = q_t S_t reads a decayed sum
+of u, as gated linear attention reads one of v. Within a chunk all u follow from one triangular system (Yang, Wang,
+Zhang, Shen and Kim 2024, eq. 8-11; with gates, Yang, Kautz and Hatamizadeh 2024, section 3.3).
 """
 
 from typing import Any
@@ -28,19 +30,35 @@ def causal(
     block: Any,
     size: int,
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
-    """T tokens after a state, in chunks of `size`, and the state after them; in the precision of the state.
+    """Processes T tokens after a state, in chunks of `size`, in the precision of the state.
 
-    As `decay.causal`, with `beta` from 0 (nothing erased, nothing written) to 1. Stable for keys of norm at most 1.
+    It is stable for keys of norm at most 1.
+
+    Args:
+      state: S before the tokens [K V].
+      q: queries [T K].
+      k: keys [T K].
+      v: values [T V].
+      log_gates: logarithms of the gates a, at most 0; one per token [T 1] or one per channel [T K].
+      beta: strength of each write [T], from 0 (nothing is erased or written) to 1.
+      block: the `TokenBlock` of the tokens: their positions, segments and padding.
+      size: tokens per chunk.
+
+    Returns:
+      The outputs [T V] and the state after the tokens [K V].
     """
     fade, beta = (apply_weights(x, block.keep[:, None]) for x in (log_gates, beta[:, None]))
     return chunks.scan_chunks(_absorb, state, (q, k, v, fade, beta), block, size)
 
 
 def _absorb(state, columns, reach: Visibility):
+    """Processes several chunks [N C …] at once; only the products with the state are sequential."""
     q, k, v, log_gates, beta = columns
     parts = dyadic_sums(log_gates)
+    # near: gated products of queries and keys; own: of keys and keys. Both are zero for later keys.
     (near, own), sums = gated_scores((q, k), k, parts, reach.pairs), chunk_sums(parts, q.shape[1])
-    # u = (I + β tril(own))⁻¹ β (v − reads(k) S): linear in the state, so that only the last product waits for it.
+    # u = (I + β tril(own))⁻¹ β (v − reads(k) S) is linear in the state S. So everything but the last product is
+    # computed for all chunks at once, before the scan.
     solve = inverse(beta * own) * jnp.swapaxes(beta, 1, 2)
     steps = (
         solve @ v,
@@ -59,7 +77,17 @@ def _absorb(state, columns, reach: Visibility):
 
 
 def flops(T: int, K: int, V: int, size: int, G: int = 1) -> int:
-    """Of T tokens in chunks of `size`: those of a decay, of the inverse, and of what is erased."""
+    """Returns the operations of T tokens in chunks of `size`.
+
+    They are those of `decay.flops`, of the inverse, and of the erasing.
+
+    Args:
+      T: number of tokens.
+      K: width of keys.
+      V: width of values.
+      size: tokens per chunk.
+      G: gates per token, 1 or K. Defaults to 1.
+    """
     size = chunks.chunk_size(size, T)
     inverse = size * size * 2 // 3 + 8 * size
     return decay.flops(T, K, V, size, G) + T * (inverse + 2 * size * (2 * K + V) + 2 * K * V)

@@ -19,26 +19,27 @@ from jaxtyping import Array, Float
 def flat_matmul(x: Float[Array, "T D"], w: Float[Array, "D F"]) -> Float[Array, "T F"]:
     """Returns x w, in the common dtype of both.
 
-    Under `jax.vmap` over x alone, all examples' rows become the rows of one product.
+    Under `jax.vmap` over x only, all examples' rows become the rows of one product.
 
     Args:
-      x: rows [T D], one a token.
+      x: rows [T D], one per token.
       w: a weight matrix [D F].
     """
     return _product.bind(x, w, dimension_numbers=FORWARD)
 
 
-# As `jax.lax.dot_general` has them: x [T D] by w [D F], and a cotangent [T F] by the same w as it lies in memory.
+# Dimension numbers of `jax.lax.dot_general`. FORWARD is x [T D] by w [D F]. BACKWARD is a cotangent [T F] by the same
+# w without a transposed copy. OUTER contracts the rows of both, for the gradient of w.
 FORWARD, BACKWARD, OUTER = ((((1,), (0,)), ((), ())), (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ())))
 
 
 def _shape(x, w, *, dimension_numbers):
-    """The shape of the result; a batching rule has made both arguments matrices."""
+    """Returns the shape of the result for two matrices; the batching rule has merged any batch axis before."""
     return x.update(shape=(x.shape[0], w.shape[1 if dimension_numbers == FORWARD else 0]), weak_type=False)
 
 
 def _batched(args, axes, *, dimension_numbers):
-    """The rule that differs from that of `x @ w`: rows of all examples become rows of one product."""
+    """The batching rule that differs from that of `x @ w`: the rows of all examples become the rows of one product."""
     (x, w), (x_axis, w_axis) = args, axes
     if w_axis is not None:
         return jax.vmap(partial(jax.lax.dot_general, dimension_numbers=dimension_numbers), axes)(x, w), 0
@@ -48,16 +49,18 @@ def _batched(args, axes, *, dimension_numbers):
 
 
 def _towards_rows(cotangent, x, w, *, dimension_numbers):
+    """The transpose rule for x."""
     return _product.bind(cotangent, w, dimension_numbers=BACKWARD if dimension_numbers == FORWARD else FORWARD)
 
 
 def _towards_weights(cotangent, x, w, *, dimension_numbers):
+    """The transpose rule for w."""
     left, right = (x, cotangent) if dimension_numbers == FORWARD else (cotangent, x)
     return jax.lax.dot_general(left, right, OUTER)
 
 
 _product = Primitive("rows_dot_general")
-# Outside of `jit` an operation runs by its implementation, which is compiled once for each shape.
+# Used outside of `jit`: compiled once for each shape.
 _product.def_impl(jax.jit(jax.lax.dot_general, static_argnames="dimension_numbers"))
 _product.def_abstract_eval(_shape)
 mlir.register_lowering(_product, mlir.lower_fun(jax.lax.dot_general, multiple_results=False))

@@ -1,4 +1,4 @@
-"""Cross-entropy of the scores that a linear map gives, never all of them at once."""
+"""Cross-entropy of the scores of a linear map, without holding all scores at once."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,15 +9,18 @@ from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.ops.precision import accumulation_dtype, matmul
 
-AT_ONCE = 2**20  # scores that are held at a time, 4 MB of them: few enough for a cache
+AT_ONCE = 2**20  # scores that are held at a time: 4 MB in float32, so that they fit into a cache
 
 
 class Entropy(NamedTuple):
-    """The loss, and of every row what it costs in nats and whether its target has the greatest score of all."""
+    """The loss, with the entropy and correctness of every row."""
 
     loss: Float[Array, ""]
+    """The weighted sum of the entropies, a scalar."""
     nats: Float[Array, " N"]
+    """Cross-entropy of each row, in nats [N]."""
     right: Bool[Array, " N"]
+    """Whether the target of each row has the largest score [N]. False if all symbols have the same score."""
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(5,))
@@ -29,22 +32,34 @@ def cross_entropy(
     share: Float[Array, " N"],
     smoothing: float = 0.0,
 ) -> Entropy:
-    """Σ_n share_n nats_n of the scores s = x w + b, where nats_n = log Σ exp s_n − s_n[target_n], in float32 at least.
+    """Returns Σ_n share_n nats_n of the scores s = x w + b, where nats_n = log Σ exp s_n − s_n[target_n].
 
-    With `smoothing` that share of the target is spread over all symbols alike (Szegedy et al. 2016, section 7). Rows
-    are taken some at a time, and each one's gradient with its loss, so that time goes into products and not into moving
-    scores: what is remembered for the backward pass is as large as the gradients. Only the loss, and only x, w and b
-    have a gradient; there is no forward mode. A row with a share of 0 is taken for zeros, finite or not. Targets are
-    below the size of the vocabulary. A target whose score all other symbols have, too, is not right.
+    Rows are processed some at a time. Each row's gradient is computed together with its loss, so that the scores need
+    not be stored or recomputed. The residuals of the backward pass are as large as the gradients. Only the loss has a
+    gradient, and only for x, w and b. Forward-mode differentiation is not supported.
+
+    Args:
+      x: inputs [N D].
+      w: weights of the linear map [D vocabulary].
+      b: bias [vocabulary], or None.
+      target: index of the correct symbol of each row [N], below the size of the vocabulary.
+      share: weight of each row [N]. A row with weight 0 is replaced by zeros, so it need not be finite.
+      smoothing: share of the target that is spread evenly over all symbols (Szegedy et al. 2016, section 7). Defaults
+        to 0.
+
+    Returns:
+      An `Entropy`, in float32 at least.
     """
     return _sweep(x, w, b, target, share, smoothing, slopes=False)[0]
 
 
 def _forward(x, w, b, target, share, smoothing):
+    """The forward rule: the residuals are the gradients for a cotangent of one."""
     return _sweep(x, w, b, target, share, smoothing, slopes=True)
 
 
 def _backward(smoothing, slopes, given):
+    """The backward rule: scales the saved gradients by the cotangent of the loss."""
     return *jax.tree.map(lambda slope: slope * given.loss.astype(slope.dtype), slopes), None, None
 
 
@@ -52,11 +67,11 @@ cross_entropy.defvjp(_forward, _backward)
 
 
 def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, Any]:
-    """The entropy and, if asked for, the slopes of its loss by x, w and b."""
+    """Returns the entropy and, if `slopes`, the gradients of its loss with respect to x, w and b."""
     (N, D), V, dtype = x.shape, w.shape[1], accumulation_dtype(x.dtype)
     blocks = max(1, min(N, -(-N * V // AT_ONCE)))
     rows = -(-N // blocks)
-    # Row n goes into block n modulo their number: each has some of all examples, wherever these are computed.
+    # Row n goes into block n mod `blocks`. Each block thus has rows of all examples, on whichever device they are.
     each = lambda a: jnp.pad(a, [(0, rows * blocks - N), *[(0, 0)] * (a.ndim - 1)]).reshape(rows, blocks, *a.shape[1:])
     together = lambda a: jnp.moveaxis(a, 0, 1).reshape(rows * blocks, *a.shape[2:])[:N]
     share = share.astype(dtype)
@@ -76,14 +91,14 @@ def _sweep(x, w, b, target, share, smoothing, slopes: bool) -> tuple[Entropy, An
         nats = level - picked
         if smoothing:
             nats = (1 - smoothing) * nats + smoothing * (level - s.mean(axis=1))
-        # Where all symbols score alike, every power is 1.
+        # If all symbols have the same score, every power is 1 and the total is V. Such a row does not count as right.
         found = Entropy((share * nats).sum(), nats, (picked >= top) & (total < V))
         if back is None:
             return sums, (found, None)
         own = jnp.arange(V, dtype=target.dtype)[None, :] == target[:, None]
         aim = jnp.where(own, 1 - smoothing + smoothing / V, smoothing / V).astype(dtype)
         slope = (powers * (share / total)[:, None] - aim * share[:, None]).astype(x.dtype)
-        # x before the slope: the first of two factors is the one that is turned, and x is the smaller.
+        # The first factor of the product is transposed. So x comes first, which is smaller than the slope.
         dw = jax.lax.dot_general(x, slope, (((0,), (0,)), ((), ())), preferred_element_type=dtype)
         new = dw if b is None else (dw, slope.sum(axis=0, dtype=dtype))
         return jax.tree.map(jnp.add, sums, new), (found, matmul(slope, back).astype(x.dtype))

@@ -1,11 +1,11 @@
-"""Linear attention: a sum over keys that any query can read.
+"""Linear attention: a sum over keys and values that any query can read.
 
-With φ(q) and ψ(k) given, the weight of key j for query t is φ(q_t)·ψ(k_j), over its sum where normalised. A column
-of ones beside v carries that sum along, so that numerator and denominator are one product (Katharopoulos et al. 2020,
-eq. 5 and 18-20).
+Given φ(q) and ψ(k), the weight of key j for query t is φ(q_t)·ψ(k_j), divided by the sum of weights if normalised. A
+column of ones next to v accumulates that sum, so that one product gives numerator and denominator (Katharopoulos et
+al. 2020, eq. 5 and 18-20).
 
-Where ψ(k_j) is e^{scale_j} times a row that is given, weights are taken relative to the largest scale that a query
-sees: a common factor, which the normalised form does not know.
+If ψ(k_j) is e^{scale_j} times a given row, weights are taken relative to the largest scale that a query sees. The
+normalised form does not depend on this common factor.
 """
 
 from __future__ import annotations
@@ -19,47 +19,63 @@ from jaxtyping import Array, Bool, Float, Shaped
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import divide, matmul
 
-# The scale of nothing at all: below any other, and finite, so that a difference of two is no NaN.
+# Scale of an empty sum. It is below any other scale, and finite, so that the difference of two is not NaN.
 NO_SCALE = -1e30
 
 
 def append_ones(v: Float[Array, "S V"]) -> Float[Array, "S W"]:
-    """The values v with a column of ones, in which the weights sum up."""
+    """Appends a column of ones to the values. It accumulates the sum of weights."""
     return jnp.concatenate([v, jnp.ones_like(v[:, :1])], axis=1)
 
 
 def normalise(y: Float[Array, "T W"]) -> Float[Array, "T V"]:
-    """The values over the sum of weights in the last column, as `divide_by_total` takes it."""
+    """Divides the first V columns by the last, the sum of weights; see `divide_by_total`."""
     return divide_by_total(y[:, :-1], y[:, -1:])
 
 
 def divide_by_total(y: Float[Array, "T V"], total: Float[Array, "T 1"]) -> Float[Array, "T V"]:
-    """y / total; zero, with zero gradient, where the total is zero or nearly so (below 2e-31 in float32)."""
-    # The inverse of a smaller one overflows in a gradient: 2^24 is room for what it is multiplied with there.
+    """Returns y / total; zero, with zero gradient, if |total| is below 2e-31 (in float32).
+
+    Args:
+      y: weighted sums of values [T V].
+      total: sums of weights [T 1].
+    """
+    # In the gradient, the inverse of a smaller total overflows. The factor 2^24 is headroom for what it multiplies.
     least = jnp.finfo(total.dtype).tiny * 2**24
     return divide(y, jnp.where(jnp.abs(total) < least, jnp.zeros_like(total), total))
 
 
 def sum_outer_products(k: Float[Array, "S M"], v: Float[Array, "S V"]) -> Float[Array, "M V"]:
-    """Σ_j ψ(k_j)ᵀ v_j: all keys in one matrix."""
+    """Returns Σ_j ψ(k_j)ᵀ v_j, the sum over all keys as one matrix."""
     return matmul(k.T, v)
 
 
 class Visibility(NamedTuple):
-    """How the tokens of a block, and the state before it, reach its queries and the state after it.
+    """What the queries of a block see, and what enters the state after it.
 
-    `pairs`: token t sees token j. `state_visible`: it sees the state. `enters_state`: it enters the new state.
-    `state_survives`: the old state is part of it. Yes or no, or weights.
+    Each field is boolean, or holds weights that are multiplied in.
     """
 
     pairs: Shaped[Places, "T T"]
+    """Whether token t sees token j of the same block [T T]."""
     state_visible: Shaped[Places, " T"]
+    """Whether token t sees the state before the block [T]."""
     enters_state: Shaped[Places, " T"]
+    """Whether token t is part of the state after the block [T]."""
     state_survives: Shaped[Places, ""]
+    """Whether the old state is part of the new one, a scalar."""
 
 
 def relative_decay(scale: Float[Array, " S"], allowed: Bool[Places, "T S"]) -> Float[Array, "T S"]:
-    """e^{scale_j}, over the largest that each query is allowed; zero for what it is not."""
+    """Returns e^{scale_j} divided by the largest that each query may see; zero for pairs that are not allowed.
+
+    Args:
+      scale: scale of each key [S].
+      allowed: pairs that may meet [T S].
+
+    Returns:
+      Factors in 0 … 1, [T S].
+    """
     peak = jnp.max(jnp.where(allowed, scale[None, :], NO_SCALE), axis=1, keepdims=True, initial=NO_SCALE)
     return _faded(allowed, scale[None, :] - peak)
 
@@ -67,10 +83,19 @@ def relative_decay(scale: Float[Array, " S"], allowed: Bool[Places, "T S"]) -> F
 def relative_visibility(
     scale: Float[Array, " T"], peak: Float[Array, ""], reach: Visibility
 ) -> tuple[Visibility, Float[Array, ""]]:
-    """The reach of keys whose features are e^{scale} times what is given, and the scale of the state after them.
+    """Turns the visibility of scaled keys into weights relative to the largest scale.
 
-    The features in the state are e^{peak} times what it holds. Weights are relative to the largest scale that a query
-    sees, and the new state to the largest that it holds; never to that of a later key.
+    The features of a key are e^{scale} times the rows given. Those in the state are e^{peak} times what the state
+    holds. Weights are relative to the largest scale that a query sees, and the new state to the largest that it holds.
+    They never depend on the scale of a later key.
+
+    Args:
+      scale: scale of each token of the block [T].
+      peak: scale of the state before the block, a scalar.
+      reach: boolean visibility of the block.
+
+    Returns:
+      The visibility as weights, and the scale of the state after the block.
     """
     own = jnp.max(jnp.where(reach.pairs, scale[None, :], NO_SCALE), axis=1, initial=NO_SCALE)
     seen = jnp.maximum(own, jnp.where(reach.state_visible, peak, NO_SCALE))
@@ -85,12 +110,13 @@ def relative_visibility(
 
 
 def _faded(allowed, logarithm):
-    # Masked before the exponential: what is not allowed may be larger than what is, and overflow.
+    """Returns exp(logarithm) for allowed entries, and zero for the others."""
+    # Mask before the exponential: an entry that is not allowed may be larger than the peak, and overflow.
     return jnp.exp(logarithm if _all(allowed) else jnp.where(allowed, logarithm, -jnp.inf))
 
 
 def _all(weights: Shaped[Places, "..."]) -> bool:
-    """Whether it is known while tracing that nothing is left out."""
+    """Returns whether all weights are known to be True at trace time."""
     return isinstance(weights, np.ndarray) and weights.dtype == bool and bool(weights.all())
 
 
@@ -105,10 +131,24 @@ def chunk(
     carries: Shaped[Places, ""],
     met: Float[Array, "T T"] | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, "M V"]]:
-    """One block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
+    """Computes one block of the causal form: y_t = q_t S + Σ_{j ≤ t} (q_t·k_j) v_j, and the state after it.
 
-    `pairs` to `state_survives` are a `Visibility`; `met` is q_t·k_j, where that is known. A block of one token is the
-    recurrent form, one of T the parallel form. Sums are taken in float32 at least.
+    A block of one token is the recurrent form, and one of all T tokens the parallel form. Sums are taken in the dtype
+    of the state.
+
+    Args:
+      state: S before the block [M V].
+      q: queries in feature space [T M].
+      k: keys in feature space [T M].
+      v: values [T V].
+      pairs: `Visibility.pairs` [T T].
+      sees: `Visibility.state_visible` [T].
+      stays: `Visibility.enters_state` [T].
+      carries: `Visibility.state_survives`, a scalar.
+      met: the products q_t·k_j [T T] if they are known, else None.
+
+    Returns:
+      The outputs y [T V] and the state after the block [M V].
     """
     dtype = state.dtype
     q, k, v = q.astype(dtype), k.astype(dtype), v.astype(dtype)
@@ -118,7 +158,7 @@ def chunk(
 
 
 def apply_weights(x: Float[Array, "..."], weights: Shaped[Places, "..."]) -> Float[Array, "..."]:
-    """What is weighed by weights that broadcast; by yes or no, zero where no."""
+    """Multiplies x by weights that broadcast; for boolean weights, sets x to zero where they are False."""
     if _all(weights):
         return x
     return jnp.where(weights, x, 0) if weights.dtype == bool else x * weights

@@ -1,4 +1,4 @@
-"""Rows of a table, looked up by positions that may be none of its own."""
+"""Table lookup with a value for indices out of range."""
 
 from typing import Any
 
@@ -7,6 +7,14 @@ from jaxtyping import Array, Int, Shaped
 
 
 def lookup(table: Shaped[Array, "N ..."] | Any, at: Int[Array, "..."] | Any, missing: Any) -> Shaped[Array, "..."]:
-    """table[at], and `missing` for what is out of range: jax itself would clamp, or count from the end."""
+    """Returns table[at], and `missing` for indices out of range.
+
+    Plain jax indexing would clamp such indices, or count negative ones from the end.
+
+    Args:
+      table: rows [N …].
+      at: indices, of any shape.
+      missing: value for indices below 0 or from N on.
+    """
     table, at = jnp.asarray(table), jnp.asarray(at)
     return table.at[at].get(mode="fill", fill_value=missing, wrap_negative_indices=False)

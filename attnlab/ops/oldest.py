@@ -1,16 +1,19 @@
-"""The oldest jax that attnlab works with."""
+"""The oldest version of jax that attnlab supports."""
 
 OLDEST = (0, 10, 2)
 
 
 class OldJaxError(ImportError):
-    """The jax that is installed is too old."""
+    """Raised if the installed jax is too old."""
 
     exit_code = 2
 
 
 def require(installed: tuple[int, ...]) -> None:
-    """Raise OldJaxError, in one line, for a version of jax that is older than `OLDEST`.
+    """Checks the version of jax.
+
+    Raises:
+      OldJaxError: if the version is older than `OLDEST`.
 
     >>> require((0, 10, 2))
     """

@@ -1,6 +1,6 @@
-"""Positions as numbers: sines, turns, slopes, buckets, distances, and the path of a dynamical system.
+"""Functions of positions: sinusoids, rotations, slopes, buckets, distances, and the path of a dynamical system.
 
-A grid is an image read row by row: position i stands in row i // columns and column i mod columns.
+A grid is an image read row by row: position i is in row i // columns and column i mod columns.
 """
 
 from __future__ import annotations
@@ -16,20 +16,37 @@ from jaxtyping import Array, Float, Int, Real
 from attnlab.ops.mask import Places
 from attnlab.ops.precision import accumulation_dtype, matmul
 
-XPOS_GAMMA = 0.4  # the smallest decay of xPos is γ / (1 + γ)
+XPOS_GAMMA = 0.4  # γ of xPos: its smallest decay is γ / (1 + γ)
 
 
 def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
-    """base^{−2i/D} for i = 0 … D/2−1, in radians a position. Raises ValueError for an odd D."""
+    """Returns the frequencies base^{−2i/D} for i = 0 … D/2−1, in radians per position.
+
+    Raises:
+      ValueError: if D is odd.
+    """
     if D % 2:
         raise ValueError(f"a width of {D} has no pairs: positions that turn or swing need an even one")
     return jnp.asarray(base, dtype) ** (-jnp.arange(0, D, 2, dtype=dtype) / D)
 
 
 def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array, "T D"]:
-    """p_t[2i] = sin(t / 10000^{2i/D}), p_t[2i+1] = cos of the same (Vaswani et al. 2017, section 3.5).
+    """Sinusoidal positions: p_t[2i] = sin(t / 10000^{2i/D}), p_t[2i+1] = cos of the same angle.
 
-    p_a·p_b depends on a−b alone; t may be no whole number. D is even. The angle is taken in float32 at least.
+    p_a·p_b depends on a−b only. Angles are computed in float32 at least.
+
+    Args:
+      i: positions [T]; need not be integers.
+      D: width, an even number.
+      dtype: dtype of the result. Defaults to float32.
+
+    Returns:
+      Encodings [T D].
+
+    Raises:
+      ValueError: if D is odd.
+
+    Source: Vaswani et al. 2017, section 3.5.
     """
     angle = (
         jnp.asarray(i).astype(accumulation_dtype(dtype))[:, None]
@@ -41,10 +58,18 @@ def sinusoidal(i: Real[Places, " T"], D: int, dtype=jnp.float32) -> Float[Array,
 def sinusoidal_2d(
     i: Int[Places, " T"], D: int, columns: int, dtype=jnp.float32, rows: int | None = None
 ) -> Float[Array, "T D"]:
-    """The sinusoid of the row in the first half, that of the column in the second. D is divisible by 4.
+    """Sinusoidal positions on a grid: the row in the first half of the features, the column in the second.
 
-    Of a grid whose number of `rows` is given, both are `normalised`, as in DETR (Carion et al. 2020); else they are
-    counted from 0.
+    Args:
+      i: positions [T], read row by row.
+      D: width, divisible by 4.
+      columns: number of columns of the grid.
+      dtype: dtype of the result. Defaults to float32.
+      rows: number of rows of the grid. If given, rows and columns are `normalised`, as in DETR (Carion et al. 2020). If
+        None (the default), they are counted from 0.
+
+    Returns:
+      Encodings [T D].
     """
     places = grid(i, columns)
     if rows is not None:
@@ -53,7 +78,14 @@ def sinusoidal_2d(
 
 
 def normalised(at: Real[Places, " T"], side: int) -> Real[Array, " T"]:
-    """2π (at + 1) / (side + 1e-6) for places counted from 0: those of a side are counted from 1, and span a turn."""
+    """Returns 2π (at + 1) / (side + 1e-6).
+
+    Coordinates counted from 0 are thereby counted from 1, and those of a whole side span one turn.
+
+    Args:
+      at: coordinates [T], counted from 0.
+      side: length of the side.
+    """
     at = jnp.asarray(at)
     at = at if jnp.issubdtype(at.dtype, jnp.inexact) else at.astype(jnp.result_type(float))
     return (at + 1) * (2 * math.pi / (side + 1e-6))
@@ -62,10 +94,21 @@ def normalised(at: Real[Places, " T"], side: int) -> Real[Array, " T"]:
 def rotary(
     x: Float[Array, "T K"], i: Int[Places, " T"], base: float = 10000.0, halves: bool = False
 ) -> Float[Array, "T K"]:
-    """Turn each pair (x[2n], x[2n+1]) by the angle i · base^{−2n/K} (Su et al. 2021, eq. 34).
+    """Rotates each pair (x[2n], x[2n+1]) by the angle i · base^{−2n/K} (Su et al. 2021, eq. 34).
 
-    `halves`: pairs are (x[n], x[n + K/2]) instead. Norms are kept, and rotary(q, a)·rotary(k, b) depends on a−b alone.
-    K is even.
+    Norms are kept, and rotary(q, a)·rotary(k, b) depends on a−b only. Computed in float32 at least.
+
+    Args:
+      x: queries or keys [T K], K even.
+      i: positions [T].
+      base: base of the frequencies. Defaults to 10,000.
+      halves: rotate the pairs (x[n], x[n + K/2]) instead. Defaults to False.
+
+    Returns:
+      The rotated rows [T K], in the dtype of x.
+
+    Raises:
+      ValueError: if K is odd.
     """
     dtype = accumulation_dtype(x.dtype)
     angle = jnp.asarray(i).astype(dtype)[:, None] * frequencies(x.shape[1], base, dtype)[None, :]
@@ -78,7 +121,17 @@ def rotary(
 
 
 def rotary_2d(x: Float[Array, "T K"], i: Int[Places, " T"], columns: int, base: float = 10000.0) -> Float[Array, "T K"]:
-    """The first half turned by the row, the second by the column. K is divisible by 4."""
+    """Rotary positions on a grid: the first half of the features rotates by the row, the second by the column.
+
+    Args:
+      x: queries or keys [T K], K divisible by 4.
+      i: positions [T], read row by row.
+      columns: number of columns of the grid.
+      base: base of the frequencies. Defaults to 10,000.
+
+    Returns:
+      The rotated rows [T K], in the dtype of x.
+    """
     half = x.shape[1] // 2
     row, column = grid(i, columns)
     return jnp.concatenate([rotary(x[:, :half], row, base), rotary(x[:, half:], column, base)], axis=1)
@@ -87,33 +140,53 @@ def rotary_2d(x: Float[Array, "T K"], i: Int[Places, " T"], columns: int, base: 
 def xpos(
     x: Float[Array, "T K"], i: Int[Places, " T"], sign: int, base: float = 10000.0, scale: float = 512.0
 ) -> Float[Array, "T K"]:
-    """`rotary`, and each pair n times ζ_n^{sign · i / scale}, ζ_n = (2n/K + γ) / (1 + γ) (Sun et al. 2022, section 4).
+    """xPos: `rotary`, with each pair n scaled by ζ_n^{sign · i / scale}, ζ_n = (2n/K + γ) / (1 + γ).
 
-    With sign 1 for queries and −1 for keys, products depend on i−j alone and fade by ζ_n^{(i−j) / scale}. The factors
-    by themselves leave the range of a dtype as i grows: from `xpos_max_length` on the answer is NaN. K is even.
+    With sign 1 for queries and −1 for keys, products depend on i−j only and decay by ζ_n^{(i−j) / scale}. The factors
+    of queries and keys by themselves leave the range of a dtype as i grows. So the result is NaN from position
+    `xpos_max_length` on.
+
+    Args:
+      x: queries or keys [T K], K even.
+      i: positions [T].
+      sign: 1 for queries, −1 for keys.
+      base: base of the frequencies. Defaults to 10,000.
+      scale: number of positions over which the product of pair n decays by ζ_n. Defaults to 512.
+
+    Returns:
+      The scaled and rotated rows [T K], in the dtype of x.
+
+    Raises:
+      ValueError: if K is odd.
+
+    Source: Sun et al. 2022, section 4; γ is `XPOS_GAMMA`.
     """
     dtype = accumulation_dtype(x.dtype)
     zeta = (jnp.arange(0, x.shape[1], 2, dtype=dtype) / x.shape[1] + XPOS_GAMMA) / (1 + XPOS_GAMMA)
     power = jnp.asarray(i).astype(dtype)[:, None] * (sign / scale)
     factor = jnp.repeat(jnp.exp(power * jnp.log(zeta)[None, :]), 2, axis=1)
     inside = (jnp.asarray(i) < xpos_max_length(x.dtype, scale))[:, None]
-    # Multiplied before the cast: a product in half precision would round twice.
+    # Multiply before the cast to the dtype of x. A product in half precision would round twice.
     turned = rotary(x.astype(dtype), i, base) * jnp.where(inside, factor, jnp.nan)
     return turned.astype(x.dtype)
 
 
 def xpos_max_length(dtype, scale: float = 512.0) -> int:
-    """How many positions xPos may scale in a dtype: its factors stay within the square root of the dtype's range.
+    """Returns how many positions xPos supports in a dtype.
 
-    About 18,000 positions in float32 and bfloat16, 2,300 in float16.
+    Its factors stay within the square root of the dtype's range. For the default scale that is about 18,000 positions
+    in float32 and bfloat16, and 2,300 in float16.
     """
     return int(scale * jnp.finfo(dtype).maxexp / 2 / math.log2((1 + XPOS_GAMMA) / XPOS_GAMMA))
 
 
 def alibi_slopes(H: int) -> Float[Array, " H"]:
-    """2^{−8h/H} for h = 1 … H, where H is a power of two (Press et al. 2022, section 3).
+    """Returns the slopes of ALiBi for H heads: 2^{−8h/H} for h = 1 … H, if H is a power of two.
 
-    Otherwise those of the power of two below, then every other one of the power above, as in the authors' code.
+    Otherwise they are the slopes of the next lower power of two, followed by every other slope of the next higher one,
+    as in the authors' code.
+
+    Source: Press et al. 2022, section 3.
     """
     below = 2 ** (H.bit_length() - 1)
     slopes = [2 ** (-8 * h / below) for h in range(1, below + 1)]
@@ -128,11 +201,21 @@ def t5_buckets(
     distance: int = 128,
     bidirectional: bool = True,
 ) -> Int[Array, "T S"]:
-    """Which bucket the distance of every pair is in (Raffel et al. 2020, section 2.1).
+    """Returns the bucket of the distance of every pair (Raffel et al. 2020, section 2.1).
 
-    Half of the buckets hold one distance each, the others reach out to `distance` in equal steps of its logarithm,
-    and the last holds all beyond. Bidirectionally, keys behind the query (j > i) have buckets of their own, the
-    second half; otherwise they count as distance 0.
+    Half of the buckets hold one distance each. The others cover the distances up to `distance` in equal steps of the
+    logarithm. The last one also holds all larger distances.
+
+    Args:
+      i: query positions [T].
+      j: key positions [S].
+      buckets: number of buckets. Defaults to 32.
+      distance: distance from which on all keys share the last bucket. Defaults to 128.
+      bidirectional: whether later keys (j > i) have their own buckets, the second half. If False, they count as
+        distance 0. Defaults to True.
+
+    Returns:
+      Bucket indices [T S], int32.
     """
     distances = jnp.asarray(i)[:, None] - jnp.asarray(j)[None, :]
     side = buckets // 2 if bidirectional else buckets
@@ -143,10 +226,13 @@ def t5_buckets(
 
 
 def _bucket_starts(side: int, distance: int) -> list[int]:
-    """The least distance of each bucket but the first; in whole numbers, where a logarithm would round either way."""
+    """Returns the smallest distance of each bucket but the first.
+
+    It is computed in integers, because a rounded logarithm could fall on either side of a boundary.
+    """
     exact = side // 2
     steps = side - exact
-    # The m-th step begins at the least n with (n / exact)^steps ≥ (distance / exact)^m.
+    # Step m starts at the smallest n with (n / exact)^steps ≥ (distance / exact)^m, here without fractions.
     reached = lambda n, m: n**steps * exact**m >= distance**m * exact**steps
     starts = list(range(1, exact + 1))
     for m in range(1, steps):
@@ -155,33 +241,73 @@ def _bucket_starts(side: int, distance: int) -> list[int]:
 
 
 def clipped(i: Int[Places, " T"], j: Int[Places, " S"], clip: int) -> Int[Array, "T S"]:
-    """clip(j − i, −clip, clip) + clip: the row of a table of 2·clip + 1 distances (Shaw et al. 2018, section 3.2)."""
+    """Returns clip(j − i, −clip, clip) + clip for every pair (Shaw et al. 2018, section 3.2).
+
+    The result is a row index into a table of 2·clip + 1 distances.
+
+    Args:
+      i: query positions [T].
+      j: key positions [S].
+      clip: largest distance that has its own row.
+
+    Returns:
+      Row indices [T S].
+    """
     return jnp.clip(jnp.asarray(j)[None, :] - jnp.asarray(i)[:, None], -clip, clip) + clip
 
 
 def relative_scores(q: Float[Array, "T K"], keys: Float[Array, "C K"], rows: Int[Array, "T S"]) -> Float[Array, "T S"]:
-    """q_t · r_{rows[t, j]} / √K, for every pair (Shaw et al. 2018, eq. 4): no [T S K] is made."""
+    """Returns q_t · r_{rows[t, j]} / √K for every pair, without making [T S K] (Shaw et al. 2018, eq. 4).
+
+    Args:
+      q: queries [T K].
+      keys: one vector per distance [C K].
+      rows: row of `keys` for every pair [T S], for example by `clipped`.
+
+    Returns:
+      Scores [T S].
+    """
     return jnp.take_along_axis(matmul(q * q.shape[1] ** -0.5, keys.astype(q.dtype).T), rows, axis=1)
 
 
 def relative_values(
     weights: Float[Array, "T S"], values: Float[Array, "C V"], rows: Int[Array, "T S"]
 ) -> Float[Array, "T V"]:
-    """Σ_j a_tj r_{rows[t, j]} (Shaw et al. 2018, eq. 3): the weights are summed by distance first."""
+    """Returns Σ_j a_tj r_{rows[t, j]} (Shaw et al. 2018, eq. 3).
+
+    The weights of one distance are summed first, so that [T S V] is never made.
+
+    Args:
+      weights: attention weights a [T S].
+      values: one vector r per distance [C V].
+      rows: row of `values` for every pair [T S], for example by `clipped`.
+
+    Returns:
+      The sums [T V].
+    """
     empty = jnp.zeros(values.shape[0], weights.dtype)
     shares = jax.vmap(lambda weights, rows: empty.at[rows].add(weights))(weights, rows)
     return matmul(shares, values.astype(shares.dtype))
 
 
 def grid(i: Int[Places, " T"], columns: int) -> tuple[Int[Array, " T"], Int[Array, " T"]]:
-    """The row and the column of each position."""
+    """Returns the row and the column of each position."""
     return jnp.asarray(i) // columns, jnp.asarray(i) % columns
 
 
 def flow_path(flow: Callable, start: Float[Array, "..."], length: int, step: float) -> Float[Array, "length ..."]:
-    """p(0), p(step), … p((length−1)·step) of dp/dt = flow(t, p), p(0) = start.
+    """Returns p(0), p(step), … p((length−1)·step) of the system dp/dt = flow(t, p), p(0) = start.
 
-    By one step of the classical method of Runge and Kutta, of fourth order, between two points.
+    It takes one step of the classical fourth-order Runge-Kutta method between two points.
+
+    Args:
+      flow: the right-hand side, `(t, p) -> dp/dt`.
+      start: p(0), of any shape.
+      length: number of points.
+      step: time between two points.
+
+    Returns:
+      The points, stacked along a new first axis of size `length`.
     """
 
     def advance(p, n):

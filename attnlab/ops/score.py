@@ -1,7 +1,8 @@
-"""Scores: how well a query and a key fit, for every pair, before softmax.
+"""Scores: functions that compare every query with every key, before the softmax.
 
-Each is `(q [T K], k [S K], **learned) -> [T S]`, answered in `accumulation_dtype` precision. `SCORES` lists them by
-name; `LEARNED` says what each learns, one set a head: shape ("K" the width, "length" a position each) and start.
+Each score is a function `(q [T K], k [S K], **learned) -> [T S]`, computed in `accumulation_dtype` precision. `SCORES`
+lists the scores by name. `LEARNED` gives the arrays that each score learns, one set per head: their shapes ("K" is the
+width, "length" the number of positions) and their initializers.
 """
 
 from __future__ import annotations
@@ -28,21 +29,26 @@ def dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
 
 
 def scaled_dot(q: Float[Array, "T K"], k: Float[Array, "S K"]) -> Float[Array, "T S"]:
-    """Scaled dot product, q·k / √K: of variance one for independent unit components (Vaswani et al. 2017, eq. 1)."""
+    """Scaled dot product, q·k / √K (Vaswani et al. 2017, eq. 1).
+
+    The score has variance one if the components of q and k are independent with variance one.
+    """
     return dot(*_scaled(q, k))
 
 
 def _scaled(q, k):
-    # The queries are scaled, not the scores: T·K products instead of T·S.
+    """Returns scaled queries, and the keys, whose dot product is `scaled_dot`."""
+    # Scaling the queries instead of the scores takes T·K products instead of T·S.
     return q * q.shape[-1] ** -0.5, k
 
 
 def general(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K K"]) -> Float[Array, "T S"]:
-    """A bilinear form, q W kᵀ (Luong, Pham, Manning 2015, section 3.1, "general")."""
+    """Bilinear form, q W kᵀ (Luong, Pham, Manning 2015, section 3.1, "general")."""
     return dot(*_turned(q, k, w))
 
 
 def _turned(q, k, w):
+    """Returns q W, and the keys, whose dot product is `general`."""
     q, k, w = _wide(q, k, w)
     return matmul(q, w), k
 
@@ -54,7 +60,18 @@ def additive(
     w_k: Float[Array, "K H"],
     w: Float[Array, " H"],
 ) -> Float[Array, "T S"]:
-    """A layer of one hidden vector a pair, tanh(q W_q + k W_k)·w (Bahdanau, Cho, Bengio 2015, appendix A.1.2)."""
+    """Additive score, tanh(q W_q + k W_k)·w: one hidden vector per pair (Bahdanau, Cho, Bengio 2015, appendix A.1.2).
+
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      w_q: projection of queries [K H].
+      w_k: projection of keys [K H].
+      w: output weights of the hidden layer [H].
+
+    Returns:
+      Scores [T S]. The hidden vectors [T S H] are never held at once.
+    """
     q, k, w_q, w_k, w = _wide(q, k, w_q, w_k, w)
     return hidden_scores(matmul(q, w_q), matmul(k, w_k), w)
 
@@ -62,24 +79,53 @@ def additive(
 def concat(
     q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "2 K H"], u: Float[Array, " H"]
 ) -> Float[Array, "T S"]:
-    """A layer of the pair put together, tanh([q ; k] W)·u (Luong, Pham, Manning 2015, section 3.1, "concat").
+    """Concatenation score, tanh([q ; k] W)·u (Luong, Pham, Manning 2015, section 3.1, "concat").
 
-    W is given as its two halves, w[0] for q and w[1] for k: [q ; k] W = q w[0] + k w[1], so no pair is put together.
+    W is given as two halves, w[0] for q and w[1] for k. Since [q ; k] W = q w[0] + k w[1], no pair is concatenated.
+
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      w: the two halves of W [2 K H].
+      u: output weights of the hidden layer [H].
+
+    Returns:
+      Scores [T S].
     """
     return additive(q, k, w_q=w[0], w_k=w[1], w=u)
 
 
 def gat(q: Float[Array, "T K"], k: Float[Array, "S K"], a: Float[Array, "2 K"]) -> Float[Array, "T S"]:
-    """Graph attention's, LeakyReLU(a·[q ; k]) of slope 0.2 (Veličković et al. 2018, eq. 3)."""
+    """Graph attention score, LeakyReLU(a·[q ; k]) with slope 0.2 (Veličković et al. 2018, eq. 3).
+
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      a: weights [2 K]; a[0] applies to q and a[1] to k.
+
+    Returns:
+      Scores [T S].
+    """
     q, k, a = _wide(q, k, a)
     return jax.nn.leaky_relu((q @ a[0])[:, None] + (k @ a[1])[None, :], 0.2)
 
 
 def location(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K L"]) -> Float[Array, "T S"]:
-    """By the query and where the key stands, q·w_j for the key in row j, whatever it holds (Luong et al. 2015, eq. 8).
+    """Location score, q·w_j: it depends on the query and the key's position, not on the key (Luong et al. 2015, eq. 8).
 
-    Keys that stand elsewhere than in rows 0 … S−1 want the columns of w that are theirs: see `Scores`. Raises
-    ValueError where w has fewer columns than there are keys.
+    The key in row j uses column j of w. If keys are at other positions than 0 … S−1, select their columns of w first,
+    as `Scores` does.
+
+    Args:
+      q: queries [T K].
+      k: keys [S K], of which only the number is used.
+      w: one learned column per position [K L].
+
+    Returns:
+      Scores [T S].
+
+    Raises:
+      ValueError: if w has fewer columns than there are keys.
     """
     S, length = k.shape[0], w.shape[1]
     if length < S:
@@ -89,15 +135,24 @@ def location(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K 
 
 
 def cosine(q: Float[Array, "T K"], k: Float[Array, "S K"], heat: Float[Array, ""]) -> Float[Array, "T S"]:
-    """The cosine of the angle, exp(heat)·(q·k) / (‖q‖‖k‖), at most 100 (Liu et al. 2022, eq. 2: 1/τ = exp(heat)).
+    """Scaled cosine, exp(heat)·(q·k) / (‖q‖‖k‖), with a factor of at most 100 (Liu et al. 2022, eq. 2).
 
-    The factor is learned, since a cosine alone lies in −1 … 1, where softmax over many keys is all but uniform; as an
-    exponential it keeps its sign.
+    In the paper's notation, 1/τ = exp(heat). The factor is learned because a plain cosine lies in −1 … 1, where a
+    softmax over many keys is almost uniform. As an exponential it stays positive.
+
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      heat: logarithm of the factor, a scalar.
+
+    Returns:
+      Scores [T S].
     """
     return dot(*_directions(q, k, heat))
 
 
 def _directions(q, k, heat):
+    """Returns scaled unit queries and unit keys, whose dot product is `cosine`."""
     q, k, heat = _wide(q, k, heat)
     return l2_normalize(q) * jnp.exp(jnp.minimum(heat, math.log(100.0))), l2_normalize(k)
 
@@ -105,24 +160,36 @@ def _directions(q, k, heat):
 SCORES: dict[str, Callable] = Registry("SCORES")
 SCORES |= {score.__name__: score for score in (dot, scaled_dot, general, additive, concat, location, gat, cosine)}
 
-# Scores as dot products of other queries and keys, which are made once.
+# Scores that are a dot product of transformed queries and keys, with the function that transforms them once per call.
 PLAIN: dict[Callable, Callable] = {scaled_dot: _scaled, general: _turned, cosine: _directions}
 
-# Scores that are products of a query and a key, in which rotary positions keep their meaning.
+# Scores for which rotary positions depend on the distance only: multiples of q·k, or of its normalised form.
 PRODUCTS = (dot, scaled_dot, cosine)
 
 
 def _wide(*arrays: Array) -> tuple[Array, ...]:
-    """Learned arrays and inputs in one precision, that of the first at least single."""
+    """Casts all arrays to the accumulation dtype of the first: float32 at least."""
     return tuple(x.astype(accumulation_dtype(arrays[0].dtype)) for x in arrays)
 
 
-# Of hidden numbers held at a time.
+# Number of hidden values that `hidden_scores` holds at a time.
 ROOM = 2**20
 
 
 def hidden_scores(a: Float[Array, "T H"], b: Float[Array, "S H"], w: Float[Array, " H"]) -> Float[Array, "T S"]:
-    """tanh(a_t + b_s)·w, some queries at a time: [T S H] is never held, forward or backward."""
+    """Returns tanh(a_t + b_s)·w for every pair.
+
+    Queries are processed a few at a time, and each hidden vector is recomputed for the gradient. So [T S H] is never
+    held, forward or backward.
+
+    Args:
+      a: the queries' share of the hidden layer [T H].
+      b: the keys' share of the hidden layer [S H].
+      w: output weights [H].
+
+    Returns:
+      Scores [T S].
+    """
 
     @jax.checkpoint
     def row(a):
@@ -132,21 +199,25 @@ def hidden_scores(a: Float[Array, "T H"], b: Float[Array, "S H"], w: Float[Array
 
 
 def _normal(key: Array, shape: tuple[int, ...]) -> Array:
-    """Of variance one over the width that is summed; of `concat`, which sums two, over that of each."""
+    """Draws weights of variance 1/width, where the width is the axis that is summed over.
+
+    For `concat`, which sums over two halves, it is the width of each half.
+    """
     return jax.random.normal(key, shape, jnp.float32) * shape[-2 if len(shape) > 1 else 0] ** -0.5
 
 
 def _rows(key: Array, shape: tuple[int, ...]) -> Array:
-    """As `_normal`, of vectors side by side: the width that is summed is the last."""
+    """As `_normal`, for vectors stacked along the first axis: the last axis is summed over."""
     return jax.random.normal(key, shape, jnp.float32) * shape[-1] ** -0.5
 
 
 def _identity(key: Array, shape: tuple[int, ...]) -> Array:
-    """Such that the score starts as the scaled dot product."""
+    """Initializes a matrix so that the score starts as the scaled dot product."""
     return jnp.eye(shape[0], dtype=jnp.float32) * shape[0] ** -0.5
 
 
 def _ten(key: Array, shape: tuple[int, ...]) -> Array:
+    """Initializes the logarithm of a factor so that the factor starts at 10."""
     return jnp.full(shape, math.log(10.0), jnp.float32)
 
 
@@ -161,12 +232,30 @@ LEARNED: dict[Callable, dict[str, tuple[tuple, Callable]]] = {
 
 
 def shapes(score: Callable, length: int) -> dict[str, tuple]:
-    """What a score learns, for keys at positions below `length`: name -> shape, with "K" for the width."""
+    """Returns the shapes of the arrays that a score learns, one set per head.
+
+    Args:
+      score: a function of `SCORES`.
+      length: number of key positions, for a score that learns one column per position.
+
+    Returns:
+      {name: shape}, with "K" for the width. Empty if the score learns nothing.
+    """
     return {name: _sized(shape, length) for name, (shape, _) in LEARNED.get(score, {}).items()}
 
 
 def initial(score: Callable, length: int, key: Array, K: int) -> dict[str, Array]:
-    """Where what a score learns begins, for queries and keys of width K."""
+    """Returns initial values of the arrays that a score learns.
+
+    Args:
+      score: a function of `SCORES`.
+      length: number of key positions, for a score that learns one column per position.
+      key: a random key.
+      K: width of queries and keys.
+
+    Returns:
+      {name: array}, in float32. Empty if the score learns nothing.
+    """
     table = LEARNED.get(score, {})
     keys = jax.random.split(key, max(1, len(table)))
     return {
@@ -176,50 +265,62 @@ def initial(score: Callable, length: int, key: Array, K: int) -> dict[str, Array
 
 
 def is_length_bound(score: Callable) -> bool:
-    """Whether a score learns something for every position, and so is bound to a length."""
+    """Returns whether a score learns something for every position, and so is bound to a length."""
     return any("length" in shape for shape, _ in LEARNED.get(score, {}).values())
 
 
 def _sized(shape: tuple, length: int) -> tuple:
+    """Replaces "length" in a shape."""
     return tuple(length if size == "length" else size for size in shape)
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A score with what it learned, and a bias: the scores of any pairs of a call, `(q, k, i, j) -> [T S]`.
+    """A score with its learned arrays and an optional bias: `(q, k, i, j) -> [T S]` for any pairs of a call.
 
-    What is learned for every position is read at the keys' positions j; the answer is NaN for a position beyond it.
+    Arrays learned per position are read at the positions j of the keys. The score of a key at a position beyond them is
+    NaN.
     """
 
     score: Callable = field(metadata={"static": True})
+    """A function of `SCORES`, or any with the same signature."""
     learned: dict[str, Array]
+    """The learned arrays of one head, by name."""
     bias: Any = None
+    """A callable pytree `(q, i, j) -> [T S]` whose result is added to the scores, or None."""
 
     def __call__(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]
     ) -> Float[Array, "T S"]:
-        """The scores of queries at i and keys at j."""
+        """Returns the scores [T S] of queries q at positions i and keys k at positions j."""
         scores = self._placed(q, k, j) if is_length_bound(self.score) else self.score(q, k, **self.learned)
         return scores if self.bias is None else scores + self.bias(q, i, j).astype(scores.dtype)
 
     @property
     def product(self) -> bool:
-        """Whether they are the dot product, and nothing else."""
+        """Whether the scores are the plain dot product, without a bias."""
         return self.score is dot and self.bias is None
 
     def plain(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"]
     ) -> tuple[Float[Array, "T H"], Float[Array, "S H"], Scores]:
-        """Queries and keys of which the same scores are the dot product, where there are such: T+S rows, not T·S."""
+        """Transforms queries and keys so that the scores become their dot product, if that is possible.
+
+        This transforms T + S rows once, instead of doing work for every pair.
+
+        Returns:
+          (queries [T H], keys [S H], scores). The arguments themselves and `self` if there is no such form.
+        """
         if self.bias is not None or self.score not in PLAIN:
             return q, k, self
         return *PLAIN[self.score](q, k, **self.learned), Scores(dot, {})
 
     def _placed(self, q, k, j):
+        """Computes a length-bound score with the learned columns at the keys' positions."""
         table, columns, inside = LEARNED[self.score], dict(self.learned), jnp.ones(j.shape, bool)
         for name in [name for name, (shape, _) in table.items() if shape[-1] == "length"]:
             inside = (j >= 0) & (j < columns[name].shape[-1])
             columns[name] = columns[name][..., jnp.where(inside, j, 0)]
-        # Chosen after the product: as NaN in an array, it would reach the gradients of keys that no query may see.
+        # NaN is inserted after the product. In the learned array it would reach gradients of keys that no query sees.
         return jnp.where(inside[None, :], self.score(q, k, **columns), jnp.nan)

@@ -1,4 +1,4 @@
-"""What `jax.vmap` calls one after another, so that the work of one stays small enough for a cache."""
+"""A batching rule that runs examples one after another, so that the working set of one fits into a cache."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from jax.custom_batching import sequential_vmap
 
 
 def serial(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function(x, *given)`, of which `jax.vmap` makes a loop, and a loop of its gradient for x.
+    """Makes a function that `jax.vmap` turns into a loop, also for its gradient.
 
-    For gathers and sums along long lists: ten lanes at once go through ten lists in memory, one lane after another
-    ten times through one that is at hand. Nothing of a call is kept for its gradient, which computes it again.
-    Differentiable once, in reverse, and in x alone.
+    This suits gathers and sums along long lists. Ten examples at once would stream ten lists through memory, while ten
+    passes one after another find one list in the cache. Nothing is stored for the gradient, which recomputes the
+    function. The result is differentiable once, in reverse mode, and only with respect to x.
+
+    Args:
+      function: `function(x, *given)`.
+
+    Returns:
+      A function with the same signature.
     """
     forward = sequential_vmap(function)
     backward = sequential_vmap(lambda x, change, *given: jax.vjp(lambda x: function(x, *given), x)[1](change)[0])

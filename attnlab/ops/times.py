@@ -1,4 +1,4 @@
-"""How often a loop runs, and a branch is taken, said where a trace does not show it but who wrote it knows."""
+"""Annotations of how often a loop or a branch runs, if the trace does not show it but the author knows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,27 @@ SAID = re.compile(r"times-(\d+(?:-\d+)*)-of-(\d+)")  # as in times-1-30-1-of-32
 
 
 def times(counts: Sequence[int], of: int) -> AbstractContextManager:
-    """Name what is traced within by how often it runs: a loop counts[0] / of rounds, a switch each branch counts / of.
+    """Returns a context that annotates what is traced in it with how often it runs.
 
-    To be put directly around one `fori_loop`, `while_loop`, `switch` or `cond` (whose false branch is the first), with
-    no `jit` between. The numbers are averages over all that run it; `attnlab.analysis.cost` counts by them.
+    A loop runs counts[0] / of rounds, and branch n of a switch counts[n] / of times. These are averages over all that
+    run it. `attnlab.analysis.cost` uses them. Put the context directly around one `fori_loop`, `while_loop`, `switch`
+    or `cond` (whose false branch is the first), without a `jit` between.
+
+    Args:
+      counts: numerators of the averages.
+      of: their denominator.
     """
     return jax.named_scope("-".join(["times", *map(str, counts), "of", str(of)]))
 
 
 def said(name: str) -> list[Fraction] | None:
-    """The averages in the name of a traced operation, of the innermost that says any; None where none does.
+    """Returns the averages in the name of a traced operation.
+
+    Args:
+      name: a name stack. The innermost annotation counts.
+
+    Returns:
+      One average per branch, or None if there is no annotation.
 
     >>> said("vmap(while)/times-1-3-of-4"), said("while")
     ([Fraction(1, 4), Fraction(3, 4)], None)

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as pytrees whose types are told apart."""
+"""Registers frozen dataclasses as pytrees, such that different classes are different structures."""
 
 from dataclasses import field, fields
 from typing import Any, TypeVar
@@ -10,15 +10,15 @@ Class = TypeVar("Class", bound=type)
 
 
 def static(**options: Any) -> Any:
-    """A field that belongs to the structure of a pytree, and is not traced."""
+    """Declares a field that belongs to the structure of a pytree and is not traced."""
     return field(metadata={"static": True}, **options)
 
 
 def pytree(kind: Class) -> Class:
-    """Register a dataclass as a pytree: those of its fields that are `static` belong to the structure.
+    """Registers a dataclass as a pytree; its `static` fields belong to the structure.
 
-    To `jax.tree_util.register_dataclass` two classes with the same fields are one structure (jax 0.10.2 to 0.12.0):
-    a jitted function given a `Causal()` now and then runs what it compiled for a `Full()`.
+    `jax.tree_util.register_dataclass` treats two classes with the same fields as one structure (jax 0.10.2 to 0.12.0).
+    A jitted function that was compiled for a `Full()` would then also run for a `Causal()`.
     """
     data = [field.name for field in fields(kind) if not field.metadata.get("static")]
     static = [field.name for field in fields(kind) if field.metadata.get("static")]
@@ -31,7 +31,7 @@ def pytree(kind: Class) -> Class:
         return [(GetAttrKey(name), child) for name, child in zip(data, children, strict=True)], structure
 
     def unflatten(structure, children):
-        # Past the constructor: what jax puts into a tree need not be an array.
+        # Bypass the constructor and its checks, because jax also puts objects other than arrays into a tree.
         made = object.__new__(kind)
         for name, value in zip([*data, *static], [*children, *structure], strict=True):
             object.__setattr__(made, name, value)

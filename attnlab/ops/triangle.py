@@ -1,4 +1,4 @@
-"""The inverse of unit lower triangular matrices, without their powers, which overflow."""
+"""The inverse of unit lower triangular matrices, without matrix powers, which overflow."""
 
 import jax
 import jax.numpy as jnp
@@ -6,21 +6,28 @@ from jaxtyping import Array, Float
 
 from attnlab.ops.gate_products import stack
 
-# Up to this size rows are substituted one after the other; beyond it, halves are joined by products.
+# Matrices up to this size are inverted by forward substitution. Larger inverses are composed of halves by products.
 SMALL = 8
 
 
 @jax.custom_jvp
 def inverse(lower: Float[Array, "N C C"]) -> Float[Array, "N C C"]:
-    """(I + L)⁻¹ for the part L of `lower` that is strictly below the diagonal.
+    """Returns (I + L)⁻¹, where L is the part of `lower` strictly below the diagonal.
 
-    [[A, 0], [C, B]]⁻¹ = [[A⁻¹, 0], [−B⁻¹ C A⁻¹, B⁻¹]]: every number on the way is one of an inverse of a part.
+    [[A, 0], [C, B]]⁻¹ = [[A⁻¹, 0], [−B⁻¹ C A⁻¹, B⁻¹]]. So every intermediate number belongs to the inverse of a part.
+
+    Args:
+      lower: square matrices [N C C].
+
+    Returns:
+      The inverses [N C C].
     """
     C = lower.shape[1]
     half = min(C, SMALL)
     size = half
     while size < C:
         size *= 2
+    # The padding adds unit rows, which do not change the inverse of the original part.
     lower = jnp.pad(lower, ((0, 0), (0, size - C), (0, size - C)))
     part = lambda down, right, wide: lower[:, down : down + wide, right : right + wide]
     parts = [part(at, at, half) for at in range(0, size, half)]
@@ -34,13 +41,13 @@ def inverse(lower: Float[Array, "N C C"]) -> Float[Array, "N C C"]:
 
 @inverse.defjvp
 def _(primals, tangents):
-    """dX = −X dL X: two products, where going back through the steps would take all of them twice."""
+    """The tangent dX = −X dL X takes two products. Differentiating through the steps would repeat all of them twice."""
     x = inverse(*primals)
     return x, -(x @ jnp.tril(tangents[0], -1) @ x)
 
 
 def _substituted(lower):
-    """The inverses of small matrices, row by row: x_t = e_t − Σ_{s<t} L_ts x_s."""
+    """Inverts small matrices by forward substitution: x_t = e_t − Σ_{s<t} L_ts x_s."""
     M, C, _ = lower.shape
     eye = jnp.broadcast_to(jnp.eye(C, dtype=lower.dtype), (M, C, C))
     rows = [eye[:, 0]]

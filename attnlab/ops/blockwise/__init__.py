@@ -1,9 +1,10 @@
-"""Softmax attention by blocks: the same result, in memory linear in T and S, forward and backward.
+"""Softmax attention by blocks: the same result as softmax, in memory linear in T and S, forward and backward.
 
-A block of queries meets one panel of keys after another, keeping for each query the peak of its scores so far, the
-sum of exponentials below that peak, and the values mixed by them (Milakov and Gimelshein 2018; Rabe and Staats 2021;
-Dao et al. 2022). The backward pass computes the scores again from the logarithm of that sum. Blocks that a mask empties
-are never computed, and it is asked only where it allows some pairs of a block and not others.
+A block of queries meets one panel of keys after another. For each query it keeps the peak of its scores so far, the sum
+of exponentials relative to that peak, and the weighted sum of values (Milakov and Gimelshein 2018; Rabe and Staats
+2021; Dao et al. 2022). The backward pass recomputes the scores from the logarithm of that sum. Blocks without any
+allowed pair are never computed. The mask is evaluated only for blocks in which some pairs are allowed and others are
+not.
 """
 
 from attnlab.ops.blockwise.attend import attend, equal_blocks, merge_parts

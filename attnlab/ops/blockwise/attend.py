@@ -1,4 +1,4 @@
-"""The call: blocks are cut, ways are planned, and the backward pass takes the place of the derived one."""
+"""The entry point: cuts queries and keys into blocks, plans the schedule, and defines the custom gradient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import Scores
 from attnlab.ops.softmax import masked_softmax
 
-# Pairs that a step should hold at least: heads are taken together until it does.
+# Pairs that one step aims to hold on a CPU: so many heads are taken together that they have about as many pairs.
 PANEL = 2**20
 
 
@@ -36,11 +36,26 @@ def attend(
     block: int,
     ways: LoopSchedule | None = None,
 ) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:
-    """softmax(scores(q, k)) v over the pairs that all rules allow, and the logarithm of the sum of exponentials.
+    """Computes softmax(scores(q, k)) v over the pairs that all rules allow.
 
-    `i` and `j` are where the scores take queries and keys to stand; blocks hold at most `block` of either. A row with
-    nothing allowed is zero, its logarithm −∞. Answers in float32 at least. `ways` says which blocks meet where the
-    caller knows more than the rules; they are then of `equal_blocks(T, block)` and `equal_blocks(S, block)` rows.
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      v: values [S V].
+      scores: the score function with its learned arrays and bias.
+      rules: masks with their positions. A pair must be allowed by all of them.
+      i: positions of queries for the scores [T].
+      j: positions of keys for the scores [S].
+      block: largest number of rows of a block, of queries and of keys.
+      ways: which blocks meet, if the caller knows more than the rules say. None (the default) derives it from the
+        rules. A block must have `equal_blocks(T, block)` queries and `equal_blocks(S, block)` keys.
+
+    Returns:
+      The outputs [T V], and the logarithm of the sum of exponentials of each query [T], in float32 at least. A row
+      without any allowed key is zero, with a logarithm of −∞.
+
+    Raises:
+      NotImplementedError: if a function in `scores` or `rules` hides a traced array in a closure or an attribute.
     """
     T, S = q.shape[0], k.shape[0]
     if T == 0 or S == 0:
@@ -60,22 +75,34 @@ def attend(
 
 
 def merge_parts(parts: Sequence[tuple[Float[Array, "T V"], Float[Array, " T"]]]) -> Float[Array, "T V"]:
-    """One answer out of several over disjoint keys, each with the logarithm of its sum: as if over all keys at once."""
+    """Merges attention over disjoint sets of keys, as if it had been computed over all keys at once.
+
+    Args:
+      parts: for each set, the outputs [T V] and the logarithms of the sums of exponentials [T], as by `attend`.
+
+    Returns:
+      The outputs [T V].
+    """
     norms = jnp.stack([norm for _, norm in parts], axis=1)
     shares = masked_softmax(norms, ~jnp.isneginf(norms))
     return jnp.sum(shares[:, :, None] * jnp.stack([y for y, _ in parts], axis=1), axis=1)
 
 
 def equal_blocks(length: int, block: int) -> int:
-    """Rows of a block, at most `block` of them, such that blocks of one size leave few rows over."""
+    """Returns the number of rows of a block, at most `block`, such that equal blocks leave few rows over."""
     count = -(-length // block)
     size = -(-length // count)
     return min(block, -(-size // 8) * 8) if count > 1 else size
 
 
 def _call(q, k, v, plan: Plan):
-    """Forward and backward by blocks. What is traced goes in as an argument; what is known stays in the closure."""
+    """Runs the forward and backward pass by blocks, as a function with a custom gradient.
+
+    Traced leaves of the plan are passed as arguments. Known leaves stay in the closure, where they are constants.
+    """
     leaves, tree = jax.tree.flatten(plan)
+    # Leaves of the plan are of three kinds: "learned" ones have a gradient, "given" ones (traced masks and positions)
+    # have none, and "known" ones are constants.
     learns = {id(x) for x in jax.tree.leaves(plan.scores) if _traced(x) and jnp.issubdtype(x.dtype, jnp.inexact)}
     kinds = ["learned" if id(x) in learns else "given" if _traced(x) else "known" for x in leaves]
     of = lambda kind: [x for x, its in zip(leaves, kinds, strict=True) if its == kind]
@@ -104,7 +131,7 @@ def _call(q, k, v, plan: Plan):
 
 
 def _hides(x) -> bool:
-    """Whether it holds something traced: in its closure, as an argument given before, or as an attribute."""
+    """Returns whether a function holds a traced array in its closure, in bound arguments or in attributes."""
     if isinstance(x, partial):
         return _hides(x.func) or any(_holds(held) for held in (x.args, x.keywords))
     if isinstance(x, MethodType):
@@ -114,9 +141,10 @@ def _hides(x) -> bool:
 
 
 def _holds(held) -> bool:
-    """Whether any leaf of it is traced."""
+    """Returns whether any leaf of a tree is traced."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(held))
 
 
 def _traced(x) -> bool:
+    """Returns whether a value is a jax array, possibly traced."""
     return isinstance(x, jax.Array)

@@ -1,4 +1,4 @@
-"""Which keys a block of queries meets, and in what panels: facts of masks and positions, known while tracing."""
+"""Which keys a block of queries meets, and in what panels. It is derived from masks and positions at trace time."""
 
 from __future__ import annotations
 
@@ -17,25 +17,37 @@ from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.times import times
 from attnlab.ops.tree import pytree, static
 
-# Keys of a panel at most: it is held whole, times a block of queries.
+# Largest number of keys of a panel. The scores of a block of queries with a whole panel are held at once.
 WIDEST = 4096
-# Panels to be compiled at most, over all kinds of rows; beyond it, blocks are met in a loop. So they are where more
-# than a few kinds of rows each meet several panels: unrolled, scattered ones take minutes to compile.
+# Largest number of panels that are compiled, over all kinds of query blocks. With more panels, blocks are met in a
+# loop. A loop is also used if there are more than `FEW` kinds with more than two panels each on average: unrolled, such
+# scattered panels take minutes to compile.
 MOST, FEW = 64, 3
+# The start of a key block beyond all keys: every pair in it is masked out.
 NOWHERE = 2**30
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A mask, with the positions of queries and keys at which it is asked. Of several rules, all must allow a pair."""
+    """A mask with the positions of queries and keys at which it is evaluated.
+
+    If there are several rules, a pair must be allowed by all of them.
+    """
 
     mask: Mask
+    """The mask."""
     i: Int[Places, " T"]
+    """Positions of the queries [T]."""
     j: Int[Places, " S"]
+    """Positions of the keys [S]."""
 
     def over(self, here: slice, there: slice) -> bool | None:
-        """What is known while tracing of those queries and keys: all may meet, none, or neither is known."""
+        """Returns what is known at trace time about all pairs of the queries `here` and the keys `there`.
+
+        Returns:
+          True if all pairs are allowed, False if none is, None if this is not known.
+        """
         if isinstance(self.mask, Full):
             return True
         if not (isinstance(self.i, np.ndarray) and isinstance(self.j, np.ndarray)):
@@ -47,23 +59,22 @@ class Rule:
 @pytree
 @dataclass(frozen=True, eq=False)
 class PanelSchedule:
-    """Each block of queries meets a few panels of neighbouring keys; blocks with panels alike share their code.
-
-    `kinds` holds for each kind the (width, asked) of its panels, `which` the kind of every block, and `starts` where
-    its panels begin. `asked`: whether the rules must be.
-    """
+    """Each block of queries meets a few panels of neighbouring keys. Blocks with equal panels share compiled code."""
 
     which: Int[Places, " A"]
+    """Kind of each block of queries [A]."""
     starts: Int[Places, "A N"]
+    """First key of each panel of each block [A N]."""
     kinds: tuple[tuple[tuple[int, bool], ...], ...] = static()
+    """For each kind, the (width, asked) of its panels; `asked` says whether the rules must be evaluated."""
 
     @property
     def width(self) -> int:
-        """Keys that a block of queries meets at most."""
+        """Largest number of keys that a block of queries meets."""
         return max(sum(width for width, _ in kind) for kind in self.kinds)
 
     def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
-        """`step(carry, start, width, asked)` for every panel that query block `a` meets."""
+        """Runs `step(carry, start, width, asked) -> carry` for every panel that query block `a` meets."""
         starts = jnp.asarray(self.starts)[a]
 
         def branch(kind):
@@ -84,18 +95,18 @@ class PanelSchedule:
 @pytree
 @dataclass(frozen=True, eq=False)
 class BlockVisits:
-    """The key blocks that query block a meets: the first counts[a] of blocks[a]. May be traced.
-
-    Where counts are, `usual` says roughly how many to expect, and the rules are asked.
-    """
+    """The key blocks that each query block a meets: the first counts[a] of blocks[a]. The arrays may be traced."""
 
     blocks: Int[Places, "A N"]
+    """Indices of key blocks [A N]."""
     counts: Int[Places, " A"]
+    """How many of them each query block meets [A]."""
     usual: int = static(default=1)
+    """Roughly how many blocks to expect, if `counts` is traced. Used for cost estimates."""
 
     @property
     def mean(self) -> tuple[list[int], int]:
-        """How many a block of queries meets on average, as a fraction, of which `attnlab.ops.times` is told."""
+        """The mean number of key blocks per query block, as the arguments of `attnlab.ops.times.times`."""
         known = isinstance(self.counts, np.ndarray)
         return ([int(self.counts.sum())], len(self.counts)) if known else ([self.usual], 1)
 
@@ -103,25 +114,25 @@ class BlockVisits:
 @pytree
 @dataclass(frozen=True, eq=False)
 class LoopSchedule:
-    """Each block of queries meets blocks of `size` keys one after another, in any order and number.
-
-    `whole` are those all of whose pairs may meet, `part` those in which the rules must be asked.
-    """
+    """Each block of queries meets blocks of `size` keys in a loop, in any order and number."""
 
     whole: BlockVisits
+    """The blocks in which all pairs are allowed."""
     part: BlockVisits
+    """The blocks in which the rules must be evaluated."""
     size: int = static()
+    """Keys per block."""
 
     @property
     def width(self) -> int:
-        """Keys that a block of queries meets at a time."""
+        """Number of keys that a block of queries meets at a time."""
         return self.size
 
     def sweep(self, a: Any, step: Callable, carry: Any) -> Any:
-        """`step(carry, start, width, asked)` for every block that query block `a` meets.
+        """Runs `step(carry, start, width, asked) -> carry` for every key block that query block `a` meets.
 
-        Under `jax.vmap` all examples take as many rounds, in the last of which some stand `NOWHERE`, where no key is:
-        were each to stop by itself, all that is summed up would be copied in every round.
+        Under `jax.vmap` all examples take the same number of rounds. An example that is done gets the start `NOWHERE`,
+        where there are no keys. If each example stopped by itself, the whole carry would be copied in every round.
         """
         for visits, asked in ((self.whole, False), (self.part, True)):
             if visits.blocks.shape[1]:
@@ -138,7 +149,18 @@ class LoopSchedule:
 
 
 def plan_blocks(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) -> PanelSchedule | LoopSchedule:
-    """The way of every block of `rows` queries through the keys, in blocks of `columns`."""
+    """Plans which keys each block of queries meets.
+
+    Args:
+      rules: masks with their positions.
+      T: number of queries.
+      S: number of keys.
+      rows: queries per block.
+      columns: keys per block.
+
+    Returns:
+      A `PanelSchedule` if there are few distinct panels, else a `LoopSchedule`.
+    """
     met = [list(_met(rules, slice(a, min(a + rows, T)), 0, S, columns)) for a in range(0, T, rows)]
     panels = [list(_panels(row, max(1, WIDEST // columns))) for row in met]
     rowwise = [tuple((count * columns, asked) for _, count, asked in row) for row in panels]
@@ -151,7 +173,10 @@ def plan_blocks(rules: Sequence[Rule], T: int, S: int, rows: int, columns: int) 
 
 
 def _met(rules, here, start, stop, columns) -> Iterator[tuple[int, bool]]:
-    """(block, asked) for the keys start … stop−1 that may be met: halved until something is known of all."""
+    """Yields (block, asked) for the blocks of keys start … stop−1 that may be met.
+
+    The range is halved until the rules know something about all of it.
+    """
     said = [rule.over(here, slice(start, stop)) for rule in rules]
     if False in said:
         return
@@ -162,12 +187,12 @@ def _met(rules, here, start, stop, columns) -> Iterator[tuple[int, bool]]:
         yield from _met(rules, here, half, stop, columns)
     else:
         for b in range(start, stop, columns):
-            # A last block that is not full has keys to be left out.
+            # The last block may be padded. Then the padding must be masked out, even if all pairs are allowed.
             yield b // columns, None in said or b + columns > stop
 
 
 def _panels(met, widest) -> Iterator[tuple[int, int, bool]]:
-    """(first block, number of blocks, asked): neighbours of one sort together."""
+    """Yields (first block, number of blocks, asked), joining neighbours with the same `asked`."""
     sort = lambda place: (place[0] - place[1][0], place[1][1])
     for _, run in groupby(enumerate(met), sort):
         blocks = [block for _, block in run]
@@ -176,11 +201,13 @@ def _panels(met, widest) -> Iterator[tuple[int, int, bool]]:
 
 
 def _visits(met, asked: bool) -> BlockVisits:
+    """Returns the visits of all query blocks, for the key blocks with or without rules to evaluate."""
     chosen = [[b for b, asks in row if asks is asked] for row in met]
     return BlockVisits(_table(chosen), np.array([len(row) for row in chosen], np.int32))
 
 
 def _table(rows: list[list[int]]) -> np.ndarray:
+    """Stacks rows of different lengths, padded with zeros."""
     table = np.zeros((len(rows), max(map(len, rows))), np.int32)
     for line, row in zip(table, rows, strict=True):
         line[: len(row)] = row

@@ -1,4 +1,4 @@
-"""The sweep over blocks of queries, each through its panels of keys: forward and backward."""
+"""The forward and backward sweep over blocks of queries, each through its panels of keys."""
 
 from __future__ import annotations
 
@@ -18,34 +18,38 @@ from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.score import Scores
 from attnlab.ops.tree import pytree, static
 
-# Scores within ± this need no peak taken off: exponentials and their sums stay in range, and so does what they make of
-# n values between 1e-26 and 6e26/n.
+# Scores within ±SAFE need no subtraction of the peak. Exponentials and their sums stay in range, and so do weighted
+# sums of n values with sizes between 1e-26 and 6e26/n.
 SAFE = 27.0
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a call needs besides q, k and v: scores, where they take tokens to stand, rules, and the ways of blocks.
-
-    All are filled up to whole blocks: `rows` queries a block; only the first `keys` keys are there.
-    """
+    """Everything that a call needs besides q, k and v. Positions are padded to whole blocks."""
 
     scores: Scores
+    """The score function."""
     i: Int[Places, " T"]
+    """Positions of queries for the scores [T]."""
     j: Int[Places, " S"]
+    """Positions of keys for the scores [S]."""
     rules: tuple[Rule, ...]
+    """Masks with their positions."""
     ways: PanelSchedule | LoopSchedule
+    """Which blocks meet."""
     rows: int = static()
+    """Queries per block."""
     keys: int = static()
+    """Number of keys without padding."""
 
     def scored(self, q, k, a, start):
-        """The scores of queries q in block `a`, and keys k from `start` on."""
+        """Returns the scores of the queries q of block `a` and the keys k that begin at row `start`."""
         i, j = part(jnp.asarray(self.i), a * self.rows, self.rows), part(jnp.asarray(self.j), start, k.shape[0])
         return self.scores(q, k, i, j)
 
     def allowed(self, a, start, width):
-        """Which pairs of query block `a` and `width` keys from `start` on may meet."""
+        """Returns which pairs of query block `a` and the `width` keys from row `start` on may meet."""
         pairs = (start + jnp.arange(width, dtype=jnp.int32) < self.keys)[None, :]
         for rule in self.rules:
             if not isinstance(rule.mask, Full):
@@ -54,7 +58,11 @@ class Plan:
         return pairs
 
     def each(self, body, carry, *columns):
-        """`body(carry, (a, *rows))` for every block of queries; what it answers for each, joined."""
+        """Runs `body(carry, (a, *rows)) -> (carry, out)` for every block of queries.
+
+        Returns:
+          The last carry, and the concatenated outputs.
+        """
         count = columns[0].shape[0] // self.rows
         cut = [x.reshape(count, self.rows, *x.shape[1:]) for x in columns]
         if count == 1:
@@ -66,9 +74,14 @@ class Plan:
 def forward(
     q: Float[Array, "T K"], k: Float[Array, "S K"], v: Float[Array, "S V"], plan: Plan
 ) -> tuple[Float[Array, "T V"], Float[Array, " T"]]:
-    """The values mixed, and the logarithm of the sum of exponentials: zero and −∞ for a row with nothing allowed."""
+    """Runs the forward pass.
+
+    Returns:
+      The outputs [T V], and the logarithms of the sums of exponentials [T]. A row without any allowed key is zero, with
+      a logarithm of −∞.
+    """
     if plan.scores.product and jnp.finfo(v.dtype).bits >= 32:
-        # Norms bound the scores: where they are small, the pass over all pairs that finds the peaks is saved.
+        # Norms bound the scores. If the bound is small, the maximum over all pairs need not be computed.
         small = all_over_vmap(_longest(q) * _longest(k) <= SAFE)
         form = lambda peaks: lambda q, k, v: _forward(q, k, v, plan, peaks)
         return jax.lax.cond(small, form(False), form(True), q, k, v)
@@ -76,11 +89,13 @@ def forward(
 
 
 def _longest(x):
+    """Returns the largest norm of a row."""
     x = x.astype(accumulation_dtype(x.dtype))
     return jnp.sqrt(jnp.max(jnp.sum(x * x, axis=1)))
 
 
 def _forward(q, k, v, plan, peaks):
+    """Runs the forward pass, with or without subtracting the peak of each row's scores."""
     dtype, rows = accumulation_dtype(v.dtype), plan.rows
 
     def body(_, here):
@@ -92,6 +107,8 @@ def _forward(q, k, v, plan, peaks):
             if asked:
                 scores = jnp.where(plan.allowed(a, start, width), scores, -jnp.inf)
             if peaks:
+                # Online softmax: rescale the sums so far to the new peak. −∞ (no key yet) is replaced by 0, because
+                # −∞ − (−∞) is NaN.
                 new = jnp.maximum(peak, scores.max(axis=1))
                 finite = jnp.where(jnp.isneginf(new), 0, new)
                 fade = jnp.exp(peak - finite)
@@ -110,17 +127,32 @@ def _forward(q, k, v, plan, peaks):
 
 
 def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
-    """With p = exp(s − norm): dv = pᵀ dy, and ds = p (dy vᵀ − y·dy + dnorm) goes back through the scores.
+    """Runs the backward pass from the saved outputs.
 
-    Answers the gradients of q, k, v and `learned`, from which `planned` makes the plan.
+    With p = exp(s − norm): dv = pᵀ dy, and ds = p (dy vᵀ − y·dy + dnorm) is propagated through the scores.
+
+    Args:
+      q: queries [T K].
+      k: keys [S K].
+      v: values [S V].
+      learned: the traced floating-point leaves of the scores.
+      planned: makes the plan from `learned`.
+      y: outputs of the forward pass [T V].
+      norm: logarithms of the sums of exponentials [T].
+      dy: cotangent of y.
+      dnorm: cotangent of norm.
+
+    Returns:
+      The gradients of q, k, v and `learned`.
     """
     plan, dtype = planned(learned), accumulation_dtype(v.dtype)
     none = jnp.isneginf(norm)
-    # A row with nothing allowed has no logarithm to be changed.
+    # A row without any allowed key has norm −∞, so dnorm has no effect on it.
     level, base = jnp.where(none, 0, dnorm) - (dy * y).sum(axis=1), jnp.where(none, 0, norm)
     zeros = lambda x: jnp.zeros(x.shape, accumulation_dtype(x.dtype))
     score = _product if plan.scores.product else _through
-    # Turned here and not in the loop, where the compiler would turn the product into one that reads along columns.
+    # Transpose here. Inside the loop the compiler would fold the transpose into the product, which then reads along
+    # columns.
     columns = k.T
 
     def body(sums, here):
@@ -130,19 +162,20 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
             dq, dk, dv, dlearned = carry
             key, value = part(k, start, width), part(v, start, width)
             scores, back = score(plan, planned, learned, q, key, part(columns, start, width, 1), a, start)
-            # Pairs stand the other way round, keys in rows: every product then reads both sides along their rows.
+            # Pairs are transposed, with one row per key. Every product then reads both factors along their rows.
             share = exponential(scores.astype(dtype) - base[None, :])
             pull = matmul(value, dy.T) + level[None, :]
             if asked:
                 allowed = plan.allowed(a, start, width).T
                 share, pull = jnp.where(allowed, share, 0), jnp.where(allowed, pull, 0)
+            # dk and dv of one panel get contributions of many query blocks, so they are added in place.
             new_q, new_k, new = back(share * pull)
             add = lambda x, y: put(x, part(x, start, width) + y.astype(x.dtype), start, 0)
             dlearned = [x + y.astype(x.dtype) for x, y in zip(dlearned, new, strict=True)]
             return dq + new_q.astype(dq.dtype), add(dk, new_k), add(dv, matmul(share.astype(v.dtype), dy)), dlearned
 
         dq, *sums = plan.ways.sweep(a, step, (zeros(q.T), *sums))
-        # Turned behind a barrier, or the compiler turns the products instead, and reads along columns.
+        # Without the barrier the compiler would fold the transpose into the products, and read along columns.
         return tuple(sums), jax.lax.optimization_barrier(dq).T
 
     start = zeros(k), zeros(v), [zeros(x) for x in learned]
@@ -151,7 +184,7 @@ def backward(q, k, v, learned, planned: Callable, y, norm, dy, dnorm):
 
 
 def _product(plan, planned, learned, q, key, column, a, start):
-    """Scores that are q·k, keys in rows, and the way back through them, to qᵀ [K T] and k."""
+    """The scores q·k with one row per key, and their pullback to qᵀ [K T] and k."""
 
     def back(change):
         change = change.astype(key.dtype)
@@ -161,16 +194,17 @@ def _product(plan, planned, learned, q, key, column, a, start):
 
 
 def _through(plan, planned, learned, q, key, column, a, start):
-    """Any scores, keys in rows, and the way back through them, to qᵀ [K T], k and what they learned."""
+    """Any scores with one row per key, and their pullback to qᵀ [K T], k and the learned arrays."""
     scored = lambda q, k, learned: planned(learned).scored(q.T, k, a, start).T
     scores, back = jax.vjp(scored, q.T, key, learned)
     return scores, lambda change: back(change.astype(scores.dtype))
 
 
 def exponential(x: Float[Array, "T S"]) -> Float[Array, "T S"]:
-    """exp(x) for x at most 88; 0 below −87 in float32, where a CPU takes half the time of XLA's own for it.
+    """Returns exp(x) for x of at most 88; in float32, 0 below −87.
 
-    2ⁿ by its bits, times a polynomial of the rest in −½ … ½: relative error 2e-7 near 0.
+    On a CPU it takes half the time of XLA's own exponential in float32. It computes 2ⁿ by setting the exponent bits,
+    times a polynomial of the rest in −½ … ½. The relative error is 2e-7 near 0.
     """
     if x.dtype != jnp.float32 or jax.default_backend() != "cpu":
         return jnp.exp(x)

@@ -1,4 +1,4 @@
-"""How a function of one head is lifted to many on a CPU: a few at a time, so that its caches hold them."""
+"""Batching rules that process a few heads at a time on a CPU, so that its caches hold them."""
 
 from collections.abc import Callable
 from math import prod
@@ -10,9 +10,13 @@ from jax.custom_batching import custom_vmap
 
 
 def vmap_in_groups(function: Callable, room: int) -> Callable:
-    """`function`, which under `jax.vmap` takes at most `room` examples at a time, one group after another.
+    """Makes a function that `jax.vmap` runs in groups of at most `room` examples, one group after another.
 
-    On other devices it is left to `jax.vmap`, which takes all at once.
+    On devices other than a CPU it returns `function` itself, and `jax.vmap` takes all examples at once.
+
+    Args:
+      function: any function of arrays.
+      room: largest number of examples per group. Nested calls of `jax.vmap` share it.
     """
     if jax.default_backend() != "cpu":
         return function
@@ -20,16 +24,19 @@ def vmap_in_groups(function: Callable, room: int) -> Callable:
 
     @run.def_vmap
     def rule(count, batched, *args):
+        # The largest group that fits into the room and divides the number of examples.
         size = max(n for n in range(1, min(count, max(1, room)) + 1) if count % n == 0)
         flags, (leaves, tree) = jax.tree.leaves(batched), jax.tree.flatten(args)
         moving = [x.reshape(count // size, size, *x.shape[1:]) for x, moves in zip(leaves, flags, strict=True) if moves]
 
         def joined(some):
+            """Rebuilds the arguments from one group of the batched leaves and the leaves without a batch axis."""
             its = iter(some)
             return jax.tree.unflatten(tree, [next(its) if moves else x for x, moves in zip(leaves, flags, strict=True)])
 
         def group(some):
-            if size == 1:  # without its axis: XLA fuses worse around one
+            """Runs one group; an outer `jax.vmap` gets the room that is left."""
+            if size == 1:  # drop the batch axis, because XLA fuses worse with an axis of size 1
                 out = vmap_in_groups(function, room)(*joined([x[0] for x in some]))
                 return jax.tree.map(lambda x: x[None], out)
             axes = jax.tree.map(lambda moves: 0 if moves else None, batched)
@@ -47,16 +54,23 @@ def vmap_in_groups(function: Callable, room: int) -> Callable:
 
 
 def all_over_vmap(holds: Any) -> Any:
-    """Whether it holds; under `jax.vmap`, whether it holds for all: one answer, so that a `cond` on it stays one."""
+    """Returns `holds`; under `jax.vmap`, whether it holds for all examples.
+
+    The result has no batch axis, so that a `cond` on it does not compute both branches.
+    """
     return _for_all(jnp.all, holds)
 
 
 def max_over_vmap(count: Any) -> Any:
-    """The number; under `jax.vmap`, the largest of all: one answer, so that a loop of so many rounds stays one."""
+    """Returns `count`; under `jax.vmap`, the largest of all examples.
+
+    The result has no batch axis, so that a loop of so many rounds is not batched.
+    """
     return _for_all(jnp.max, count)
 
 
 def _for_all(join: Callable, x: Any) -> Any:
+    """Returns x; under `jax.vmap`, x reduced over the batch axis by `join`."""
     run = custom_vmap(lambda x: x)
 
     @run.def_vmap

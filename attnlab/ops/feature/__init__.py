@@ -1,6 +1,6 @@
-"""Feature maps φ and ψ of linear attention: q and k to the space in which their product is the weight.
+"""Feature maps φ and ψ of linear attention, which map q and k to the space in which their product is the weight.
 
-A feature is a frozen value; `FEATURES` lists them by name.
+A feature map is a frozen dataclass. `FEATURES` lists instances by name.
 """
 
 from attnlab.ops.feature.base import Feature, Mapped

@@ -1,4 +1,4 @@
-"""What a feature map is."""
+"""The base class of feature maps."""
 
 from __future__ import annotations
 
@@ -13,25 +13,31 @@ from attnlab.ops.mask import Places
 
 
 class Mapped(NamedTuple):
-    """Rows in feature space: φ(x_t) = exp(scale_t) · rows_t. `scale` None is a scale of zero.
+    """Rows in feature space, with an optional scale: φ(x_t) = exp(scale_t) · rows_t.
 
-    Only a map with exponentials has a scale, the logarithm of its largest feature: what e^scale would overflow is
-    summed relative to the largest scale so far. `counted`: the rows whose products the denominator sums, where these
-    are others.
+    Only maps with exponentials return a scale, so that nothing overflows. Sums are then taken relative to the largest
+    scale so far.
     """
 
     rows: Float[Array, "T M"]
+    """The features [T M], relative to the scale."""
     scale: Float[Array, " T"] | None = None
+    """Logarithm of each row's largest feature [T], or None for a scale of zero."""
     counted: Float[Array, "T M"] | None = None
+    """Rows [T M] whose products the denominator sums, or None if they are `rows`."""
 
 
 class Feature:
-    """A map φ of queries and ψ of keys, [T K] -> [T M], in whose space the product is the weight.
+    """A map φ of queries and ψ of keys, [T K] -> [T M], in whose space the product is the attention weight.
 
-    Frozen, hashable, without arrays. `learned` names learned arrays, one set a head, with their shapes in terms of
-    "K". `scaled` says whether it answers scales, `signed` whether features may be negative, `placed` whether rows tell
-    places by themselves, `closed` whether it has a `kernel`. Rows come in float32 at least: in float16 a square of 300
-    is infinite, and exp(−24) zero.
+    Subclasses are frozen, hashable dataclasses without arrays. Rows are computed in float32 at least. In float16 the
+    square of 300 is infinite, and exp(−24) is zero.
+
+    Attributes:
+      scaled: whether the map returns scales (see `Mapped`).
+      signed: whether features may be negative.
+      placed: whether the rows themselves depend on positions.
+      closed: whether the map has a `kernel`.
     """
 
     scaled = False
@@ -41,59 +47,110 @@ class Feature:
 
     @property
     def line(self) -> str:
-        """A line about this one, in a list of several."""
+        """One line that describes this map in a list: the first line of its docstring."""
         return (type(self).__doc__ or "").strip().splitlines()[0]
 
     @property
     def learned(self) -> dict[str, tuple]:
-        """Learned arrays, one set a head."""
+        """Shapes of the learned arrays, one set per head: {name: shape}, with "K" for the width."""
         return {}
 
     def initial(self, key: Array, K: int) -> dict[str, Array]:
-        """Where the learned arrays start."""
+        """Returns initial values of the learned arrays.
+
+        Args:
+          key: a random key.
+          K: width of queries and keys.
+
+        Returns:
+          {name: array}, one head.
+        """
         return {}
 
     def dim(self, K: int) -> int:
-        """M for rows of width K."""
+        """Returns the number of features M for rows of width K."""
         raise NotImplementedError
 
     def flops(self, K: int) -> int:
-        """Floating-point operations a row, exponentials apart."""
+        """Returns the floating-point operations per row, without exponentials."""
         return self.dim(K)
 
     def query(self, x: Float[Array, "T K"], i: Int[Places, " T"], **learned: Float[Array, "..."]) -> Mapped:
-        """φ of every query; `i` says where they stand."""
+        """Maps queries.
+
+        Args:
+          x: queries [T K].
+          i: their positions [T].
+          **learned: the learned arrays of one head.
+
+        Returns:
+          φ(x), as a `Mapped`.
+        """
         raise NotImplementedError
 
     def key(self, x: Float[Array, "S K"], j: Int[Places, " S"], **learned: Float[Array, "..."]) -> Mapped:
-        """ψ of every key: φ again, unless the map tells queries and keys apart."""
+        """Maps keys by ψ, which is φ unless the map treats queries and keys differently.
+
+        Args:
+          x: keys [S K].
+          j: their positions [S].
+          **learned: the learned arrays of one head.
+
+        Returns:
+          ψ(x), as a `Mapped`.
+        """
         return self.query(x, j, **learned)
 
     def kernel(
         self, q: Float[Array, "T K"], k: Float[Array, "S K"], **learned: Float[Array, "..."]
     ) -> tuple[Float[Array, "T N"], Float[Array, "S N"], Callable[[Array], Array]]:
-        """Of one that is closed: few rows q', k' and a function f of numbers, φ(q_t)·ψ(k_j) = f(q'_t·k'_j)."""
+        """Returns a short form of the product, for a map that is `closed`.
+
+        Args:
+          q: queries [T K].
+          k: keys [S K].
+          **learned: the learned arrays of one head.
+
+        Returns:
+          Rows q' [T N], rows k' [S N] and an elementwise function f, with φ(q_t)·ψ(k_j) = f(q'_t·k'_j).
+
+        Raises:
+          NotImplementedError: if the map is not closed.
+        """
         raise NotImplementedError
 
     def aligned(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
-        """Positions of queries and keys that meet, as the map wants them: it may count from where it likes."""
+        """Returns positions of queries and keys shifted to the origin that the map expects.
+
+        Args:
+          i: positions of queries [T].
+          j: positions of the keys that they meet [S].
+        """
         return i, j
 
     def check(self, i: Int[Places, " T"]) -> None:
-        """Raise ValueError where positions that are known lie beyond those it is bound to."""
+        """Checks known positions against the length to which the map is bound.
+
+        Raises:
+          ValueError: if a position is beyond it.
+        """
 
     def fit(self, length: int) -> None:
-        """Raise ValueError where it is bound to fewer than `length` positions."""
+        """Checks a length against the length to which the map is bound.
+
+        Raises:
+          ValueError: if the map is bound to fewer than `length` positions.
+        """
 
     def sized(self, length: int) -> Feature:
-        """The same for `length` positions: itself, unless it is bound to a length."""
+        """Returns the map for `length` positions: itself, unless it is bound to a length."""
         return self
 
 
 def relative(exponent: Float[Array, "T M"]) -> Mapped:
-    """exp of every exponent, over the largest of its row, and that largest one as the scale.
+    """Returns the exponentials of each row relative to the largest, and the largest exponent as the scale.
 
-    The scale is a constant to a gradient: it cancels where it is used.
+    The scale has no gradient: it cancels where it is used.
     """
     peak = jax.lax.stop_gradient(jnp.max(exponent, axis=1, initial=-jnp.inf, keepdims=True))
     return Mapped(jnp.exp(exponent - peak), peak[:, 0])

@@ -1,4 +1,4 @@
-"""Feature maps that act on each component, or on each row, by a formula."""
+"""Feature maps that apply a formula to each component or to each row."""
 
 from dataclasses import dataclass
 
@@ -10,29 +10,29 @@ from attnlab.ops.precision import accumulation_dtype
 
 
 def widen(x):
-    """The same in float32 at least."""
+    """Casts to float32 at least."""
     return x.astype(accumulation_dtype(x.dtype))
 
 
 class Same(Feature):
-    """A map of as many features as components."""
+    """A map with as many features as components: M = K."""
 
     def dim(self, K):
-        """K."""
+        """Returns K."""
         return K
 
 
 @dataclass(frozen=True)
 class Identity(Same):
-    """φ(x) = x: linear attention of no feature map.
+    """φ(x) = x: linear attention without a feature map.
 
-    Weights may be negative, and their sum may cross zero: near it the normalised answer is arbitrarily large.
+    Weights may be negative, and their sum may be close to zero. The normalised output is then arbitrarily large.
     """
 
     signed = True
 
     def query(self, x, i):
-        """The rows x themselves."""
+        """Returns x."""
         return Mapped(widen(x))
 
 
@@ -40,18 +40,18 @@ class Identity(Same):
 class EluPlusOne(Same):
     """φ(x) = elu(x) + 1: x + 1 above zero, exp(x) below (Katharopoulos et al. 2020, eq. 7).
 
-    Positive, until weights underflow: where those that a query gives sum to less than 2e-31 in float32, as of
-    components of −36 in it and in all the keys it sees, it answers zero.
+    Positive, unless weights underflow. If the weights of a query sum to less than 2e-31 in float32, its output is zero.
+    This happens, for example, if all components of the query and of the keys it sees are −36.
     """
 
     def query(self, x, i):
-        """elu(x) + 1."""
+        """Returns elu(x) + 1."""
         x = widen(x)
-        # exp of the negative part alone: the branch not taken must not overflow, or its gradient is NaN.
+        # Take exp of the negative part only. If the branch not taken overflowed, its gradient would be NaN.
         return Mapped(jnp.where(x > 0, x + 1, jnp.exp(jnp.minimum(x, 0))))
 
     def flops(self, K):
-        """A sum, two comparisons, and a choice."""
+        """A sum, two comparisons and a selection per component."""
         return 4 * K
 
 
@@ -60,7 +60,7 @@ class Relu(Same):
     """φ(x) = max(x, 0). Weights may all be zero."""
 
     def query(self, x, i):
-        """max(x, 0)."""
+        """Returns max(x, 0)."""
         return Mapped(jax.nn.relu(widen(x)))
 
 
@@ -69,11 +69,11 @@ class SquaredRelu(Same):
     """φ(x) = max(x, 0)². Weights may all be zero."""
 
     def query(self, x, i):
-        """max(x, 0)²."""
+        """Returns max(x, 0)²."""
         return Mapped(jax.nn.relu(widen(x)) ** 2)
 
     def flops(self, K):
-        """A comparison and a square."""
+        """A comparison and a square per component."""
         return 2 * K
 
 
@@ -81,18 +81,19 @@ class SquaredRelu(Same):
 class Exp(Same):
     """φ(x) = exp(x), component by component.
 
-    Known up to each row's largest feature, so that no exponent overflows; in float32 a feature below e^−87 of it counts
-    as zero, and a query answers zero whose products with keys, so taken, sum to less than 2e-31. Normalised only.
+    Features are relative to the largest of their row, so that no exponent overflows. In float32 a feature below e^−87
+    times the largest is zero. If the products of a query with its keys, so computed, sum to less than 2e-31, its output
+    is zero. The map works only with normalised attention.
     """
 
     scaled = True
 
     def query(self, x, i):
-        """exp(x)."""
+        """Returns exp(x), relative to each row's largest."""
         return relative(widen(x))
 
     def flops(self, K):
-        """The largest, and the difference from it."""
+        """The maximum and the difference from it."""
         return 2 * K
 
 
@@ -101,9 +102,9 @@ class SoftmaxFeatures(Same):
     """φ(x) = softmax(x) over the components (Shen et al. 2021, efficient attention, of its queries)."""
 
     def query(self, x, i):
-        """softmax(x)."""
+        """Returns softmax(x)."""
         return Mapped(jax.nn.softmax(widen(x), axis=1))
 
     def flops(self, K):
-        """The largest, the difference from it, the sum, and the quotient."""
+        """The maximum, the difference from it, the sum and the quotient."""
         return 4 * K

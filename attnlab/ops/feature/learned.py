@@ -17,28 +17,28 @@ from attnlab.ops.precision import matmul
 class T2R(Feature):
     """φ(x) = max(W x + b, 0), W and b learned and one for queries and keys (Kasai et al. 2021).
 
-    K features. W starts Gaussian of variance 1/K, b at zero. Weights may all be zero.
+    It has K features. W is initialized as a Gaussian of variance 1/K, and b as zero. Weights may all be zero.
     """
 
     @property
     def learned(self):
-        """W and b."""
+        """Shapes of W and b."""
         return {"w": ("K", "K"), "b": ("K",)}
 
     def initial(self, key, K):
-        """W of variance 1/K, b zero."""
+        """Returns W with variance 1/K, and b zero."""
         return {"w": jax.random.normal(key, (K, K), jnp.float32) * K**-0.5, "b": jnp.zeros(K, jnp.float32)}
 
     def dim(self, K):
-        """K."""
+        """Returns K."""
         return K
 
     def flops(self, K):
-        """The product, the sum, and the comparison."""
+        """The product, the sum and the comparison."""
         return 2 * K * K + 2 * K
 
     def query(self, x, i, *, w, b):
-        """max(W x + b, 0)."""
+        """Returns max(W x + b, 0)."""
         x = widen(x)
         return Mapped(jax.nn.relu(matmul(x, w.astype(x.dtype).T) + b.astype(x.dtype)[None, :]))
 
@@ -47,14 +47,21 @@ class T2R(Feature):
 class Hedgehog(Feature):
     """φ(x) = [softmax(W x) ; softmax(−W x)], W learned (Zhang et al. 2024, Hedgehog).
 
-    2K features. Queries and keys have a W each, which starts as the identity. Each half sums to one, as in the authors'
-    code (LoLCATs); `joint` has one sum over both, softmax([W x ; −W x]), as in flash-linear-attention. `over` is the
-    map of the halves: `Exp()` leaves the sums out, so that `joint` makes no difference.
+    It has 2K features. Queries and keys have a W each, initialized as the identity.
+
+    Raises:
+      ValueError: if `over` is neither `SoftmaxFeatures()` nor `Exp()`.
     """
 
     over: Feature = SoftmaxFeatures()
+    """Map of the halves. `Exp()` omits the sums; `joint` then makes no difference."""
     joint: bool = False
+    """Whether one sum is taken over both halves, softmax([W x ; −W x]), as in flash-linear-attention.
+
+    If False, each half sums to one, as in the authors' code (LoLCATs).
+    """
     missing_values: ClassVar[dict] = {"joint": True}
+    """Values of fields that are absent in configurations of older versions."""
 
     def __post_init__(self):
         if not isinstance(self.over, SoftmaxFeatures | Exp):
@@ -62,25 +69,25 @@ class Hedgehog(Feature):
 
     @property
     def line(self):
-        """With the map of the halves by its name."""
+        """The first line of the docstring, with the name of the map of the halves."""
         return super().line.replace("softmax", "exp") if isinstance(self.over, Exp) else super().line
 
     @property
     def scaled(self):
-        """As the map of the halves."""
+        """Whether the map of the halves returns scales."""
         return self.over.scaled
 
     @property
     def learned(self):
-        """W of the queries, and W of the keys."""
+        """Shapes of W for queries and W for keys."""
         return {"query_w": ("K", "K"), "key_w": ("K", "K")}
 
     def initial(self, key, K):
-        """Both the identity."""
+        """Returns the identity for both."""
         return {name: jnp.eye(K, dtype=jnp.float32) for name in self.learned}
 
     def dim(self, K):
-        """2K."""
+        """Returns 2K."""
         return self.over.dim(2 * K)
 
     def flops(self, K):
@@ -88,14 +95,15 @@ class Hedgehog(Feature):
         return 2 * K * K + K + self.over.flops(2 * K)
 
     def query(self, x, i, *, query_w, key_w):
-        """[softmax(W x) ; softmax(−W x)]."""
+        """Returns [softmax(W x) ; softmax(−W x)] with the W of queries."""
         return self._mirrored(x, query_w, i)
 
     def key(self, x, j, *, query_w, key_w):
-        """The same, by the keys' W."""
+        """Returns the same with the W of keys."""
         return self._mirrored(x, key_w, j)
 
     def _mirrored(self, x, w, i):
+        """Maps both halves, W x and −W x."""
         x = widen(x)
         turned = matmul(x, w.astype(x.dtype).T)
         if self.joint or self.over.scaled:
@@ -107,17 +115,20 @@ class Hedgehog(Feature):
 class Rebased(Feature):
     """φ(x) = z ⊗ z of z = γ·norm(x) + β, γ and β learned (Aksenov et al. 2024, ReBased).
 
-    K² features, of which K(K+1)/2 differ; φ(q)·ψ(k) = (z_q·z_k)². The norm is over the components of a row, so of one
-    head, as in flash-linear-attention; the authors' code takes it over all heads at once. Queries and keys have a γ,
-    starting at 1, and a β, starting at 0, each. `epsilon` is added to the variance; 1e-5 is the authors' value.
+    It has K² features, of which K(K+1)/2 are distinct, and φ(q)·ψ(k) = (z_q·z_k)². Queries and keys have their own γ,
+    initialized as 1, and β, initialized as 0. The norm is over the components of one head, as in
+    flash-linear-attention. The authors' code normalises over all heads at once.
 
-    Raises ValueError for an epsilon that is not above 0.
+    Raises:
+      ValueError: if `epsilon` is not above 0 and below 1.
     """
 
     epsilon: float = 1e-5
+    """Number that is added to the variance. The default 1e-5 is the authors' value."""
     signed = True
     closed = True
     missing_values: ClassVar[dict] = {"epsilon": 1e-6}
+    """Values of fields that are absent in configurations of older versions."""
 
     def __post_init__(self):
         if not 0 < self.epsilon < 1:
@@ -125,33 +136,34 @@ class Rebased(Feature):
 
     @property
     def learned(self):
-        """γ and β of the queries, and of the keys."""
+        """Shapes of γ and β for queries and for keys."""
         return {f"{side}_{name}": ("K",) for side in ("query", "key") for name in ("scale", "shift")}
 
     def initial(self, key, K):
-        """No scale and no shift."""
+        """Returns γ = 1 and β = 0."""
         return {name: jnp.full(K, float(name.endswith("scale")), jnp.float32) for name in self.learned}
 
     def dim(self, K):
-        """K²."""
+        """Returns K²."""
         return K * K
 
     def flops(self, K):
-        """The norm, the shift, and the square."""
+        """The norm, the shift and the square."""
         return 8 * K + K * K
 
     def query(self, x, i, *, query_scale, query_shift, **keys):
-        """The square of the queries' γ·norm(x) + β."""
+        """Returns z ⊗ z with the γ and β of queries."""
         return Mapped(square(self._normalise(x, query_scale, query_shift)))
 
     def key(self, x, j, *, key_scale, key_shift, **queries):
-        """The square of the keys' γ·norm(x) + β."""
+        """Returns z ⊗ z with the γ and β of keys."""
         return Mapped(square(self._normalise(x, key_scale, key_shift)))
 
     def kernel(self, q, k, *, query_scale, query_shift, key_scale, key_shift):
-        """s² of s = z_q·z_k."""
+        """Returns z_q, z_k and the square function."""
         q, k = self._normalise(q, query_scale, query_shift), self._normalise(k, key_scale, key_shift)
         return q, k, jnp.square
 
     def _normalise(self, x, scale, shift):
+        """Returns z = γ·norm(x) + β."""
         return layer_norm(widen(x), scale, shift, self.epsilon)

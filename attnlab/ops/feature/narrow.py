@@ -1,4 +1,4 @@
-"""A feature map of fewer components than it is given."""
+"""A feature map of the first components of its input."""
 
 from __future__ import annotations
 
@@ -10,55 +10,60 @@ from attnlab.ops.feature.wrapper import FeatureWrapper
 
 @dataclass(frozen=True)
 class Narrow(FeatureWrapper):
-    """φ(x) = `feature` of the first `width` components of x: keys narrower than the head, its values as wide as ever.
+    """φ(x) = `feature` of the first `width` components of x: keys narrower than the head, values of its full width.
 
-    As many features as `feature` has for that width: so that maps can be compared at one number of features, in
-    networks of one size. Of projected queries and keys the first components are as good as any. Raises ValueError for
-    a width below 1, and for rows that are narrower.
+    It has as many features as `feature` has for that width. So maps can be compared at the same number of features, in
+    networks of the same size. The choice of components does not matter, because queries and keys are learned
+    projections.
+
+    Raises:
+      ValueError: if `width` is below 1, or if a row has fewer components.
     """
 
     width: int = 1
+    """Number of components that the map uses."""
 
     def __post_init__(self):
         check_counts(width=self.width)
 
     @property
     def closed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the map."""
+        """Whether the map is closed."""
         return self.feature.closed
 
     @property
     def learned(self):
-        """Those of the map, at its width."""
+        """Shapes for the map, at its width."""
         shapes = self.feature.learned.items()
         return {name: tuple(self.width if size == "K" else size for size in shape) for name, shape in shapes}
 
     def initial(self, key, K):
-        """As the map, at its width."""
+        """Returns initial values for the map, at its width."""
         return self.feature.initial(key, self._within(K))
 
     def dim(self, K):
-        """That of the map, at its width."""
+        """Returns the number of features of the map, at its width."""
         return self.feature.dim(self._within(K))
 
     def flops(self, K):
-        """Those of the map, at its width."""
+        """Returns the operations of the map, at its width."""
         return self.feature.flops(self._within(K))
 
     def query(self, x, i, **learned):
-        """The map of the first components."""
+        """Maps the first components."""
         return self.feature.query(x[:, : self._within(x.shape[1])], i, **learned)
 
     def key(self, x, j, **learned):
-        """The map of the first components."""
+        """Maps the first components."""
         return self.feature.key(x[:, : self._within(x.shape[1])], j, **learned)
 
     def kernel(self, q, k, **learned):
-        """That of the first components."""
+        """Returns the kernel of the first components."""
         width = self._within(q.shape[1])
         return self.feature.kernel(q[:, :width], k[:, :width], **learned)
 
     def _within(self, K: int) -> int:
+        """Returns the width, or raises ValueError if a row is narrower."""
         if self.width > K:
             raise ValueError(f"width={self.width} must be at most the {K} components that a key has")
         return self.width

@@ -1,4 +1,4 @@
-"""Feature maps that know where a row stands."""
+"""Feature maps that depend on positions."""
 
 from __future__ import annotations
 
@@ -18,42 +18,48 @@ from attnlab.ops.feature.elementwise import widen
 class Cosformer(Feature):
     """φ(x_i) = max(x, 0) · [cos(πi/2M) ; sin(πi/2M)], M the `length` (Qin et al. 2022, cosFormer).
 
-    2K features. Weights fall with distance: φ(q_i)·φ(k_j) = max(q, 0)·max(k, 0) · cos(π(i−j)/2M), positive within M.
-    Bound to that length: positions are 0…M−1. Beyond, raises ValueError where they are known; inside a trace such a
-    query answers NaN, and such a key has no weight. Weights may all be zero. Raises ValueError for a length below 1.
+    It has 2K features. Weights fall with the distance: φ(q_i)·φ(k_j) = max(q, 0)·max(k, 0) · cos(π(i−j)/2M). The cosine
+    is positive within M. Weights may all be zero.
+
+    The map is bound to its length: positions are 0 … M−1. A known position outside of it raises ValueError. A traced
+    one makes the output of a query NaN, and gives a key no weight.
+
+    Raises:
+      ValueError: if `length` is below 1.
     """
 
     length: int = 512
+    """M, the number of positions."""
     placed = True
 
     def __post_init__(self):
         check_counts(length=self.length)
 
     def dim(self, K):
-        """2K."""
+        """Returns 2K."""
         return 2 * K
 
     def flops(self, K):
-        """A comparison and two products."""
+        """A comparison and two products per component."""
         return 3 * K
 
     def query(self, x, i):
-        """max(x, 0) by cos and sin of its position."""
+        """Returns max(x, 0) times the cosine and the sine of its position; NaN out of range."""
         return Mapped(self._turned(x, i, jnp.nan))
 
     def key(self, x, j):
-        """The same."""
+        """Returns the same; zero out of range."""
         return Mapped(self._turned(x, j, 0))
 
     def aligned(self, i, j):
-        """Counted from the first of them, where they are known: only differences matter."""
+        """Shifts known positions so that the smallest is 0: only differences matter."""
         if isinstance(i, Tracer) or isinstance(j, Tracer):
             return i, j
         first = min((int(x.min()) for x in (i, j) if x.size), default=0)
         return i - first, j - first
 
     def check(self, i):
-        """Positions must be 0…M−1."""
+        """Checks that known positions are in 0 … M−1."""
         if isinstance(i, Tracer) or not i.size:
             return
         if (first := int(i.min())) < 0:
@@ -61,15 +67,16 @@ class Cosformer(Feature):
         self.fit(int(i.max()) + 1)
 
     def fit(self, length):
-        """No more than its own."""
+        """Checks that `length` is at most M."""
         if length > self.length:
             raise ValueError(f"{self} has no position {length - 1}: give it a length of at least {length}")
 
     def sized(self, length):
-        """Bound to that length."""
+        """Returns the map with M = `length`."""
         return replace(self, length=length)
 
     def _turned(self, x, i, beyond):
+        """Returns max(x, 0) times the cosine and the sine; `beyond` for positions out of range."""
         x, i = jax.nn.relu(widen(x)), jnp.asarray(i)
         angle = (np.pi / 2 / self.length) * i.astype(x.dtype)[:, None]
         rows = jnp.concatenate([x * jnp.cos(angle), x * jnp.sin(angle)], axis=1)

@@ -12,42 +12,49 @@ from attnlab.ops.feature.wrapper import FeatureWrapper
 
 @dataclass(frozen=True)
 class RotatedFeatures(FeatureWrapper):
-    """`feature` with its rows turned by their places where they meet values, and not where they are counted.
+    """`feature` with its rows rotated by their positions in the numerator, and not rotated in the denominator.
 
-    So φ(q_t)·ψ(k_j) tells the distance t−j in the numerator, and the denominator is as without (Su et al. 2021, eq.
-    19). Weights may be negative, need not sum to one, and are large where features hardly meet: answers may overflow in
-    half precision where those of the map do not. `position.turn(q, k, i, j)` turns components in groups of
-    `position.rotates`; those that are left over at the end stay. Raises ValueError where all are.
+    φ(q_t)·ψ(k_j) then depends on the distance t−j in the numerator, and the denominator is that of `feature` (Su et al.
+    2021, eq. 19). Weights may be negative and need not sum to one. They are large if the denominator is small. So
+    outputs may overflow in half precision where those of `feature` do not.
+
+    Raises:
+      ValueError: when it is called, if there are fewer features than `position` rotates together.
     """
 
     position: Any = field(kw_only=True)
+    """The rotary position: `position.rotate(q, k, i, j)` rotates components in groups of `position.rotates`.
+
+    Features left over at the end are not rotated.
+    """
 
     @property
     def signed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whatever the map."""
+        """True for any map."""
         return True
 
     @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whatever the map."""
+        """True for any map."""
         return True
 
     def flops(self, K):
-        """Those of the map, and three for each component that is turned."""
+        """Returns the operations of the map, and three per feature for the rotation."""
         return self.feature.flops(K) + 3 * self.dim(K)
 
     def query(self, x, i, **learned):
-        """The map's, turned."""
+        """Maps queries and rotates the features."""
         return self._turned(self.feature.query(x, i, **learned), i)
 
     def key(self, x, j, **learned):
-        """The map's, turned."""
+        """Maps keys and rotates the features."""
         return self._turned(self.feature.key(x, j, **learned), j)
 
     def _turned(self, mapped, at):
+        """Rotates the rows by their positions, and keeps the original rows for the denominator."""
         rows, by = mapped.rows, self.position.rotates
         if not (whole := rows.shape[1] - rows.shape[1] % by):
             raise ValueError(f"{self.feature} has {rows.shape[1]} features, and {self.position} turns {by} together")
-        # Lengths are kept: queries and keys are turned alike.
+        # A rotation keeps norms and treats queries and keys alike, so both pass through as queries.
         turned, _ = self.position.rotate(rows[:, :whole], rows[:0, :whole], at, at[:0])
         return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), counted=rows)

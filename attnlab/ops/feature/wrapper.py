@@ -1,4 +1,4 @@
-"""A feature map around another one."""
+"""The base class of feature maps that wrap another one."""
 
 from __future__ import annotations
 
@@ -10,62 +10,63 @@ from attnlab.ops.feature.elementwise import EluPlusOne
 
 @dataclass(frozen=True)
 class FeatureWrapper(Feature):
-    """`feature`, but for what a subclass makes of it."""
+    """Passes everything on to `feature`; a subclass overrides what it changes."""
 
     feature: Feature = EluPlusOne()
+    """The wrapped map."""
 
     @property
     def scaled(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the map."""
+        """Whether the wrapped map returns scales."""
         return self.feature.scaled
 
     @property
     def signed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the map."""
+        """Whether features of the wrapped map may be negative."""
         return self.feature.signed
 
     @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the map."""
+        """Whether rows of the wrapped map depend on positions."""
         return self.feature.placed
 
     @property
     def learned(self):
-        """Those of the map."""
+        """Shapes of the wrapped map's learned arrays."""
         return self.feature.learned
 
     def initial(self, key, K):
-        """As the map."""
+        """Returns initial values for the wrapped map."""
         return self.feature.initial(key, K)
 
     def dim(self, K):
-        """That of the map."""
+        """Returns the number of features of the wrapped map."""
         return self.feature.dim(K)
 
     def flops(self, K):
-        """Those of the map."""
+        """Returns the operations of the wrapped map."""
         return self.feature.flops(K)
 
     def query(self, x, i, **learned):
-        """As the map."""
+        """Maps queries by the wrapped map."""
         return self.feature.query(x, i, **learned)
 
     def key(self, x, j, **learned):
-        """As the map."""
+        """Maps keys by the wrapped map."""
         return self.feature.key(x, j, **learned)
 
     def aligned(self, i, j):
-        """As the map."""
+        """Aligns positions by the wrapped map."""
         return self.feature.aligned(i, j)
 
     def check(self, i):
-        """As the map."""
+        """Checks positions by the wrapped map."""
         self.feature.check(i)
 
     def fit(self, length):
-        """As the map."""
+        """Checks a length by the wrapped map."""
         self.feature.fit(length)
 
     def sized(self, length):
-        """With the map for that length."""
+        """Returns the wrapper with the wrapped map for `length` positions."""
         return replace(self, feature=self.feature.sized(length))

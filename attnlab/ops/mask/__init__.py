@@ -1,7 +1,8 @@
-"""Masks: predicates of positions.
+"""Masks as predicates of positions.
 
-A mask answers, for query positions `i [T]` and key positions `j [S]`, which pairs may meet: `mask(i, j) -> bool [T S]`.
-Masks compose by `&`, `|`, `~`, are pytrees (their arrays are traced), and become an array only for the block asked for.
+For query positions `i [T]` and key positions `j [S]`, `mask(i, j) -> bool [T S]` is True for each pair in which the
+query may attend to the key. Masks compose with `&`, `|` and `~`. They are pytrees, so their arrays are traced. A mask
+becomes an array only for the block of pairs that is asked for.
 """
 
 from attnlab.ops.mask.array import Edges, KeyPadding, QueryPadding, Segments

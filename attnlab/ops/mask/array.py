@@ -12,17 +12,22 @@ from attnlab.ops.tree import pytree
 
 
 def _kept(keep: Places, at: Places) -> Array:
-    """keep[at]; numbers keep where they are not zero: ~ of an integer is not a negation."""
+    """Returns keep[at] as a boolean, False out of range.
+
+    Numbers are converted first, because `~` of an integer array is not a logical negation.
+    """
     return lookup(keep, at, False).astype(bool)
 
 
 def _arrays(name: str, **values: Any) -> None:
+    """Raises ValueError for a value that is not an array."""
     for what, value in values.items():
         if not hasattr(value, "shape"):
             raise ValueError(f"{name}: {what} must be an array, not {type(value).__name__}; numpy.array makes one")
 
 
 def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
+    """Raises ValueError for an array that has fewer rows than there are positions."""
     for what, (length, wanted) in lengths.items():
         if length < wanted:
             raise ValueError(f"{name}: {what} has {length} rows for {wanted} positions")
@@ -31,9 +36,16 @@ def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
 @pytree
 @dataclass(frozen=True, eq=False)
 class KeyPadding(Mask):
-    """The keys that a padding mask keeps, wherever they stand: keep[j]."""
+    """Allows the keys that a padding mask keeps: keep[j].
+
+    Keys outside of the array are not allowed.
+
+    Raises:
+      ValueError: if `keep` is not an array.
+    """
 
     keep: Shaped[Places, " S"]
+    """Which keys are tokens [S]; False or 0 is padding."""
     keys_only = True
 
     def __post_init__(self):
@@ -44,16 +56,23 @@ class KeyPadding(Mask):
         return jnp.broadcast_to(_kept(self.keep, j)[None, :], (i.shape[0], j.shape[0]))
 
     def fit(self, T, S):
-        """A row a key."""
+        """Checks that there is one row per key."""
         _long_enough("KeyPadding", keep=(self.keep.shape[0], S))
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class QueryPadding(Mask):
-    """The queries that a padding mask keeps: keep[i]. The others see nothing, and answer zero."""
+    """Allows the queries that a padding mask keeps: keep[i].
+
+    The other queries see no key, so their output is zero. Queries outside of the array are not allowed.
+
+    Raises:
+      ValueError: if `keep` is not an array.
+    """
 
     keep: Shaped[Places, " T"]
+    """Which queries are tokens [T]; False or 0 is padding."""
     indexed = True
 
     def __post_init__(self):
@@ -64,21 +83,29 @@ class QueryPadding(Mask):
         return jnp.broadcast_to(_kept(self.keep, i)[:, None], (i.shape[0], j.shape[0]))
 
     def factors(self, i, j):
-        """keep[i], and every key."""
+        """Returns (keep[i], all True)."""
         return _kept(self.keep, i), jnp.ones(j.shape, bool)
 
     def fit(self, T, S):
-        """A row a query."""
+        """Checks that there is one row per query."""
         _long_enough("QueryPadding", keep=(self.keep.shape[0], T))
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Segments(Mask):
-    """Packed sequences: a query sees the keys of its own segment, query[i] = key[j]."""
+    """Packed sequences: a query sees the keys of its own segment, query[i] = key[j].
+
+    Positions outside of the arrays are not allowed.
+
+    Raises:
+      ValueError: if `query` or `key` is not an array.
+    """
 
     query: Int[Places, " T"]
+    """Segment of each query [T]."""
     key: Int[Places, " S"]
+    """Segment of each key [S]."""
     indexed = True
 
     def __post_init__(self):
@@ -92,16 +119,23 @@ class Segments(Mask):
         return (query[:, None] == key[None, :]) & inside[:, None] & beside[None, :]
 
     def fit(self, T, S):
-        """A row a query, and a row a key."""
+        """Checks that there is one row per query and one row per key."""
         _long_enough("Segments", query=(self.query.shape[0], T), key=(self.key.shape[0], S))
 
 
 @pytree
 @dataclass(frozen=True, eq=False)
 class Edges(Mask):
-    """A graph: query i sees key j where adjacency[i, j]."""
+    """A graph given by its adjacency matrix: query i sees key j if adjacency[i, j] is True or nonzero.
+
+    Positions outside of the matrix are not allowed.
+
+    Raises:
+      ValueError: if `adjacency` is not an array of two axes.
+    """
 
     adjacency: Shaped[Places, "N M"]
+    """The matrix [N M]: one row per query, one column per key."""
     indexed = True
 
     def __post_init__(self):
@@ -114,10 +148,10 @@ class Edges(Mask):
         N, M = self.adjacency.shape
         inside, beside = (i >= 0) & (i < N), (j >= 0) & (j < M)
         at, to = jnp.where(inside, i, 0), jnp.where(beside, j, 0)
-        # Numbers are edges where they are not zero: ~ of an integer is not a negation.
+        # Nonzero numbers are edges. They become booleans here, because ~ of an integer is not a logical negation.
         edges = jnp.asarray(self.adjacency).astype(bool)[at[:, None], to[None, :]]
         return edges & inside[:, None] & beside[None, :]
 
     def fit(self, T, S):
-        """A row a query, a column a key."""
+        """Checks that there is one row per query and one column per key."""
         _long_enough("Edges", adjacency=(self.adjacency.shape[0], T), columns=(self.adjacency.shape[1], S))

@@ -1,4 +1,4 @@
-"""What a mask is, and how masks compose."""
+"""The base class of masks, and the composition of masks."""
 
 from __future__ import annotations
 
@@ -11,38 +11,72 @@ from jaxtyping import Array, Bool, Int
 
 from attnlab.ops.tree import pytree
 
-# Positions that are known while tracing are numpy's; what was given is jax's.
+# Positions: numpy arrays if they are known at trace time, jax arrays if they are given as inputs.
 Places = Array | np.ndarray
+# Rows and columns of the blocks in which `Mask.reachable` evaluates a mask.
 BLOCK = 512
 
 
 class Mask:
-    """Which query may see which key.
+    """A predicate that says which query may attend to which key.
 
-    `keys_only`: whether it depends on j alone. `indexed`: whether it looks rows up in an array by i, so that
-    queries and keys of different number must say where they stand. Both are static.
+    Subclasses implement `__call__`. They may override `over`, `factors` and `reachable` to save work.
+
+    Attributes:
+      keys_only: static; whether the mask depends on j only.
+      indexed: static; whether the mask uses i as an index into an array. If the numbers of queries and keys differ,
+        such a mask needs explicit positions.
     """
 
     keys_only = False
     indexed = False
 
     def __call__(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Places, "T S"]:
-        """Whether query i may see key j, for every pair."""
+        """Evaluates the mask for every pair.
+
+        Args:
+          i: query positions [T].
+          j: key positions [S].
+
+        Returns:
+          A boolean array [T S]; True if query i may attend to key j.
+        """
         raise NotImplementedError
 
     def over(self, i0: int, i1: int, j0: int, j1: int) -> bool | None:
-        """Whether all (True) or none (False) of the pairs i0 ≤ i < i1, j0 ≤ j < j1 may meet; None: not known.
+        """Returns what static facts say about all pairs i0 ≤ i < i1, j0 ≤ j < j1.
 
-        Told from static facts, for blocks that are not empty: loops by blocks skip those where nothing may meet.
+        Blockwise loops use it to skip blocks in which no pair is allowed. The ranges must not be empty.
+
+        Returns:
+          True if all pairs are allowed, False if none is, None if this is not known.
         """
         return None
 
     def factors(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places] | None:
-        """Two vectors, rows [T] and columns [S], whose outer product the mask is; None where it is no such product."""
+        """Returns the mask as an outer product of two vectors, if it is one.
+
+        Args:
+          i: query positions [T].
+          j: key positions [S].
+
+        Returns:
+          Boolean vectors (rows [T], columns [S]) whose outer product is the mask, or None if the mask has no such form.
+        """
         return (np.ones(i.shape, bool), self(np.zeros(1, np.int32), j)[0]) if self.keys_only else None
 
     def reachable(self, i: Int[Places, " T"], j: Int[Places, " S"]) -> tuple[Places, Places]:
-        """Which queries see any key, [T], and which keys any query sees, [S]: block by block where pairs are many."""
+        """Returns which queries see any key, and which keys are seen by any query.
+
+        If there are more than `BLOCK`² pairs, the mask is evaluated block by block, so that [T S] is never held.
+
+        Args:
+          i: query positions [T].
+          j: key positions [S].
+
+        Returns:
+          Boolean vectors (rows [T], columns [S]).
+        """
         if (factors := self.factors(i, j)) is not None:
             rows, columns = factors
             return rows & columns.any(), columns & rows.any()
@@ -60,30 +94,38 @@ class Mask:
             pairs = self(i, j)
             return columns | pairs.any(axis=0), pairs.any(axis=1)
 
-        # The last block is filled up with the last query again, which changes nothing.
+        # Pad the last block by repeating the last query: its keys are already counted, and the extra rows are cut off.
         queries = jnp.pad(i, (0, -i.size % BLOCK), mode="edge").reshape(-1, BLOCK)
         columns, rows = jax.lax.scan(step, jnp.zeros(j.shape, bool), queries)
         return rows.reshape(-1)[: i.size], columns
 
     def fit(self, T: int, S: int) -> None:
-        """Raise ValueError where its arrays are too short for queries and keys at 0 … T−1 and 0 … S−1."""
+        """Checks the mask's arrays against queries at 0 … T−1 and keys at 0 … S−1.
+
+        Raises:
+          ValueError: if an array is too short for these positions.
+        """
 
     def __and__(self, other: Mask) -> Mask:
+        """Returns a mask of the pairs that both masks allow."""
         return And(self, other) if isinstance(other, Mask) else NotImplemented
 
     def __or__(self, other: Mask) -> Mask:
+        """Returns a mask of the pairs that either mask allows."""
         return Or(self, other) if isinstance(other, Mask) else NotImplemented
 
     def __invert__(self) -> Mask:
+        """Returns a mask of the pairs that this mask forbids."""
         return Not(self)
 
 
 def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`Mask.reachable` of a formula at known positions, while tracing."""
+    """Computes `Mask.reachable` at trace time, for a mask without arrays at known positions."""
     rows, columns = np.zeros(i.shape, bool), np.zeros(j.shape, bool)
 
     def pairs_of(I, J):
-        # A formula may be written with jax's functions, whose values are known here too, but for a trace.
+        """Evaluates the mask as a numpy array."""
+        # A mask may use jnp functions. Under a trace, these would return tracers even for known positions.
         with jax.ensure_compile_time_eval():
             return np.asarray(mask(I, J))
 
@@ -99,23 +141,25 @@ def _known(mask: Mask, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 class Both:
-    """What two masks together depend on: for `And` and `Or`."""
+    """The properties that `And` and `Or` derive from their two operands."""
 
     one: Mask
+    """The first operand."""
     other: Mask
+    """The second operand."""
 
     @property
     def keys_only(self) -> bool:
-        """Whether both depend on j alone."""
+        """Whether both operands depend on j only."""
         return self.one.keys_only and self.other.keys_only
 
     @property
     def indexed(self) -> bool:
-        """Whether either looks rows up."""
+        """Whether either operand is indexed by i."""
         return self.one.indexed or self.other.indexed
 
     def fit(self, T: int, S: int) -> None:
-        """Both must."""
+        """Checks both operands."""
         self.one.fit(T, S)
         self.other.fit(T, S)
 
@@ -123,22 +167,22 @@ class Both:
 @pytree
 @dataclass(frozen=True, eq=False)
 class And(Both, Mask):
-    """Both."""
+    """Allows the pairs that both operands allow."""
 
     one: Mask
     other: Mask
 
     def __call__(self, i, j):
-        """Where both allow."""
+        """Evaluates both operands and joins them by "and"."""
         return self.one(i, j) & self.other(i, j)
 
     def over(self, i0, i1, j0, j1):
-        """All where both say all, none where either says none."""
+        """True if both operands are True, False if either is False, else None."""
         said = self.one.over(i0, i1, j0, j1), self.other.over(i0, i1, j0, j1)
         return False if False in said else True if said == (True, True) else None
 
     def factors(self, i, j):
-        """The products of both's, where both have them."""
+        """Returns the products of the operands' factors, or None if either has no factors."""
         one, other = self.one.factors(i, j), self.other.factors(i, j)
         return None if one is None or other is None else (one[0] & other[0], one[1] & other[1])
 
@@ -146,17 +190,17 @@ class And(Both, Mask):
 @pytree
 @dataclass(frozen=True, eq=False)
 class Or(Both, Mask):
-    """Either."""
+    """Allows the pairs that either operand allows."""
 
     one: Mask
     other: Mask
 
     def __call__(self, i, j):
-        """Where either allows."""
+        """Evaluates both operands and joins them by "or"."""
         return self.one(i, j) | self.other(i, j)
 
     def over(self, i0, i1, j0, j1):
-        """All where either says all, none where both say none."""
+        """True if either operand is True, False if both are False, else None."""
         said = self.one.over(i0, i1, j0, j1), self.other.over(i0, i1, j0, j1)
         return True if True in said else False if said == (False, False) else None
 
@@ -164,29 +208,30 @@ class Or(Both, Mask):
 @pytree
 @dataclass(frozen=True, eq=False)
 class Not(Mask):
-    """The other pairs."""
+    """Allows the pairs that the operand forbids."""
 
     one: Mask
+    """The operand."""
 
     @property
     def keys_only(self):
-        """As what it negates."""
+        """Whether the operand depends on j only."""
         return self.one.keys_only
 
     @property
     def indexed(self):
-        """As what it negates."""
+        """Whether the operand is indexed by i."""
         return self.one.indexed
 
     def __call__(self, i, j):
-        """Where the other forbids."""
+        """Evaluates the operand and negates it."""
         return ~self.one(i, j)
 
     def over(self, i0, i1, j0, j1):
-        """The opposite, where it is known."""
+        """The negation of the operand's value; None if that is not known."""
         said = self.one.over(i0, i1, j0, j1)
         return None if said is None else not said
 
     def fit(self, T, S):
-        """As what it negates."""
+        """Checks the operand."""
         self.one.fit(T, S)

@@ -1,4 +1,4 @@
-"""A mask that is a list of pairs: what a sparse form follows, and never a table of all pairs."""
+"""A mask given as a list of pairs. Sparse forms follow the list and never build a table of all pairs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from attnlab.ops.tree import pytree
 @pytree
 @dataclass(frozen=True, eq=False)
 class EdgeList(Mask):
-    """A graph by its edges: query[e] sees key[e]. An entry below 0 is padding, and no edge.
+    """A graph given by its edges: query[e] sees key[e].
 
-    Each edge is to stand there once. Raises ValueError for an edge that is known to be given twice, naming it: a sum
-    along the list would count it twice, and a mask knows no multiplicity.
+    A negative entry is padding, not an edge. Each edge must be listed once: a sum along the list would count a repeated
+    edge twice, while a mask has no multiplicity.
+
+    Raises:
+      ValueError: if the arrays are known at trace time and an edge is listed twice. The message names the edge.
     """
 
     query: Int[Places, " E"]
+    """Query position of each edge [E]."""
     key: Int[Places, " E"]
+    """Key position of each edge [E]."""
     indexed = True
 
     def __post_init__(self):
@@ -41,7 +46,7 @@ class EdgeList(Mask):
         return lookup(lookup(pairs, _first(i, i), False).T, _first(j, j), False).T
 
     def reachable(self, i, j):
-        """Edge by edge."""
+        """As `Mask.reachable`, computed edge by edge in O(E + T + S)."""
         i, j = (jnp.asarray(at, jnp.int32) for at in (i, j))
         t, s = _first(i, self.query), _first(j, self.key)
         there = (t < i.shape[0]) & (s < j.shape[0])
@@ -50,9 +55,15 @@ class EdgeList(Mask):
         return lookup(rows, _first(i, i), False), lookup(columns, _first(j, j), False)
 
     def rows(self, i: Int[np.ndarray, " T"], j: Int[np.ndarray, " S"]) -> tuple[Places, Places] | None:
-        """Which rows of a call each edge joins, T and S for an edge that it has not; None where a place stands twice.
+        """Returns which rows of a call each edge joins.
 
-        Positions are numpy's: they are known while tracing.
+        Args:
+          i: query positions [T], known at trace time (numpy).
+          j: key positions [S], known at trace time (numpy).
+
+        Returns:
+          Rows of queries [E] and rows of keys [E]; T and S for an edge whose end is not in the call. None if a position
+          occurs twice or is negative.
         """
         if any(len(np.unique(at)) < len(at) or at.min(initial=0) < 0 for at in (i, j)):
             return None
@@ -63,7 +74,7 @@ class EdgeList(Mask):
 
 
 def _first(places: Int[Array, " T"], wanted: Int[Places, " E"]) -> Int[Array, " E"]:
-    """The first row that stands at each of the wanted positions; T where none does, or it is below 0."""
+    """Returns the first row at each of the wanted positions; T if there is none, or if the position is negative."""
     order, wanted = jnp.argsort(places), jnp.asarray(wanted, jnp.int32)
     at = jnp.searchsorted(places[order], wanted).astype(jnp.int32)
     row = lookup(order.astype(jnp.int32), at, 0)
@@ -72,7 +83,7 @@ def _first(places: Int[Array, " T"], wanted: Int[Places, " E"]) -> Int[Array, " 
 
 
 def _row(places: Int[np.ndarray, " T"], wanted: Int[Places, " E"]) -> Int[Places, " E"]:
-    """As `_first`, of positions that are known and differ: looked up in a table of them."""
+    """As `_first`, for known and distinct positions, by a lookup table."""
     T = len(places)
     table = np.full(int(places.max(initial=-1)) + 1, T, np.int32)
     table[places] = np.arange(T, dtype=np.int32)
