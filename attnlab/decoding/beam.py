@@ -49,7 +49,7 @@ class Beam(Search):
             raise ValueError(f"penalty={self.penalty} must be at least 0 and at most {STEEPEST}")
 
     def search(self, request, key):
-        """Extends hypotheses until no live one can improve the result."""
+        """Extends hypotheses until no live one can improve the result. See `Search.__call__`."""
         lengths = range(1, request.length + 1)
         norms = jnp.asarray([((5 + n) / 6) ** self.penalty for n in lengths], jnp.float32)
 
@@ -88,6 +88,7 @@ class Beam(Search):
         # unlikely its end.
         finishing = jnp.where(ends[:size], grown.scores[:size] / norms[search.t], -jnp.inf)
         finished, _ = _top(_join(search.finished, SearchResult(grown.tokens[:size], finishing)), self.best)
+        # A hypothesis that ends leaves the beam, even if it is not among the best finished ones.
         live, kept = _top(grown._replace(scores=jnp.where(ends, -jnp.inf, grown.scores)), size)
         state = jax.tree.map(lambda leaf: leaf[parents[kept]], state)
         return BeamState(search.t + 1, state, last[kept], live, finished, lost)

@@ -32,7 +32,7 @@ class GatedDelta(UnitKeys):
 
     @property
     def tokens(self):
-        """`beta`: strength of the write, before the sigmoid. `step`: decay step, before shift and softplus."""
+        """Strength of the write `beta`, before the sigmoid, and decay step `step`, before the softplus."""
         return {"beta": (), "step": ()}
 
     @property

@@ -34,14 +34,12 @@ class Kda(UnitKeys):
 
     @property
     def tokens(self):
-        """`beta`: strength of the write, before the sigmoid. `step`: decay step per key channel, before shift and
-        softplus.
-        """
+        """Strength of the write `beta`, before the sigmoid, and decay step per channel `step`, before the softplus."""
         return {"beta": (), "step": ("K",)}
 
     @property
     def learned(self):
-        """`rate`: logarithm of A. `shift`: offset of the steps."""
+        """`rate`: logarithm of A. `shift`: offset of the steps, per channel."""
         return {"rate": (), "shift": ("K",)}
 
     def initial(self, key, K, V):

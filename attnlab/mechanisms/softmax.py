@@ -155,5 +155,6 @@ class Softmax(Mechanism):
         return T * S
 
     def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
+        """Attends by blocks over the pairs that both the mask and the pattern allow."""
         rules = [rule, blockwise.Rule(self.pattern, i, j)]
         return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)[0]

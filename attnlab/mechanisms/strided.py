@@ -34,6 +34,10 @@ class Strided(Softmax):
         return Window(self.stride, self.stride) | Dilated(self.stride)
 
     def _by_blocks(self, q, k, v, scores, rule, i, j, block):
+        """Attends by blocks to the window and to the sorted columns, and merges both results.
+
+        If positions are not known while tracing, the whole pattern is computed in the given order.
+        """
         if not (isinstance(i, np.ndarray) and isinstance(j, np.ndarray)):
             return super()._by_blocks(q, k, v, scores, rule, i, j, block)
         Rule, itself = blockwise.Rule, Window(1, 1)

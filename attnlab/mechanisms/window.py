@@ -127,6 +127,7 @@ class LocalP(Mechanism):
         def one(q, i, seen):
             q, i = q[None], i[None]
             centre = self._centre(q, seen[None], w_p, v_p)
+            # The window moves with the centre, so a slice of fixed length is gathered around it.
             first = jnp.clip(jnp.floor(centre[0] - self.width).astype(jnp.int32), 0, S - reach)
             at = first + np.arange(reach, dtype=np.int32)
             return weighted_sum(self._around(centre, q, k[at], mask(i, at), i, at, bias, learned), v[at])[0]
