@@ -164,7 +164,7 @@ def home(value: Any, field: str, annotations: Iterable[Any] = ()) -> str | None:
 
 
 def _kin(kind: type, held: Any) -> bool:
-    """Returns whether a class shares a base class of this project with a registered value."""
+    """Returns whether a class shares a base class, other than built-in and abstract ones, with a registered value."""
     shared = set(kind.__mro__) & set(type(held).__mro__)
     return any(base.__module__ not in ("builtins", "abc", "typing", "collections.abc") for base in shared)
 

@@ -10,11 +10,11 @@ from attnlab.ops.mask import Global, RandomBlocks, Window
 class BigBird(Softmax):
     """Softmax attention over a window, the first tokens and random blocks (BigBird).
 
-    y_t = softmax(score(q_t, k)) v over the keys with −right < t−j < left, or t < first, or j < first, or whose block of
-    `size` tokens is joined with the query's block
+    y_t = softmax(score(q_t, k)) v
 
-    Every block picks `picks` earlier blocks at random, and is joined with them in both directions. The random choice
-    depends only on `seed`.
+    A query at t sees the keys j with −right < t−j < left, or t < first, or j < first, and those in joined blocks of
+    `size` tokens. Every block picks `picks` earlier blocks at random, and is joined with them in both directions. The
+    random choice depends only on `seed`.
 
     The authors' code differs in three ways. Its window consists of the blocks next to the query's own, here of tokens
     around the query. Its global tokens are the first and the last block, here only the first `first` tokens, because no

@@ -14,8 +14,9 @@ from attnlab.ops import delta, gate
 class GatedDelta(UnitKeys):
     """Delta rule whose state decays by one gate per token (gated DeltaNet).
 
-    S_t = (I − β_t k_tᵀ k_t) α_t S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta), α = e^(−A softplus(step +
-    shift))
+    S_t = (I − β_t k_tᵀ k_t) α_t S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t
+
+    β = sigmoid(beta), α = e^(−A softplus(step + shift))
 
     The extra inputs `beta` and `step` are one number per token each. A = e^rate and `shift` are learned, one per head,
     as in Mamba-2. A starts uniform in 0 … 16, as in the authors' code. q and k are normalised to x / √(‖x‖² + ε), and q

@@ -14,8 +14,9 @@ from attnlab.ops import delta, gate
 class Kda(UnitKeys):
     """Delta rule whose state decays by one gate per key channel (Kimi delta attention).
 
-    S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta), α = e^(−A softplus(step
-    + shift))
+    S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t
+
+    β = sigmoid(beta), α = e^(−A softplus(step + shift))
 
     The extra input `beta` is one number per token, and `step` one per token and key channel. A = e^rate is learned, one
     per head, and `shift`, one per key channel. q and k are normalised to x / √(‖x‖² + ε), and q is then divided by √K,

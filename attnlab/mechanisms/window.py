@@ -55,7 +55,7 @@ class Local(Softmax):
 class LocalP(Mechanism):
     """Softmax attention with a Gaussian around a predicted centre (local-p).
 
-    y_t = Σ_j softmax(score(q_t, k)) exp(−(j−p_t)²/2σ²) v_j, p_t = S·sigmoid(tanh(q_t W_p)·v_p), σ = width/2
+    y_t = Σ_j softmax(score(q_t, k_j)) exp(−(j−p_t)²/2σ²) v_j, p_t = S·sigmoid(tanh(q_t W_p)·v_p), σ = width/2
 
     The softmax runs over the keys with |j−p_t| ≤ width. The Gaussian is applied after it, and the weights are not
     normalised again. S is the number of keys that the query sees. Padding therefore changes nothing, and a causal token
