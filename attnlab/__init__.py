@@ -1,12 +1,15 @@
-"""attnlab: a laboratory for attention.
+"""attnlab: a laboratory for attention in JAX and Flax.
 
     >>> import attnlab
     >>> attnlab.__version__.count(".")
     2
 
-Imported on first use: the registries `MECHANISMS`, `POSITIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES`,
-`UNITS`, `DECODERS` (name → instance; one's own joins by `attnlab.MECHANISMS["mine"] = Mine()`), and the rooms `ops`,
-`mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`, `lab`.
+Registries and packages are imported on first use, so that `import attnlab` is fast.
+
+- Registries map names to instances: `MECHANISMS`, `POSITIONS`, `MODELS`, `TASKS`, `FEATURES`, `SCORES` (functions),
+  `UNITS`, `DECODERS`. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
+- Packages: `ops`, `mechanisms`, `modules`, `models`, `decoding`, `data`, `tasks`, `training`, `analysis`, `bench`,
+  `lab`.
 """
 
 __version__ = "0.2.0"
@@ -28,7 +31,7 @@ _REGISTRIES = ("MECHANISMS", "POSITIONS", "MODELS", "TASKS", "FEATURES", "SCORES
 
 
 def __getattr__(name: str):
-    # importlib is loaded here: `import attnlab` itself must cost nothing.
+    # importlib is imported here to keep `import attnlab` fast.
     if name in _REGISTRIES:
         from attnlab import registry
 

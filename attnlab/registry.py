@@ -1,4 +1,7 @@
-"""The registries, and what to say where a name is not in one. Imports nothing until asked."""
+"""The registries, and messages for names that are not in one.
+
+A registry is imported only when it is first used.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -9,10 +12,10 @@ Value = TypeVar("Value")
 
 
 class Registry(dict[str, Value]):
-    """A dict, name → value, whose `[name]` says of an unknown name what is near it and what is known.
+    """Dict from name to value. For an unknown name, `[name]` raises KeyError with the nearest and the known names.
 
     Args:
-        name: what the registry is called.
+        name: name of the registry, for messages.
 
     >>> numbers = Registry("MECHANISMS")
     >>> numbers |= {"softmax": 1, "linear": 2}
@@ -29,7 +32,7 @@ class Registry(dict[str, Value]):
         raise KeyError(unknown(f"{self.name}[{name!r}] is not known", str(name), self))
 
 
-# Where each registry lives. All are dicts, name → default instance (SCORES: name → function).
+# Module of each registry. All are dicts from name to default instance (SCORES: from name to function).
 PLACES = {
     "MECHANISMS": "attnlab.mechanisms",
     "POSITIONS": "attnlab.modules.position",
@@ -43,14 +46,20 @@ PLACES = {
 
 
 def table(name: str) -> dict[str, Any]:
-    """The registry of that name."""
+    """Returns the registry with this name."""
     return getattr(import_module(PLACES[name]), name)
 
 
 def pick(registry: Mapping[str, Value], name: str, field: str) -> Value:
-    """The value of that name; `field` is the path to name where there is none.
+    """Returns the value with this name.
 
-    Raises ValueError, in one line with the nearest name and the known ones.
+    Args:
+        registry: mapping from name to value.
+        name: name to look up.
+        field: path of the setting that holds the name, for the message.
+
+    Raises:
+        ValueError: if the name is unknown. The message is one line with the nearest name and the known ones.
 
     >>> pick({"softmax": 1, "linear": 2}, "sofmax", "model.mechanism")
     Traceback (most recent call last):
@@ -62,7 +71,7 @@ def pick(registry: Mapping[str, Value], name: str, field: str) -> Value:
 
 
 def unknown(complaint: str, name: str, known: Iterable[str]) -> str:
-    """The complaint, with the nearest name (where one is near) and the known ones."""
+    """Returns the complaint followed by the nearest name, if there is one, and the known names."""
     known = list(known)
     near = nearest(name, known)
     hint = f"; nearest: {near!r}" if near else ""
@@ -70,7 +79,10 @@ def unknown(complaint: str, name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The shortest known name that begins so, else the one most like it, upper and lower case alike; or None."""
+    """Returns the known name nearest to `name`, ignoring case, or None.
+
+    The shortest known name that begins with `name` (of at least 3 letters) is preferred to the most similar one.
+    """
     from difflib import get_close_matches
 
     lower = {word.lower(): word for word in known}
@@ -80,7 +92,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def no_field(config: Any, name: str, path: str) -> str:
-    """The complaint that a config (or its class) has no field `name`; `path` ends with that name."""
+    """Returns the message that a config, or its class, has no field `name`.
+
+    Args:
+        config: a dataclass instance or class, or another value.
+        name: name of the field.
+        path: full path of the field in the config. It ends with `name`.
+    """
     kind = config if isinstance(config, type) else type(config)
     upper = path.removesuffix(f".{name}")
     if config is None:
@@ -88,7 +106,7 @@ def no_field(config: Any, name: str, path: str) -> str:
     if not is_dataclass(config):
         return f"{path}: {upper} is {getattr(config, '__name__', repr(config))}, which has no fields"
     known = field_names(config)
-    # A right name at the wrong depth (`seeds` for `train.seeds`) is the likelier slip.
+    # A correct name at the wrong level (`seeds` for `train.seeds`) is more likely than a misspelt one.
     deeper = [f"{upper}.{name}" for upper in known if name in field_names(getattr(config, upper, None))]
     complaint = f"{path}: {kind.__name__} has no field {name!r}"
     if deeper:
@@ -97,12 +115,15 @@ def no_field(config: Any, name: str, path: str) -> str:
 
 
 def field_names(config: Any) -> list[str]:
-    """The fields that a constructor of `config` takes; none for what is no dataclass."""
+    """Returns the names of the fields that the constructor of `config` takes. Empty if it is not a dataclass."""
     return [f.name for f in fields(config) if f.init] if is_dataclass(config) else []
 
 
 def find(value: Any) -> tuple[str, str] | None:
-    """(registry, name) of a value: the name of an equal one, else the first of its class; or None."""
+    """Returns (registry, name) of a value, or None.
+
+    Prefers the name of an equal value to the first name of a value of the same class.
+    """
     if not is_dataclass(value) and not callable(value):
         return None
     for place in PLACES:
@@ -112,16 +133,25 @@ def find(value: Any) -> tuple[str, str] | None:
 
 
 def first_name(place: str, value: Any) -> str | None:
-    """The first name in a registry of a value's class (of a function, itself), or None."""
+    """Returns the first name in a registry of a value of the same class (for a function: of itself), or None."""
     return next((name for name, held in table(place).items() if _alike(held, value)), None)
 
 
 def _alike(held: Any, value: Any) -> bool:
+    """Returns whether two values have the same class, or are the same function."""
     return type(held) is type(value) if is_dataclass(held) else held is value
 
 
 def home(value: Any, field: str, annotations: Iterable[Any] = ()) -> str | None:
-    """The registry that a field draws from, told by its value, its annotations or its name; or None."""
+    """Returns the name of the registry that a field's value comes from, or None.
+
+    The registry is determined from the value, then from its class and annotations, then from the name of the field.
+
+    Args:
+        value: current value of the field.
+        field: name of the field.
+        annotations: types that the field is annotated with.
+    """
     if isinstance(value, bool | int | float | str | tuple):
         return None
     if found := find(value):
@@ -134,18 +164,21 @@ def home(value: Any, field: str, annotations: Iterable[Any] = ()) -> str | None:
 
 
 def _kin(kind: type, held: Any) -> bool:
-    """Whether a class shares a base of ours with a registered value."""
+    """Returns whether a class shares a base class, other than built-in and abstract ones, with a registered value."""
     shared = set(kind.__mro__) & set(type(held).__mro__)
     return any(base.__module__ not in ("builtins", "abc", "typing", "collections.abc") for base in shared)
 
 
 def add_first(place: str, name: str, example: str = "…") -> str:
-    """What to do for a value of one's own."""
+    """Returns the instruction to add your own value to a registry."""
     return f"add it first: attnlab.{place}[{name!r}] = {example}"
 
 
 def first_line(value: type | Callable | Any) -> str:
-    """The line a value offers about itself, else the first of its class's docstring, or of the function's."""
+    """Returns a one-line description of a value.
+
+    This is its attribute `line` if there is one, else the first line of the docstring of its class, or of the function.
+    """
     if isinstance(own := getattr(value, "line", None), str):
         return own
     document = value.__doc__ if isinstance(value, type) or not is_dataclass(value) else type(value).__doc__

@@ -1,4 +1,7 @@
-"""From a model that scores the next symbol to an answer: over `step(state, token) -> (scores, state)`."""
+"""Decoding: search for an output sequence with a model that scores the next symbol.
+
+Every search works with a function `step(state, token) -> (scores, state)`. `DECODERS` maps names to default instances.
+"""
 
 from attnlab.decoding.base import Search, SearchResult
 from attnlab.decoding.beam import Beam

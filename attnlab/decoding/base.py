@@ -1,4 +1,4 @@
-"""What every way of decoding is asked, and what it answers."""
+"""The contract of every decoding method: its problem, its result and its base class."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,35 +12,52 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 
 class SearchResult(NamedTuple):
-    """N texts for one example, the best first: `tokens` [N length] int32, `scores` [N] float32.
+    """N sequences for one example, the best first.
 
-    A text keeps its `end` and has pads behind it. Its score is the log-probability of its tokens, in nats, among all
-    symbols of the model (a beam's is divided by its penalty); NaN where the model answered NaN.
+    A sequence includes its `end` symbol and is followed by padding.
     """
 
     tokens: Int[Array, "N length"]
+    """Symbols [N length], int32."""
     scores: Float[Array, " N"]
+    """Log-probability of each sequence's tokens among all symbols of the model [N], float32, in nats.
+
+    A beam's score is divided by its length penalty. It is NaN if the model returned NaN.
+    """
 
 
 @dataclass(frozen=True)
 class DecodeProblem:
-    """A model, its state before the first symbol, the special symbols, and how many tokens there may be."""
+    """One decoding problem: a model, its initial state, the special symbols and the maximum length."""
 
     step: Callable
+    """Function `step(state, token) -> (scores [V], state)` that scores what follows `token`."""
     state: Any
+    """State of the model before the first symbol."""
     begin: Any
+    """Symbol that comes before the first token. It is never chosen."""
     end: Any
+    """Symbol that ends a sequence."""
     length: int
+    """Maximum number of tokens, including `end`."""
     pad: Any
+    """Symbol that follows `end`. It is never chosen."""
 
     def next_scores(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " V"], Float[Array, " V"], Any]:
-        """What may follow `token`: the model's scores, in float32 at least, their log-probabilities, the new state.
+        """Scores the symbols that may follow `token`.
 
-        Both are −inf for `begin` and `pad`, whose share of the probability is not given to others. Where one score is
-        NaN, all log-probabilities are: it shows, whatever is chosen.
+        Scores and log-probabilities of `begin` and `pad` are −inf. Their probability is not redistributed to other
+        symbols. If one score is NaN, all log-probabilities are NaN, so that the result shows it whatever is chosen.
+
+        Args:
+            state: state of the model before `token`.
+            token: the last symbol.
+
+        Returns:
+            The model's scores [V] in at least float32, their log-probabilities [V] in float32, and the new state.
         """
         scores, state = self.step(state, token)
-        # Sums of half-precision exponentials lose the tail.
+        # A sum of exponentials in half precision loses the small ones.
         scores = scores if jnp.finfo(scores.dtype).bits >= 32 else scores.astype(jnp.float32)
         logs = jax.nn.log_softmax(scores).astype(jnp.float32)
         symbols = jnp.arange(scores.shape[0], dtype=jnp.int32)
@@ -48,7 +65,14 @@ class DecodeProblem:
         return jnp.where(never, -jnp.inf, scores), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs), state
 
     def generate(self, choose: Callable) -> tuple[Int[Array, " length"], Float[Array, ""]]:
-        """A text and its log-probability; its token t is `choose(scores [V], t)`."""
+        """Generates one sequence by choosing one token after another.
+
+        Args:
+            choose: function `choose(scores [V], t)` that returns the token at step t.
+
+        Returns:
+            The tokens [length] and their log-probability.
+        """
 
         def append(carry, t):
             state, token, done = carry
@@ -62,15 +86,10 @@ class DecodeProblem:
 
 
 class Search(ABC):
-    """A way from a model that scores the next symbol to an answer; its fields say which.
+    """Base class of decoding methods. The fields of a subclass are the method's options.
 
-    Called for one example: `step(state, token) -> (scores [V], state)` scores what follows `token`, `state` is the
-    one before `begin`, and `length` bounds the tokens, `end` among them. `begin` and `pad` are never chosen (where no
-    other symbol is possible the score is −inf, and symbols from there on mean nothing), and after `end` follow `pad`s.
-    `key` is for those that draw. `jax.vmap` decodes a batch, each example as it would alone.
-
-    Raises ValueError where `length` is below 1, where the state says (`state.length`) that it has room for fewer, and
-    where `end` is one of those that are never chosen.
+    An instance is called for one example. Use `jax.vmap` to decode a batch. Each example then gives the same result as
+    alone.
     """
 
     def __call__(
@@ -83,7 +102,27 @@ class Search(ABC):
         pad: int = 0,
         key: PRNGKeyArray | None = None,
     ) -> SearchResult:
-        """The answers to one example."""
+        """Decodes one example.
+
+        `begin` and `pad` are never chosen, and `end` is followed by `pad`. If no other symbol is possible, the score is
+        −inf and the symbols from there on are meaningless.
+
+        Args:
+            step: function `step(state, token) -> (scores [V], state)` that scores what follows `token`.
+            state: state of the model before `begin`.
+            begin: symbol that comes before the first token.
+            end: symbol that ends a sequence.
+            length: maximum number of tokens, including `end`.
+            pad: symbol that follows `end`. Default: 0.
+            key: random key, for methods that sample.
+
+        Returns:
+            The sequences that were found, the best first.
+
+        Raises:
+            ValueError: if `length` is below 1 or exceeds the capacity of the state (`state.length`), or if `end` equals
+                `begin` or `pad`.
+        """
         at_least_one(length=length)
         if length > (room := getattr(state, "length", length)):
             raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
@@ -93,11 +132,16 @@ class Search(ABC):
 
     @abstractmethod
     def search(self, request: DecodeProblem, key: PRNGKeyArray | None) -> SearchResult:
-        """The answers to a request that can be met."""
+        """Solves a checked problem. Implemented by each method.
+
+        Args:
+            request: the problem.
+            key: random key, or None.
+        """
 
 
 def at_least_one(**fields: int) -> None:
-    """Raise ValueError naming the field that is no whole number of at least 1."""
+    """Raises ValueError, with the field's name, unless every value is a whole number of at least 1."""
     for name, value in fields.items():
         if not isinstance(value, Integral) or int(value) < 1:
             raise ValueError(f"{name}={value!r} must be at least 1, and whole")

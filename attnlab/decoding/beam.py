@@ -1,4 +1,4 @@
-"""Beam search: several hypotheses side by side, and the best of those that finish."""
+"""Beam search: extends several hypotheses in parallel and returns the best that finish."""
 
 from __future__ import annotations
 
@@ -11,26 +11,35 @@ from jaxtyping import Array, Bool, Float, Int
 
 from attnlab.decoding.base import DecodeProblem, Search, SearchResult, at_least_one
 
-STEEPEST = 10  # a penalty above it leaves float32 for long texts, and ranks by length alone
+STEEPEST = 10  # a larger penalty overflows float32 for long sequences and ranks by length only
 
 
 @dataclass(frozen=True)
 class Beam(Search):
-    """The `best` of the hypotheses that a beam of `size` finds, by log P(y) / ((5 + |y|) / 6)^penalty, `end` counted.
+    """Beam search with a length penalty.
 
-    (Wu et al. 2016, section 7, eq. 14; penalty 0 is the plain sum.) At each step the live hypotheses grow by every
-    symbol. Of the `size` likeliest results those that end are finished; the `size` likeliest that do not end live on.
-    It stops where no live hypothesis can overtake the finished. Size 1 with penalty 0 is greedy decoding.
+    score(y) = log P(y) / ((5 + |y|) / 6)^penalty, where |y| counts `end`
 
-    What has not ended after `length` tokens is unfinished: such texts are answered only where fewer than `best` are
-    finished, and behind them. All texts are distinct; where there are too few, rows of pads of score −inf follow.
+    At each step, every live hypothesis is extended by every symbol. Among the `size` most likely results, those that
+    end are finished. The `size` most likely results that do not end stay live. The search stops when no live hypothesis
+    can overtake the finished ones. Size 1 with penalty 0 is greedy decoding.
 
-    Raises ValueError naming the field for what cannot work.
+    A hypothesis that has not ended after `length` tokens is unfinished. Unfinished ones are returned only if fewer than
+    `best` are finished, and after the finished ones. All sequences are distinct. If there are too few, rows of `pad`
+    with score −inf follow.
+
+    Raises:
+        ValueError: if a field has an invalid value.
+
+    Source: Wu et al. 2016, section 7, eq. 14.
     """
 
     size: int = 5
+    """Number of live hypotheses."""
     penalty: float = 1.0
+    """Exponent of the length penalty. 0 ranks by log-probability."""
     best: int = 1
+    """Number of sequences to return, at most `size`."""
 
     def __post_init__(self):
         at_least_one(size=self.size, best=self.best)
@@ -40,26 +49,26 @@ class Beam(Search):
             raise ValueError(f"penalty={self.penalty} must be at least 0 and at most {STEEPEST}")
 
     def search(self, request, key):
-        """From `begin` until nothing can get better."""
+        """Extends hypotheses until no live one can improve the result. See `Search.__call__`."""
         lengths = range(1, request.length + 1)
         norms = jnp.asarray([((5 + n) / 6) ** self.penalty for n in lengths], jnp.float32)
 
         def going(search: BeamState) -> Bool[Array, ""]:
-            # Later log-probabilities are at most l ≤ 0, and no norm is above the last: a live hypothesis of
-            # log-probability l finishes with a score of at most l / norms[-1].
+            # Log-probability never increases with further tokens, and no norm exceeds the last one. So a live
+            # hypothesis of log-probability l ≤ 0 finishes with a score of at most l / norms[-1].
             bound = search.live.scores[0] / norms[-1]
             return (search.t < request.length) & (bound > search.finished.scores[-1]) & ~search.lost
 
         search = jax.lax.while_loop(going, lambda search: self._advance(request, norms, search), self._start(request))
         found = _join(search.finished, search.live._replace(scores=search.live.scores / norms[-1]))
-        # Both are in order: those that are none go behind, and nothing else moves.
+        # Both lists are sorted. The stable sort only moves empty rows to the end.
         order = jnp.argsort(jnp.isneginf(found.scores))[: self.best]
         tokens, scores = found.tokens[order], found.scores[order]
         tokens = jnp.where(jnp.isneginf(scores)[:, None], request.pad, tokens)
         return SearchResult(tokens, jnp.where(search.lost, jnp.nan, scores))
 
     def _start(self, request: DecodeProblem) -> BeamState:
-        """One hypothesis: nothing yet."""
+        """Returns the initial state with one empty hypothesis."""
         live = _none(self.size, request)
         return BeamState(
             t=jnp.asarray(0, jnp.int32),
@@ -71,13 +80,15 @@ class Beam(Search):
         )
 
     def _advance(self, request: DecodeProblem, norms: Float[Array, " length"], search: BeamState) -> BeamState:
-        """Every live hypothesis by a symbol; of what comes of it, the best that end and the best that do not."""
+        """Extends every live hypothesis by one symbol, and keeps the best that end and the best that do not."""
         grown, parents, state, lost = self._grow(request, search)
         last, size = grown.tokens[:, search.t], self.size
         ends = last == request.end
-        # Only of the likeliest: else a text would finish at every step, however unlikely its end.
+        # Only the `size` most likely results may finish. Otherwise a sequence would finish at every step, however
+        # unlikely its end.
         finishing = jnp.where(ends[:size], grown.scores[:size] / norms[search.t], -jnp.inf)
         finished, _ = _top(_join(search.finished, SearchResult(grown.tokens[:size], finishing)), self.best)
+        # A hypothesis that ends leaves the beam, even if it is not among the best finished ones.
         live, kept = _top(grown._replace(scores=jnp.where(ends, -jnp.inf, grown.scores)), size)
         state = jax.tree.map(lambda leaf: leaf[parents[kept]], state)
         return BeamState(search.t + 1, state, last[kept], live, finished, lost)
@@ -85,12 +96,14 @@ class Beam(Search):
     def _grow(
         self, request: DecodeProblem, search: BeamState
     ) -> tuple[SearchResult, Int[Array, " 2*size"], Any, Bool[Array, ""]]:
-        """The likeliest longer hypotheses, the live ones that they stem from, the states of those, and `lost`.
+        """Returns the most likely extended hypotheses, their parents' indices, the parents' new states, and `lost`.
 
-        They are twice as many as the beam is wide: each live one ends in one way, so that enough do not end.
+        There are twice as many as `size`. Each live hypothesis has one extension that ends, so at least `size` do not
+        end.
         """
         scores, logs, state = jax.vmap(request.next_scores)(search.state, search.last)
-        # By the model's scores, as greedy decoding is: sums of logarithms round different ones to the same.
+        # Symbols are ranked by the model's scores, as in greedy decoding. Rounding makes different sums of
+        # log-probabilities equal.
         _, symbols = jax.lax.top_k(scores, min(self.size + 1, scores.shape[1]))
         before = search.live.scores[:, None]
         totals = before + jnp.take_along_axis(logs, symbols, axis=1)
@@ -102,31 +115,34 @@ class Beam(Search):
 
 
 class BeamState(NamedTuple):
-    """What is known after t tokens.
-
-    Of the live hypotheses: the `state`s along a leading axis, the `last` tokens, and the log-probabilities as scores.
-    The `finished` are scored as they are answered. A hypothesis that is none has −inf. `lost` says that the model
-    answered NaN to a live one: which is best is then unknown.
-    """
+    """State of the search after t tokens. An empty hypothesis has score −inf."""
 
     t: Int[Array, ""]
+    """Number of tokens so far."""
     state: Any
+    """States of the model for the live hypotheses, along a leading axis."""
     last: Int[Array, " size"]
+    """Last token of each live hypothesis."""
     live: SearchResult
+    """Live hypotheses, with log-probabilities as scores."""
     finished: SearchResult
+    """Finished hypotheses, with the scores that are returned."""
     lost: Bool[Array, ""]
+    """Whether the model returned NaN for a live hypothesis. The best sequence is then unknown."""
 
 
 def _none(count: int, request: DecodeProblem) -> SearchResult:
+    """Returns `count` empty hypotheses."""
     tokens = jnp.full((count, request.length), request.pad, jnp.int32)
     return SearchResult(tokens, jnp.full(count, -jnp.inf, jnp.float32))
 
 
 def _join(one: SearchResult, other: SearchResult) -> SearchResult:
+    """Concatenates two lists of hypotheses."""
     return SearchResult(*(jnp.concatenate(pair) for pair in zip(one, other, strict=True)))
 
 
 def _top(found: SearchResult, count: int) -> tuple[SearchResult, Int[Array, " count"]]:
-    """The best of them, of equals the first, and where they stood."""
+    """Returns the best `count` hypotheses and their indices. Equal scores keep their order."""
     scores, order = jax.lax.top_k(found.scores, count)
     return SearchResult(found.tokens[order], scores), order

@@ -1,4 +1,4 @@
-"""Greedy decoding: the likeliest symbol, again and again."""
+"""Greedy decoding: always chooses the most likely symbol."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,17 +12,20 @@ from attnlab.decoding.base import Search, SearchResult
 
 @dataclass(frozen=True)
 class Greedy(Search):
-    """Each symbol is the likeliest given those before it; of equals, the first. One answer."""
+    """Greedy decoding: each symbol is the most likely one given those before it.
+
+    Of equally likely symbols, the first is chosen. Returns one sequence.
+    """
 
     def search(self, request, key):
-        """The one text."""
+        """Generates the sequence."""
         tokens, score = request.generate(lambda scores, t: jnp.argmax(scores))
         return SearchResult(tokens[None], score[None])
 
 
 def greedy(step: Callable, state: Any, begin: int, end: int, length: int, pad: int = 0) -> Int[Array, " length"]:
-    """The tokens of `Greedy`, for one example.
+    """Returns the tokens [length] of greedy decoding for one example.
 
-    Raises ValueError where the state says (`state.length`) that it has room for fewer.
+    The arguments and errors are those of `Search.__call__`.
     """
     return Greedy()(step, state, begin, end, length, pad).tokens[0]

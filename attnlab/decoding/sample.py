@@ -1,4 +1,4 @@
-"""Sampling: each symbol drawn from what the model holds possible."""
+"""Sampling: draws each symbol from the model's distribution."""
 
 from dataclasses import dataclass
 
@@ -11,22 +11,31 @@ from attnlab.decoding.base import Search, SearchResult, at_least_one
 
 @dataclass(frozen=True)
 class Sample(Search):
-    """Symbols drawn from softmax(scores / temperature), cut to the `top_k` likeliest, then to their nucleus.
+    """Samples symbols from softmax(scores / temperature), optionally truncated.
 
-    Top-k: Fan et al. 2018. The nucleus is the smallest set whose probability, among those left, is at
-    least `top_p`; the likeliest always stays (Holtzman et al. 2020, section 3.1). None cuts nothing. `best` texts are
-    drawn independently and answered the likeliest first; one may come twice. Scores are the model's own: neither
-    temperature nor cut shows in them.
+    If both cuts are set, the nucleus is computed among the `top_k` symbols. Scores are log-probabilities under the
+    model, without temperature or truncation.
 
-    A key gives the same texts for every `length`, as far as that goes, and a larger `best` keeps those of a smaller.
+    With the same key, a different `length` or `best` gives the same sequences as far as both go.
 
-    Raises ValueError naming the field for what cannot work, and where there is no key.
+    Raises:
+        ValueError: if a field has an invalid value, or if no key is passed.
+
+    Source: top-k, Fan et al. 2018; nucleus, Holtzman et al. 2020, section 3.1.
     """
 
     temperature: float = 1.0
+    """Divisor of the scores, above 0. Greedy decoding is the limit 0."""
     top_k: int | None = None
+    """Number of most likely symbols to draw from. None keeps all."""
     top_p: float | None = None
+    """Probability of the nucleus, or None to keep all symbols.
+
+    The nucleus is the smallest set of most likely symbols with at least this probability. It always holds the most
+    likely one.
+    """
     best: int = 1
+    """Number of sequences that are drawn independently. They are sorted by score, and may be equal."""
 
     def __post_init__(self):
         at_least_one(best=self.best, top_k=1 if self.top_k is None else self.top_k)
@@ -38,7 +47,7 @@ class Sample(Search):
             raise ValueError(f"top_p={self.top_p} must be above 0 and at most 1")
 
     def search(self, request, key):
-        """Draw after draw, each with a key of its own, and so each of its tokens."""
+        """Draws the sequences, each with its own key."""
         if key is None:
             raise ValueError(f"key=None: {self} draws symbols, and needs a key")
 
@@ -51,13 +60,14 @@ class Sample(Search):
         return SearchResult(tokens[order], scores[order])
 
     def _draw(self, scores: Float[Array, " V"], key: PRNGKeyArray) -> Int[Array, ""]:
-        # The greatest becomes 0 before it is divided: near temperature 0 the others overflow, to −inf.
+        """Draws one symbol."""
+        # The largest score becomes 0 before the division. Near temperature 0 the others then overflow to −inf.
         scores = (scores - scores.max()) / max(self.temperature, float(jnp.finfo(scores.dtype).tiny))
         ranked, symbols = jax.lax.top_k(scores, min(self.top_k or len(scores), len(scores)))
-        # Sums round: 1 would cut the tail.
+        # Rounding in the sum would let top_p = 1 cut the tail.
         if self.top_p is not None and self.top_p < 1:
             before = jnp.cumsum(jax.nn.softmax(ranked))[:-1]
-            # Nothing is before the likeliest; −1 keeps it where top_p rounds to 0.
+            # No probability precedes the most likely symbol. −1 instead of 0 keeps it even if top_p rounds to 0.
             before = jnp.pad(before, (1, 0), constant_values=-1)
             ranked = jnp.where(before < self.top_p, ranked, -jnp.inf)
         return symbols[jax.random.categorical(key, ranked)]

@@ -1,7 +1,26 @@
-"""How values are mixed: one mechanism a file, behind the contract of `base`; no parameters.
+"""Mechanisms: how attention mixes values. One mechanism per file, without parameters.
 
-`MECHANISMS` lists them by name: the line that adds one brings it into the contract suite, the command line, and every
-ablation. One's own joins by `attnlab.MECHANISMS["mine"] = Mine()`.
+Every mechanism implements the contract of `attnlab.mechanisms.base.Mechanism`. `MECHANISMS` maps names to default
+instances. A mechanism that is added to this dict is covered by the contract suite, and is available on the command line
+and in every study. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
+
+Letters that are used in shapes throughout attnlab. Batch and head axes are usually absent, because code is written for
+one example and one head.
+
+- T: queries. In causal forms also the new tokens, which are both queries and keys.
+- S: keys.
+- K: width of a query or key in one head.
+- V: width of a value in one head. In decoding: symbols of the vocabulary.
+- D: width of the model.
+- H: heads. In recurrent cells: hidden units. In images [B H W C]: height.
+- B: examples in a batch.
+- L: layers.
+- N, C: chunks, and tokens per chunk. Elsewhere N also counts cache slots or the nodes of a graph, and C channels.
+- M: features of a feature map.
+- E: edges of a graph.
+- F: output features per node of a graph layer.
+- G: gates. Decay gates per token are 1 (shared by all channels) or K (one per channel). In recurrent cells, G counts
+  all gates of the H units: 3H for a GRU, 4H for an LSTM.
 """
 
 from attnlab.mechanisms.base import Mechanism, State

@@ -1,4 +1,4 @@
-"""Window, global tokens and random blocks together."""
+"""BigBird: a window, global tokens and random blocks."""
 
 from dataclasses import dataclass, field
 
@@ -8,27 +8,42 @@ from attnlab.ops.mask import Global, RandomBlocks, Window
 
 @dataclass(frozen=True)
 class BigBird(Softmax):
-    """y_t = softmax(score(q_t, k)) v over a window, the first tokens, and blocks picked at random (Zaheer et al. 2020).
+    """Softmax attention over a window, the first tokens and random blocks (BigBird).
 
-    −right < t−j < left, or t < first, or j < first, or the blocks of `size` tokens around t and j chose each other:
-    every block picks `picks` of those before it, by `seed` alone (section 2). The authors' code differs in three: its
-    window is the blocks left and right of the query's own, ours so many tokens around the query; its global tokens are
-    the first block and the last, ours the first `first` tokens alone (no form that decodes knows the last); it picks
-    among all blocks, three in its base model. Time O(T·(left+right+first+2·picks·size))
-    where positions are known while tracing. By blocks it has no forward-mode derivatives.
+    y_t = softmax(score(q_t, k)) v
+
+    A query at t sees the keys j with −right < t−j < left, or t < first, or j < first, and those in joined blocks of
+    `size` tokens. Every block picks `picks` earlier blocks at random, and is joined with them in both directions. The
+    random choice depends only on `seed`.
+
+    The authors' code differs in three ways. Its window consists of the blocks next to the query's own, here of tokens
+    around the query. Its global tokens are the first and the last block, here only the first `first` tokens, because no
+    form that decodes knows the last. It picks among all blocks, three in its base model.
+
+    Time is O(T·(left+right+first+2·picks·size)) if positions are known while tracing. By blocks, forward-mode
+    derivatives are not supported.
+
+    Source: Zaheer et al. 2020, section 2.
     """
 
     left: int = 64
+    """Number of keys up to and including the query's own position."""
     right: int = 64
+    """Number of keys from the query's own position on. A causal mask removes the later ones."""
     first: int = 1
+    """Number of global tokens, at the start. They see all tokens, and all tokens see them."""
     picks: int = 2
+    """Number of earlier blocks that each block picks."""
     size: int = 64
+    """Number of tokens per random block."""
     seed: int = 0
+    """Seed of the random choice."""
     block: int | None = field(default=64, kw_only=True)
+    """Number of queries and of keys per block of the computation, or None to compute all pairs."""
 
     @property
     def pattern(self):
-        """The window, the global tokens, and the blocks."""
+        """The window, the global tokens and the random blocks."""
         return Window(self.left, self.right) | Global(self.first) | RandomBlocks(self.picks, self.size, self.seed)
 
     def _pairs(self, T, S):

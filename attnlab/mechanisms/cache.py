@@ -1,4 +1,4 @@
-"""The cache of keys and values: what a pairwise mechanism remembers."""
+"""The cache of keys and values, which is the memory of a pairwise mechanism."""
 
 from __future__ import annotations
 
@@ -17,21 +17,32 @@ from attnlab.ops.tree import pytree
 @pytree
 @dataclass(frozen=True)
 class Cache:
-    """Room for N tokens, of which the first `count` are written: keys, values, extras, positions, runs.
-
-    Keeps the dtype of the keys and values. Queries are never cached: only the newest are needed.
-    """
+    """Keys and values of up to N tokens. Queries are not cached, because only the newest are needed."""
 
     k: Float[Array, "N K"]
+    """Keys, in the dtype of the cache."""
     v: Float[Array, "N V"]
+    """Values, in the dtype of the cache."""
     tokens: dict[str, Array]
+    """Extra inputs per key token, by name, each with a leading axis N."""
     i: Int[Array, " N"]
+    """Position of each token."""
     run: Int[Array, " N"]
+    """Number of the run that each token belongs to, see `TokenBlock`."""
     count: Int[Array, ""]
+    """Number of slots that are written. They are the first ones."""
 
     @classmethod
     def start(cls, length: int, K: int, V: int, dtype, tokens: dict[str, tuple]) -> Cache:
-        """An empty cache for `length` tokens."""
+        """Returns an empty cache.
+
+        Args:
+            length: number of slots N.
+            K: width of keys.
+            V: width of values.
+            dtype: dtype of keys, values and extra inputs.
+            tokens: shapes of the extra inputs per token, by name, without the leading axis.
+        """
         return cls(
             k=jnp.zeros((length, K), dtype),
             v=jnp.zeros((length, V), dtype),
@@ -42,9 +53,15 @@ class Cache:
         )
 
     def check(self, new: int | Bool[Array, " T"]) -> None:
-        """Raise ValueError where `new` tokens (their number, or which are kept) are known not to fit.
+        """Checks that new tokens fit into the cache.
 
-        Of several heads' caches under leading axes too.
+        Traced values are not checked. The cache may have leading axes, for example of heads.
+
+        Args:
+            new: number of new tokens, or the array that marks kept tokens as True.
+
+        Raises:
+            ValueError: if they are known not to fit.
         """
         if isinstance(self.count, Tracer) or isinstance(new, Tracer):
             return
@@ -53,13 +70,21 @@ class Cache:
             raise ValueError(f"the cache has room for {length} tokens, and {wanted} are to be kept: start it longer")
 
     def write(self, k, v, tokens, block: TokenBlock) -> tuple[Cache, Bool[Array, " T"], Bool[Array, "T N"]]:
-        """The cache with the block's kept tokens behind the others; which had room; which slots each one sees.
+        """Appends the kept tokens of a block. A token that does not fit is not written.
 
-        A token sees its own slot and those before it, of its own run. What does not fit touches nothing.
+        Args:
+            k: keys [T K].
+            v: values [T V].
+            tokens: extra inputs per token, by name.
+            block: positions, padding and segments of the tokens.
+
+        Returns:
+            The new cache, whether there was a slot for each token [T], and which slots each token sees [T N]. A token
+            sees its own slot and earlier slots of its own run.
         """
         N = self.k.shape[0]
         slot = self.count + jnp.cumsum(block.keep, dtype=jnp.int32) - 1
-        # Padding is sent past the end, where writes are dropped.
+        # Padding is directed past the end, where writes are dropped.
         target = jnp.where(block.keep, slot, N)
 
         def put(old, new):
@@ -79,6 +104,6 @@ class Cache:
 
 
 def caches(state: Any) -> list[Cache]:
-    """All caches in a state."""
+    """Returns all caches in a state."""
     is_cache = lambda x: isinstance(x, Cache)
     return [leaf for leaf in jax.tree.leaves(state, is_leaf=is_cache) if is_cache(leaf)]

@@ -1,4 +1,4 @@
-"""A whole sequence, causally, in blocks of any size: the form that all others must agree with."""
+"""Causal attention over a whole sequence in blocks of any size: the reference for all other forms."""
 
 from __future__ import annotations
 
@@ -29,10 +29,29 @@ def causal(
     bias: Any = None,
     **extra: Array,
 ) -> Float[Array, "T V"]:
-    """A whole sequence, causally: `extend` scanned over blocks of `block` tokens, for any T and block.
+    """Attends causally over a whole sequence, by scanning `extend` over blocks.
 
-    None takes the mechanism's fastest block. All blocks give the same result. The other arguments are those of
-    `Mechanism.extend`; raises what it raises, and ValueError for a block below 1.
+    All block sizes give the same result, up to rounding. T need not be a multiple of `block`.
+
+    Args:
+        mechanism: the mechanism.
+        q: queries [T K].
+        k: keys [T K].
+        v: values [T V].
+        block: number of tokens per block. None uses the mechanism's fastest form.
+        keep: False for padding [T]. Default: all True.
+        i: positions [T]. Default: 0 … T−1, counted over kept tokens and from 0 in each segment.
+        segment: segment ids [T]. A token does not see tokens of an earlier segment. Default: one segment.
+        bias: function `bias(q, i, j)` that is added to scores, or None.
+        **extra: extra inputs of the mechanism, by name.
+
+    Returns:
+        Output [T V].
+
+    Raises:
+        ValueError: if `block` is below 1, and as `Mechanism.extend`.
+        NotImplementedError: as `Mechanism.extend`.
+        TypeError: as `Mechanism.extend`.
     """
     T = len(q)
     if T == 0:

@@ -1,4 +1,4 @@
-"""What mechanisms have in common whose causal form goes by chunks of tokens."""
+"""Base classes of mechanisms whose causal form processes chunks of tokens."""
 
 from __future__ import annotations
 
@@ -18,23 +18,31 @@ from attnlab.ops.layer import l2_normalize
 
 @dataclass(frozen=True)
 class Chunked(Mechanism):
-    """Tokens of one chunk meet in products of matrices; from chunk to chunk goes a state.
+    """Base class of recurrent mechanisms that process chunks of tokens.
 
-    `rule` is how it changes, one of `ops`. Raises ValueError for a chunk below 1.
+    Tokens of one chunk interact by matrix products. A state [K V] connects the chunks.
+
+    Raises:
+        ValueError: if `chunk` is below 1.
     """
 
     chunk: int = 64
+    """Number of tokens per chunk."""
     rule: ClassVar[Any] = decay
+    """Module of `attnlab.ops` that updates the state."""
 
     def __post_init__(self):
         check_counts(chunk=self.chunk)
 
     def at_once(self, block: int | None) -> int:
-        """Tokens that meet, where `block` come at a time (None: all)."""
+        """Returns the number of tokens per chunk if `block` tokens are given at a time (None: all)."""
         return self.chunk if block is None else min(block, self.chunk)
 
     def cost(self, T, S, K, V, block=None):
-        """Pairs within a chunk, and the state [K V] written and read; K gates a token, or one, where it has any."""
+        """Counts the pairs within a chunk, and writing and reading the state [K V].
+
+        There are K gates per token if an extra input has the shape ("K",), and one otherwise.
+        """
         told = sum(math.prod(shape_of(shape, K, V)) for shape in self.tokens.values())
         flops = self.rule.flops(T, K, V, self.at_once(block), K if ("K",) in self.tokens.values() else 1)
         return Cost(flops, moved(T, T, K, V) + 4 * T * told, 4 * K * V)
@@ -42,15 +50,19 @@ class Chunked(Mechanism):
 
 @dataclass(frozen=True)
 class UnitKeys(Chunked):
-    """What the delta rules have in common: q and k of norm one, and queries over √K.
+    """Base class of delta rules: q and k have norm one, and q may be divided by √K.
 
-    Raises ValueError for a chunk below 1, and for an epsilon below 0.
+    Raises:
+        ValueError: if `chunk` is below 1, or `epsilon` below 0.
     """
 
     scale_queries: bool = True
+    """Whether to divide q by √K."""
     epsilon: float = 1e-6
+    """ε in the normalisation x / √(‖x‖² + ε)."""
     rule = delta
     missing_values: ClassVar[dict] = {"scale_queries": False, "epsilon": 0.0}
+    """Values of fields that are missing in older saved configurations."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -58,11 +70,11 @@ class UnitKeys(Chunked):
             raise ValueError(f"epsilon={self.epsilon} must be 0 or more")
 
     def directions(self, q: Float[Array, "T K"], k: Float[Array, "T K"]) -> tuple[Array, Array]:
-        """Queries and keys as the rule takes them."""
+        """Returns the normalised queries, divided by √K if `scale_queries`, and the normalised keys."""
         q, k = l2_normalize(q, self.epsilon), l2_normalize(k, self.epsilon)
         return (divide_by_sqrt_width(q) if self.scale_queries else q), k
 
 
 def divide_by_sqrt_width(q: Float[Array, "T K"]) -> Float[Array, "T K"]:
-    """q / √K."""
+    """Returns q / √K."""
     return q * q.shape[1] ** -0.5

@@ -1,4 +1,4 @@
-"""What a call of a mechanism costs: operations, and bytes as its inputs, outputs and state have them."""
+"""The cost of a mechanism's call: operations, and bytes of inputs, outputs and state."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """What a call costs: floating-point operations, bytes of inputs and outputs, bytes of decoding state."""
+    """Cost of one call."""
 
     flops: int
+    """Floating-point operations."""
     bytes: int
+    """Bytes of the inputs and outputs."""
     state_bytes: int
+    """Bytes of the decoding state."""
 
 
 def moved(T: int, S: int, K: int, V: int) -> int:
-    """Bytes of q, k and v read and of y written once, float32."""
+    """Returns the bytes of reading q, k and v once and writing y once, in float32."""
     return 4 * (T * K + S * (K + V) + T * V)
 
 
 def cached(S: int, K: int, V: int) -> int:
-    """Bytes of all keys and values, float32."""
+    """Returns the bytes of all keys and values, in float32."""
     return 4 * S * (K + V)

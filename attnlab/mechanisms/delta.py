@@ -13,25 +13,30 @@ from attnlab.ops import delta
 
 @dataclass(frozen=True)
 class Delta(UnitKeys):
-    """S_t = (I − β_t k_tᵀ k_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta) (Yang et al. 2024, eq. 3).
+    """Delta rule: a write first erases what the state holds for the key (DeltaNet).
 
-    q and k are of norm one, x / √(‖x‖² + ε), as in the paper (whose convolution and SiLU before them are
-    `ShortConvolution`), so that β = 1 replaces what the key held, and q is then divided by √K, as in the authors' code
-    (flash-linear-attention). With `scale_queries` False and `epsilon` 0 it is the equation alone. `beta` is a raw
-    number a token. By chunks of `chunk` tokens; its state is a [K V] matrix.
+    S_t = (I − β_t k_tᵀ k_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t, β = sigmoid(beta)
 
-    Raises ValueError for a chunk below 1, and for an epsilon below 0.
+    The extra input `beta` is one number per token. q and k are normalised to x / √(‖x‖² + ε), as in the paper, so that
+    β = 1 replaces the value of the key. The paper's convolution and SiLU before it are `ShortConvolution`. q is then
+    divided by √K, as in the authors' code (flash-linear-attention). With `scale_queries` False and `epsilon` 0, only
+    the equation remains. The state is a matrix [K V].
+
+    Raises:
+        ValueError: if `chunk` is below 1, or `epsilon` below 0.
+
+    Source: Yang et al. 2024, eq. 3.
     """
 
     turns = True
 
     @property
     def tokens(self):
-        """The raw strength of the write."""
+        """`beta`: strength of the write, before the sigmoid."""
         return {"beta": ()}
 
     def update(self, memory, q, k, v, block, *, bias=None, beta):
-        """Tokens after a state, by chunks."""
+        """Processes new tokens by chunks."""
         q, k, beta = (x.astype(memory.dtype) for x in (q, k, beta))
         open_ = jnp.zeros((q.shape[0], 1), memory.dtype)
         q, k = self.directions(q, k)

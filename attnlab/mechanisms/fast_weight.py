@@ -1,4 +1,4 @@
-"""The delta rule over a feature map, as it was first published."""
+"""The delta rule over a feature map, as first published."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ from attnlab.ops.precision import accumulation_dtype, divide
 
 @dataclass(frozen=True)
 class FastWeight(Chunked):
-    """S_t = S_{t-1} + β_t k'_tᵀ (v_t − k'_t S_{t-1}), y_t = q'_t S_t, x' = φ(x)/Σφ(x) (Schlag et al. 2021, section 4).
+    """Delta rule over a feature map (fast weight programmer).
 
-    Keys and queries of features that sum to one: dense ones have a norm far below one, and then even β = 1 erases only
-    part of what a key held (`delta` has keys of norm one instead). `feature` is any of `attnlab.FEATURES` that is
-    neither negative nor known up to a factor; `beta` is a raw number a token, β = sigmoid(beta). Queries are not
-    scaled, as in the authors' code. By chunks of `chunk` tokens; its state is an [M V] matrix.
+    S_t = S_{t-1} + β_t k'_tᵀ (v_t − k'_t S_{t-1}), y_t = q'_t S_t, x' = φ(x)/Σφ(x), β = sigmoid(beta)
 
-    Raises ValueError for a chunk below 1, and for a map that is known up to a factor, or whose features may be
-    negative: their sum may be nearly zero, and what they write then grows without bound.
+    The extra input `beta` is one number per token. Features of queries and keys sum to one. If many of them are
+    nonzero, their norm is far below one, and even β = 1 erases only part of what a key held. `Delta` uses keys of norm
+    one instead. Queries are not scaled, as in the authors' code. The state is a matrix [M V].
+
+    Raises:
+        ValueError: if `chunk` is below 1, if the feature map is known only up to a factor, or if its features may be
+            negative. Their sum may then be nearly zero, and the state grows without bound.
+
+    Source: Schlag et al. 2021, section 4.
     """
 
     feature: Feature = Dpfp()
+    """Feature map, one of `attnlab.FEATURES` that is neither negative nor known only up to a factor."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -38,36 +43,36 @@ class FastWeight(Chunked):
 
     @property
     def tokens(self):
-        """The raw strength of the write."""
+        """`beta`: strength of the write, before the sigmoid."""
         return {"beta": ()}
 
     @property
     def learned(self):
-        """Those of the feature map."""
+        """Learned arrays of the feature map."""
         return self.feature.learned
 
     def initial(self, key, K, V):
-        """As the feature map."""
+        """Returns initial values of the feature map's learned arrays."""
         return self.feature.initial(key, K)
 
     def sized(self, length):
-        """With its feature map for that length."""
+        """Returns this mechanism with its feature map for `length` positions."""
         return replace(self, feature=self.feature.sized(length))
 
     def fit(self, length):
-        """As the feature map."""
+        """Checks that the feature map supports `length` positions."""
         self.feature.fit(length)
 
     def check(self, block):
-        """As the feature map."""
+        """Checks that the feature map supports the positions of the block."""
         self.feature.check(block.positions)
 
     def init_memory(self, length, K, V, dtype):
-        """The empty sum [M V], in float32 at least: bfloat16 loses most of a long sequence."""
+        """Returns an empty sum [M V] in at least float32. A sum in bfloat16 loses most of a long sequence."""
         return jnp.zeros((self.feature.dim(K), V), accumulation_dtype(dtype))
 
     def update(self, memory, q, k, v, block, *, bias=None, beta, **learned):
-        """Tokens after a state, by chunks."""
+        """Processes new tokens by chunks."""
         i = block.positions
         q, k = self.feature.query(q, i, **learned).rows, self.feature.key(k, i, **learned).rows
         q, k = (divide(x, x.sum(axis=1, keepdims=True)).astype(memory.dtype) for x in (q, k))
@@ -77,7 +82,7 @@ class FastWeight(Chunked):
         return y.astype(v.dtype), memory
 
     def cost(self, T, S, K, V, block=None):
-        """As the delta rule over M features, and the features."""
+        """Counts the delta rule over M features, and the features."""
         M = self.feature.dim(K)
         size = self.at_once(block)
         flops = delta.flops(T, M, V, size) + 2 * T * (self.feature.flops(K) + 2 * M)

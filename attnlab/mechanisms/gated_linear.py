@@ -1,4 +1,4 @@
-"""Gated linear attention: a gate a channel."""
+"""Gated linear attention: one gate per channel."""
 
 from __future__ import annotations
 
@@ -12,19 +12,28 @@ from attnlab.ops.gate import log_sigmoid
 
 @dataclass(frozen=True)
 class GatedLinear(Chunked):
-    """S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t/√K S_t, a = sigmoid(gate)^(1/τ) (GLA: Yang et al. 2023, 4.4).
+    """Linear attention whose state decays by one gate per key channel (GLA).
 
-    `gate` is a raw number for every channel of a key. The paper does not divide q by √K, its authors' code does; the
-    paper's is `scale_queries` False. By chunks of `chunk` tokens; its state is a [K V] matrix. Does not turn: channels
-    that fade apart do not rotate together. The norm and the output gate are the module's business.
+    S_t = diag(a_t) S_{t-1} + k_tᵀ v_t, y_t = q_t/√K S_t, a = sigmoid(gate)^(1/τ)
 
-    Raises ValueError for a chunk below 1, and for a temperature τ that is not positive.
+    The extra input `gate` is one number per token and key channel. The state is a matrix [K V]. Rotary positions are
+    not supported: channels that decay at different rates do not rotate together. The norm and the output gate that
+    follow belong to the module.
+
+    Raises:
+        ValueError: if `chunk` is below 1, or `temperature` is not positive.
+
+    Source: Yang et al. 2023, section 4.4.
     """
 
     temperature: float = 16.0
+    """Temperature τ of the gates. Larger values forget more slowly."""
     chunk: int = 32
+    """Number of tokens per chunk."""
     scale_queries: bool = True
+    """Whether to divide q by √K, as the authors' code does. The paper does not."""
     missing_values: ClassVar[dict] = {"scale_queries": False}
+    """Values of fields that are missing in older saved configurations."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -33,11 +42,11 @@ class GatedLinear(Chunked):
 
     @property
     def tokens(self):
-        """The raw gate of every key channel."""
+        """`gate`: one number per key channel, before the sigmoid."""
         return {"gate": ("K",)}
 
     def update(self, memory, q, k, v, block, *, bias=None, gate):
-        """Tokens after a state, by chunks."""
+        """Processes new tokens by chunks."""
         log_gates = log_sigmoid(gate.astype(memory.dtype), self.temperature)
         q = divide_by_sqrt_width(q.astype(memory.dtype)) if self.scale_queries else q
         y, memory = decay.causal(memory, q, k, v, log_gates, block, self.chunk)

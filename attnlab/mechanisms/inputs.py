@@ -1,4 +1,4 @@
-"""What a mechanism is given: arrays of one example and one head, and extras by name, checked before all else."""
+"""Checks and conversions of a mechanism's inputs: arrays of one example and one head, and extra inputs by name."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from attnlab.ops.mask import Mask, Places
 
 
 def arrays(*given: Any) -> tuple[Any, ...]:
-    """What was given as jax arrays: numpy's cannot be looked up by traced positions."""
+    """Converts inputs other than None to jax arrays. A numpy array cannot be indexed by traced positions."""
     return tuple(x if x is None else jnp.asarray(x) for x in given)
 
 
 def floats(*given: Any) -> tuple[Any, ...]:
-    """The same of queries, keys and values, which are mixed: whole numbers become the default float.
+    """Converts queries, keys and values to jax arrays of real floating-point numbers.
 
-    Raises TypeError for complex numbers, whose order no softmax knows.
+    Integers become the default float.
+
+    Raises:
+        TypeError: if an array is complex.
     """
     found = arrays(*given)
     for x in found:
@@ -29,14 +32,14 @@ def floats(*given: Any) -> tuple[Any, ...]:
 
 
 def check_kinds(mechanism: Any, mask: Any, bias: Any) -> None:
-    """Raises TypeError, saying what to write, for a mask that is none, or a bias that is no function."""
+    """Raises TypeError, with a suggestion, if the mask is not a mask or the bias is not a function."""
     if not isinstance(mask, Mask):
         raise TypeError(f"{mechanism}: {_no_mask(mask)}")
     check_bias(mechanism, bias)
 
 
 def _no_mask(mask: Any) -> str:
-    """Why what was given is no mask, and what to write."""
+    """Returns why an object is not a mask, and what to write instead."""
     if isinstance(mask, type) and issubclass(mask, Mask):
         needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
         return f"{mask.__name__} is a class: write {mask.__name__}({', '.join(needed)})"
@@ -47,7 +50,7 @@ def _no_mask(mask: Any) -> str:
 
 
 def check_names(mechanism: Any, extra: dict) -> None:
-    """Raises TypeError, naming them, for extras that the mechanism does not take, and for those that are missing."""
+    """Raises TypeError for extra inputs that the mechanism does not take, and for missing ones, with their names."""
     constants = set(mechanism.heads(1))
     wanted = {*mechanism.tokens, *mechanism.learned, *constants}
     if unknown := set(extra) - wanted:
@@ -59,23 +62,29 @@ def check_names(mechanism: Any, extra: dict) -> None:
 
 
 def check_bias(mechanism: Any, bias: Any) -> None:
-    """Raises TypeError for a bias that is no function."""
+    """Raises TypeError if the bias is not a function."""
     if bias is not None and not callable(bias):
         told = type(bias).__name__
         raise TypeError(f"{mechanism}: a bias is a function of queries and positions, bias(q, i, j), not {told}")
 
 
 def check_rows(mechanism: Any, rows: int, **given: Any) -> None:
-    """Raises ValueError, naming what has not one entry for each of so many tokens; None is left alone."""
+    """Raises ValueError if an array does not have the shape (rows,), one entry per token. None is ignored."""
     for name, x in given.items():
         if x is not None and jnp.shape(x) != (rows,):
             raise ValueError(f"{mechanism}: {name} {jnp.shape(x)} must be ({rows},): one entry a token")
 
 
 def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> None:
-    """Raises ValueError, naming what does not fit, unless q [T K], k [S K], v [S V] and the extras are of one head.
+    """Raises ValueError unless q, k, v and the extra inputs have the shapes of one example and one head.
 
-    `new`: they are T new tokens, so that T = S.
+    Args:
+        mechanism: the mechanism, for the message and for the shapes of its extra inputs.
+        q: queries, expected [T K].
+        k: keys, expected [S K].
+        v: values, expected [S V].
+        extra: extra inputs by name.
+        new: True if they are T new tokens, so that T = S.
     """
     shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if not q.ndim == k.ndim == v.ndim == 2:
@@ -93,7 +102,7 @@ def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> Non
 
 
 def _lifted(q, k, v, new: bool) -> str:
-    """How to write a call over leading axes, such as those of heads and a batch, where all three have as many."""
+    """Returns a hint to use `jax.vmap` if q, k and v have the same number of leading axes, else an empty string."""
     if not (more := q.ndim - 2) > 0 or not q.ndim == k.ndim == v.ndim:
         return ""
     call = "lambda q, k, v: causal(mechanism, q, k, v)" if new else "mechanism.attend"
@@ -101,17 +110,17 @@ def _lifted(q, k, v, new: bool) -> str:
 
 
 def zero_where_padded(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:
-    """The rows x where kept, zero elsewhere; None: all are kept."""
+    """Returns x with zeros in the rows where `keep` is False. None keeps all rows."""
     if keep is None:
         return x
     return jnp.where(keep.reshape(keep.shape + (1,) * (x.ndim - 1)), x, jnp.zeros_like(x))
 
 
 def split(extra: dict, names) -> tuple[dict, dict]:
-    """The extras of those names, and the others."""
+    """Returns the extra inputs with these names, and the others."""
     return {n: v for n, v in extra.items() if n in names}, {n: v for n, v in extra.items() if n not in names}
 
 
 def shape_of(shape: tuple, K: int, V: int) -> tuple[int, ...]:
-    """A declared shape with "K" and "V" replaced by the widths."""
+    """Returns a declared shape with "K" and "V" replaced by the widths."""
     return tuple(K if size == "K" else V if size == "V" else size for size in shape)

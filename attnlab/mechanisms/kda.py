@@ -1,4 +1,4 @@
-"""Kimi delta attention: the delta rule with a gate a channel."""
+"""Kimi delta attention: the delta rule with one gate per channel."""
 
 from __future__ import annotations
 
@@ -12,35 +12,43 @@ from attnlab.ops import delta, gate
 
 @dataclass(frozen=True)
 class Kda(UnitKeys):
-    """S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t (Kimi Linear: Kimi Team 2025, eq. 1).
+    """Delta rule whose state decays by one gate per key channel (Kimi delta attention).
 
-    β = sigmoid(beta) of a raw number a token, α = e^(−A softplus(step + shift)) of one a key channel; A = e^rate and
-    `shift` are learned, one and K a head. q and k are of norm one, x / √(‖x‖² + ε), and q is then divided by √K, as in
-    the authors' code (flash-linear-attention); with `scale_queries` False and `epsilon` 0 it is the equation alone. By
-    chunks of `chunk` tokens; its state is a [K V] matrix. Does not turn: channels that fade apart do not rotate
-    together.
+    S_t = (I − β_t k_tᵀ k_t) diag(α_t) S_{t-1} + β_t k_tᵀ v_t, y_t = q_t S_t
 
-    Raises ValueError for a chunk below 1, and for an epsilon below 0.
+    β = sigmoid(beta), α = e^(−A softplus(step + shift))
+
+    The extra input `beta` is one number per token, and `step` one per token and key channel. A = e^rate is learned, one
+    per head, and `shift`, one per key channel. q and k are normalised to x / √(‖x‖² + ε), and q is then divided by √K,
+    as in the authors' code (flash-linear-attention). With `scale_queries` False and `epsilon` 0, only the equation
+    remains. The state is a matrix [K V]. Rotary positions are not supported: channels that decay at different rates do
+    not rotate together.
+
+    Raises:
+        ValueError: if `chunk` is below 1, or `epsilon` below 0.
+
+    Source: Kimi Linear, Kimi Team 2025, eq. 1.
     """
 
     chunk: int = 32
+    """Number of tokens per chunk."""
 
     @property
     def tokens(self):
-        """The raw strength of the write, and the raw step of every key channel."""
+        """Strength of the write `beta`, before the sigmoid, and decay step per channel `step`, before the softplus."""
         return {"beta": (), "step": ("K",)}
 
     @property
     def learned(self):
-        """The logarithm of A, and what is added to raw steps."""
+        """`rate`: logarithm of A. `shift`: offset of the steps, per channel."""
         return {"rate": (), "shift": ("K",)}
 
     def initial(self, key, K, V):
-        """As Mamba-2's."""
+        """Returns initial values as in Mamba-2."""
         return gate.initial(key, (K,))
 
     def update(self, memory, q, k, v, block, *, bias=None, beta, step, rate, shift):
-        """Tokens after a state, by chunks."""
+        """Processes new tokens by chunks."""
         q, k, beta, step, rate, shift = (x.astype(memory.dtype) for x in (q, k, beta, step, rate, shift))
         log_gates = gate.log_decay(gate.step(step, shift), rate)
         beta = jax.nn.sigmoid(beta)

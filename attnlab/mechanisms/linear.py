@@ -1,4 +1,4 @@
-"""Linear attention, with any feature map."""
+"""Linear attention with any feature map."""
 
 from __future__ import annotations
 
@@ -17,28 +17,39 @@ from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, RotatedFeatures
 from attnlab.ops.precision import accumulation_dtype, matmul
 
-# More features than this are made for so many rows at a time: of a whole sequence they would be larger than all else.
+# If a feature map has more than WIDE features, they are computed for ROWS tokens at a time. The features of a whole
+# sequence would be larger than all other arrays.
 WIDE, ROWS = 1024, 256
 
 
 @dataclass(frozen=True)
 class Linear(Mechanism):
-    """y_t = φ(q_t) Σ_j ψ(k_j)ᵀ v_j / φ(q_t)·Σ_j ψ(k_j) (Katharopoulos et al. 2020, eq. 4-5 and 18-20).
+    """Linear attention: softmax's exponential is replaced by a product of features.
 
-    `feature` is one of `attnlab.FEATURES`; `normalise` False leaves the denominator out. O((T+S)·M·V) where the
-    mask depends on the keys alone, and causally, of a whole sequence, by blocks of `block` tokens (`extend` takes all
-    that it is given at once); its state is an [M, V+1] matrix ([M, V] without the denominator), of one size for any
-    length. Other masks cost O(T·S). A row whose weights sum to zero answers zero.
+    y_t = φ(q_t) Σ_j ψ(k_j)ᵀ v_j / φ(q_t)·Σ_j ψ(k_j)
 
-    Does not turn: turned before the map, q and k no longer meet by their distance. Its features may be turned after
-    it, but for the denominator, which could cross zero (Su et al. 2021, eq. 19).
+    Time is O((T+S)·M·V) if the mask depends only on the keys, and for a causal whole sequence, which is processed by
+    blocks. Other masks take O(T·S). `extend` processes all given tokens as one block. The state is a matrix [M, V+1],
+    or [M, V] without the denominator. Its size does not depend on the length. A row whose weights sum to zero returns
+    zero.
 
-    Raises ValueError for a block below 1, and for the unnormalised form of a map that is known up to a factor.
+    Rotary positions are not applied to q and k: after the feature map, their product would not depend on distance.
+    `with_rotary` rotates the features instead, but not in the denominator, which could cross zero (Su et al. 2021, eq.
+    19).
+
+    Raises:
+        ValueError: if `block` is below 1, if `feature` is not a feature map, or if `normalise` is False and the map is
+            known only up to a factor.
+
+    Source: Katharopoulos et al. 2020, eq. 4-5 and 18-20.
     """
 
     feature: Feature = EluPlusOne()
+    """Feature map, one of `attnlab.FEATURES`."""
     normalise: bool = True
+    """Whether to divide by the sum of the weights. False leaves the denominator out."""
     block: int = 64
+    """Number of tokens per block in a causal whole sequence."""
 
     def __post_init__(self):
         check_counts(block=self.block)
@@ -49,41 +60,45 @@ class Linear(Mechanism):
 
     @property
     def line(self) -> str:
-        """A line about this one, in a list of several."""
+        """One-line description for lists of mechanisms."""
         return f"linear attention, {self.feature.line}"
 
     @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the feature map."""
+        """Whether the feature map depends on positions."""
         return self.feature.placed
 
     @property
     def learned(self):
-        """Those of the feature map."""
+        """Learned arrays of the feature map."""
         return self.feature.learned
 
     def initial(self, key, K, V):
-        """As the feature map."""
+        """Returns initial values of the feature map's learned arrays."""
         return self.feature.initial(key, K)
 
     def with_rotary(self, position):
-        """With its feature map turned, unless that tells places by itself."""
+        """Returns this mechanism with rotated features, or None if the feature map depends on positions already."""
         return None if self.feature.placed else replace(self, feature=RotatedFeatures(self.feature, position=position))
 
     def sized(self, length):
-        """With its feature map for that length."""
+        """Returns this mechanism with its feature map for `length` positions."""
         return replace(self, feature=self.feature.sized(length))
 
     def fit(self, length):
-        """As the feature map."""
+        """Checks that the feature map supports `length` positions."""
         self.feature.fit(length)
 
     def check(self, block):
-        """As the feature map."""
+        """Checks that the feature map supports the positions of the block."""
         self.feature.check(block.positions)
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
-        """[T S]: φ(q)·ψ(k) of the allowed pairs; where normalised, over the sum of what is counted of a row."""
+        """Returns weights [T S]: φ(q)·ψ(k) of the allowed pairs.
+
+        If normalised, each row is divided by its sum. If the map has separate features for the denominator, as a
+        rotated map has, their products are summed instead.
+        """
         q, k, of = self._met(q, k, i, j, learned)
         fade = 1 if k.scale is None else linear.relative_decay(k.scale, allowed)
         met = lambda q, k: jnp.where(allowed, of(matmul(q, k.T)), 0) * fade
@@ -94,7 +109,7 @@ class Linear(Mechanism):
         return linear.divide_by_total(weights, counted.sum(axis=1, keepdims=True))
 
     def edge_weights(self, q, k, ends, *, i, j, bias=None, **learned):
-        """[E]: φ(q)·ψ(k) at the edges; where normalised, over the sum of what is counted of a query's."""
+        """Returns weights [E]: φ(q)·ψ(k) of the edges, normalised per query as in `weights`."""
         q, k, of = self._met(q, k, i, j, learned)
         fade = 1
         if k.scale is not None:
@@ -110,11 +125,15 @@ class Linear(Mechanism):
         return linear.divide_by_total(found[:, None], total[:, None])[:, 0]
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
-        """Every query against one sum over the keys, where the mask allows that sum, and pairs are not less work."""
+        """Attends with one sum over the keys that every query reads.
+
+        Computes pairs instead if the mask does not factor into queries and keys, or if pairs take fewer operations.
+        """
         if self._few(len(q), len(k), q.shape[1], v.shape[1]):
             return self._by_pairs(q, k, v, mask, i, j, learned)
         if (factors := mask.factors(i, j)) is None:
-            # Weights that are not normalised may be beyond half precision, though what they make of values is not.
+            # Weights without normalisation may overflow half precision although the output does not. So values are
+            # widened first.
             return (
                 super()
                 .attend_all(q, k, v.astype(accumulation_dtype(v.dtype)), mask, i=i, j=j, bias=bias, **learned)
@@ -133,28 +152,28 @@ class Linear(Mechanism):
             met = zip(self._rows(self.feature.query(q, i, **learned)), states, strict=True)
             return jnp.concatenate([matmul(rows.astype(dtype), state) for rows, state in met], axis=1)
 
-        # Scales are over the largest of all keys, and so those are mapped at once.
+        # Scales are relative to the largest scale of all keys. A scaled map is therefore computed for all keys at once.
         many = self.feature.dim(k.shape[1]) > WIDE and not self.feature.scaled
         size = ROWS if many else max(len(q), len(k))
         states = chunks.sum_chunks(gather, (k, v, j, factors[1]), size)
         return self._answer(chunks.map_chunks(read, (q, i), size), v)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
-        """By blocks and a state, unless pairs are less work: after a whole sequence nobody asks for the state."""
+        """Attends by blocks and a state, or by pairs if these take fewer operations. The final state is not needed."""
         if not self._few(len(q), len(k), q.shape[1], v.shape[1]):
             return super().attend_causal(q, k, v, block, bias=bias, **learned)
         order = np.arange(len(q), dtype=np.int32)
         return self._by_pairs(q, k, v, block.mask, order, order, learned)
 
     def init_memory(self, length, K, V, dtype):
-        """The empty sum, [M, V+1] or [M, V], and its scale where the map has one: float32 at least.
+        """Returns an empty sum [M, V+1] or [M, V] in at least float32, and its scale if the map has scales, else None.
 
-        In bfloat16 the sums would lose most of a long sequence.
+        A sum in bfloat16 would lose most of a long sequence.
         """
         return self._empty(K, V, accumulation_dtype(dtype))
 
     def update(self, memory, q, k, v, block, *, bias=None, **learned):
-        """One block, given the sum over all before it."""
+        """Processes one block, given the sum over all tokens before it."""
         (state, peak), i = memory, block.positions
         met = None
         if self.feature.closed:
@@ -171,9 +190,14 @@ class Linear(Mechanism):
         return self._answer(y, v), (state, peak)
 
     def cost(self, T, S, K, V, block=None):
-        """One sum over the keys read by every query; causally, pairs within a block besides; or all pairs."""
+        """Counts the sum over keys that every query reads.
+
+        A causal pass also counts the pairs within a block. If pairs take fewer operations, all pairs are counted
+        instead.
+        """
         M, W = self.feature.dim(K), V + self.normalise
-        # Of turned features the pairs that are counted are others; a kernel multiplies few, and squares.
+        # A normalised rotated map multiplies a second set of features for the denominator. A kernel multiplies narrow
+        # rows and then applies a function to each product.
         counted = M if isinstance(self.feature, RotatedFeatures) and self.normalise else 0
         pair = 2 * W + (2 * K + 3 if self.feature.closed else 2 * (M + counted))
         sums = (T + S) * (M * 2 * W + self.feature.flops(K)) + (0 if block is None else T * block * pair)
@@ -184,13 +208,17 @@ class Linear(Mechanism):
         )
 
     def _places(self, i, j):
+        """Returns the positions as the feature map counts them, and checks them."""
         i, j = self.feature.aligned(i, j)
         self.feature.check(i)
         self.feature.check(j)
         return i, j
 
     def _met(self, q, k, i, j, learned) -> tuple[Mapped, Mapped, Callable[[Array], Array]]:
-        """Rows of queries and of keys, and what makes weights of their products: features, or few and a kernel."""
+        """Returns rows of queries, rows of keys, and the function that maps their products to weights.
+
+        Uses the map's kernel if it has one, otherwise features with the identity function.
+        """
         i, j = self._places(i, j)
         if self.feature.closed:
             q, k, of = self.feature.kernel(q, k, **learned)
@@ -198,31 +226,33 @@ class Linear(Mechanism):
         return self.feature.query(q, i, **learned), self.feature.key(k, j, **learned), lambda s: s
 
     def _few(self, T, S, K, V) -> bool:
-        """Whether a kernel of all pairs is less work than features."""
+        """Returns whether the map has a kernel and computing all pairs with it takes fewer operations than features."""
         W = V + self.normalise
         return self.feature.closed and (T + S) * self.feature.dim(K) * W > T * S * (K + W)
 
     def _by_pairs(self, q, k, v, mask, i, j, learned):
-        """Some queries at a time against all keys, by a kernel of pairs."""
+        """Attends with the kernel over all pairs, for ROWS queries at a time."""
         q, k, of = self.feature.kernel(q, k, **learned)
         (values,) = self._values(v, Mapped(k))
         some = lambda q, i: matmul(jnp.where(dense_mask(mask, i, j), of(matmul(q, k.T)), 0), values)
         return self._answer(chunks.map_chunks(some, (q, i), ROWS), v)
 
     def _empty(self, K, V, dtype):
+        """Returns the empty sum in `dtype`, and its scale or None."""
         state = jnp.zeros((self.feature.dim(K), V + self.normalise), dtype)
         return state, jnp.full((), linear.NO_SCALE, dtype) if self.feature.scaled else None
 
     def _rows(self, mapped: Mapped) -> list[Array]:
-        """The features whose products are taken: of one kind, or where the weights that count are others, of two."""
+        """Returns the features to multiply: one set, or two if the denominator has its own."""
         return [mapped.rows] if mapped.counted is None or not self.normalise else [mapped.rows, mapped.counted]
 
     def _values(self, v: Array, k: Mapped) -> list[Array]:
-        """What the keys' features of each kind are multiplied with."""
+        """Returns what each set of key features is multiplied with: the values, and ones that sum the weights."""
         v = v.astype(accumulation_dtype(v.dtype))
         if not self.normalise:
             return [v]
         return [linear.append_ones(v)] if k.counted is None else [v, jnp.ones_like(v[:, :1])]
 
     def _answer(self, y, v):
+        """Returns the output in the dtype of v, divided by the sum of weights if normalised."""
         return (linear.normalise(y) if self.normalise else y).astype(v.dtype)

@@ -17,37 +17,49 @@ from attnlab.ops.softmax import masked_softmax
 
 @dataclass(frozen=True)
 class Linformer(Mechanism):
-    """y = softmax(q (E k)ᵀ/√K) (F v): keys and values projected along positions to `rank` (Wang et al. 2020, eq. 7).
+    """Softmax attention to keys and values that are projected along positions (Linformer).
 
-    E and F [rank length] are learned; the key at position j has column j. Bound to `length` positions: more keys, or
-    a position known to lie beyond, raise ValueError, and a traced position beyond makes the output NaN; `sized` gives
-    the same for another length. A forbidden key adds nothing to E k and F v; masks that differ by query raise
-    NotImplementedError, since a projected key is many keys at once. O((T+S)·rank·(K+V)). Does not decode.
+    y = softmax(q (E k)ᵀ/√K) (F v)
+
+    E and F [rank length] are learned. The key at position j uses column j. A forbidden key adds nothing to E k and F v.
+    Masks that differ by query are not supported, because a projected key combines many keys. Time is
+    O((T+S)·rank·(K+V)). Linformer cannot decode.
+
+    A traced position beyond `length` makes the output NaN. `sized` returns the mechanism for another length.
+
+    Raises:
+        ValueError: if `rank` or `length` is below 1, if there are more than `length` keys, or if a position is known to
+            lie beyond.
+        NotImplementedError: if the mask differs by query.
+
+    Source: Wang et al. 2020, eq. 7.
     """
 
     rank: int = 64
+    """Number of projected keys and values."""
     length: int = 512
+    """Maximum number of positions."""
 
     def __post_init__(self):
         check_counts(rank=self.rank, length=self.length)
 
     @property
     def learned(self):
-        """The projections along positions, of the keys and of the values."""
+        """Projections of keys and values along positions."""
         return {"project_k": (self.rank, self.length), "project_v": (self.rank, self.length)}
 
     def initial(self, key, K, V):
-        """Normal numbers of variance 1/length: a whole sequence of unit keys is projected to unit variance."""
+        """Returns normal values of variance 1/length. They project a full sequence of unit keys to unit variance."""
         keys = jax.random.split(key, 2)
         draw = lambda key: jax.random.normal(key, (self.rank, self.length), jnp.float32) * self.length**-0.5
         return {name: draw(key) for name, key in zip(self.learned, keys, strict=True)}
 
     def sized(self, length):
-        """The same for `length` positions; its learned arrays have other shapes."""
+        """Returns this mechanism for `length` positions. Its learned arrays have other shapes."""
         return replace(self, length=length)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, project_k, project_v):
-        """Every query against the projected keys."""
+        """Attends from every query to the projected keys."""
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: a projected key is many keys at once")
         self._check(j)
@@ -59,7 +71,7 @@ class Linformer(Mechanism):
         return matmul(weights, mixed).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """The projections of keys and values, and attention to `rank` keys."""
+        """Counts the projections of keys and values, and attention to `rank` keys."""
         return Cost(
             flops=self.rank * (S * (2 * K + 2 * V) + T * (2 * K + 2 * V + 5)),
             bytes=moved(T, S, K, V) + 8 * self.rank * S,
@@ -67,6 +79,7 @@ class Linformer(Mechanism):
         )
 
     def _check(self, j):
+        """Raises ValueError if there are too many keys, or if a position is known to lie outside 0 … length−1."""
         if j.shape[0] > self.length:
             raise ValueError(f"{self}: {j.shape[0]} keys, but length={self.length}; use sized({j.shape[0]})")
         at = np.zeros(0) if isinstance(j, Tracer) else np.asarray(j)
@@ -74,7 +87,7 @@ class Linformer(Mechanism):
             raise ValueError(f"{self}: a key at position {beyond[0]}, and positions are 0 … {self.length - 1}")
 
     def _columns(self, projection, j, seen, dtype):
-        """The columns of the keys that count, NaN beyond the length."""
+        """Returns the columns of the keys' positions: zero for keys that are not seen, NaN beyond the length."""
         at = jnp.where(j < 0, self.length, j)
         columns = projection.astype(dtype).at[:, at].get(mode="fill", fill_value=jnp.nan)
         return jnp.where(seen[None, :], columns, 0)

@@ -15,19 +15,30 @@ from attnlab.ops.softmax import masked_softmax
 
 @dataclass(frozen=True)
 class Nystrom(Mechanism):
-    """y = softmax(q k̃ᵀ) softmax(q̃ k̃ᵀ)⁺ softmax(q̃ kᵀ) v through a few landmarks (Xiong et al. 2021, eq. 13-14).
+    """Softmax attention approximated through a few landmarks (Nyströmformer).
 
-    Scores are scaled by √K. The landmarks q̃, k̃ are the means of `landmarks` segments of successive queries and of
-    successive keys, of those that the mask keeps (`Rows` says which queries are padding). The pseudo-inverse is the
-    paper's iteration of `steps` steps (eq. 11). Where no more queries or no more keys are kept than there are
-    landmarks, one of the outer factors is the softmax map already, the other two cancel, and that map is taken. The
-    paper's depthwise convolution of v is a skip connection and is left out. Weights may be negative. A query's answer
-    depends on the other queries. O((T+S)·landmarks·(K+V)). Does not decode; masks that are no product of kept queries
-    and kept keys raise NotImplementedError.
+    y = softmax(q k̃ᵀ) softmax(q̃ k̃ᵀ)⁺ softmax(q̃ kᵀ) v, with scores divided by √K
+
+    The landmarks q̃ and k̃ are means over segments of successive queries and of successive keys that the mask keeps. A
+    `QueryPadding` mask marks queries that are padding. The pseudo-inverse is the paper's iteration (eq. 11). If there
+    are no more kept queries, or no more kept keys, than landmarks, one outer factor is the softmax map already and the
+    other two cancel. That map is then used. The paper's depthwise convolution of v is a skip connection and is left
+    out.
+
+    Weights may be negative. The output of a query depends on the other queries. Time is O((T+S)·landmarks·(K+V)). This
+    mechanism cannot decode.
+
+    Raises:
+        ValueError: if `landmarks` or `steps` is below 1.
+        NotImplementedError: if the mask is not a product of kept queries and kept keys.
+
+    Source: Xiong et al. 2021, eq. 13-14.
     """
 
     landmarks: int = 64
+    """Number of landmark queries and of landmark keys."""
     steps: int = 6
+    """Number of iterations for the pseudo-inverse."""
     turns = True
     rowwise = False
 
@@ -35,7 +46,7 @@ class Nystrom(Mechanism):
         check_counts(landmarks=self.landmarks, steps=self.steps)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
-        """Every query through the landmarks, where there are more queries and more keys than those."""
+        """Attends through the landmarks, or directly if there are no more queries or keys than landmarks."""
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: a landmark is many tokens at once")
         rows, columns = factors
@@ -46,20 +57,23 @@ class Nystrom(Mechanism):
         return self._through(q, k, values, of_q, of_k).astype(v.dtype)
 
     def _through(self, q, k, v, of_q, of_k):
-        """[T V], given the segments of queries and keys."""
+        """Returns the output [T V], given the segment of each query and of each key."""
         m = self.landmarks
         order = jnp.arange(m, dtype=jnp.int32)
         middle_q, middle_k = nystrom.means(q, of_q, m), nystrom.means(k, of_k, m)
         queries, keys = order <= jnp.max(of_q), order <= jnp.max(of_k)
         inner = jnp.where(queries[:, None], _softmax(middle_q, middle_k, keys), 0)
         read = matmul(_softmax(middle_q, k, of_k >= 0), v)
-        # As many segments as tokens: the landmarks are the tokens themselves.
+        # With no more tokens than segments, the landmarks are the tokens themselves.
         few_q, few_k = (jnp.sum(of >= 0) <= m for of in (of_q, of_k))
         held = jnp.where(few_k, nystrom.means(v, of_k, m), matmul(nystrom.pseudo_inverse(inner, self.steps), read))
         return jnp.where(few_q, read[of_q], matmul(_softmax(q, middle_k, keys), held))
 
     def cost(self, T, S, K, V, block=None):
-        """Means, the three maps, the products with v and the iteration; softmax attention where that is taken."""
+        """Counts the means, the three maps, the products with v and the iteration.
+
+        If there are no more queries or keys than landmarks, it counts softmax attention.
+        """
         m = self.landmarks
         pairs = (T + S) * m * (4 * K + 2 * V + 6) + m * m * (2 * K + 2 * V + 5) + m * S * 2 * V + self.steps * 8 * m**3
         return Cost(
@@ -70,5 +84,5 @@ class Nystrom(Mechanism):
 
 
 def _softmax(q, k, seen):
-    """The softmax map of q over the keys seen."""
+    """Returns the softmax map of q over the keys that are seen."""
     return masked_softmax(scaled_dot(q, k), jnp.broadcast_to(seen[None, :], (q.shape[0], k.shape[0])))

@@ -1,7 +1,7 @@
-"""Where the tokens of a block stand: their positions, their segments, and which of them count.
+"""Positions, segments and padding of the tokens in a block.
 
-Padding takes no position: a token's position is the number of kept tokens before it in its segment, so that left
-padding, right padding and packing change nothing.
+Padding takes no position. The position of a token is the number of kept tokens before it in its segment. Left padding,
+right padding and packing therefore do not change any result.
 """
 
 from __future__ import annotations
@@ -21,68 +21,78 @@ from attnlab.ops.tree import pytree, static
 @pytree
 @dataclass(frozen=True)
 class PositionState:
-    """What a state knows of time: the next token's position, the segment it is in, and how many segments began."""
+    """Position part of a decoding state."""
 
     position: Int[Array, ""]
+    """Position of the next token."""
     segment: Int[Array, ""]
+    """Segment id of the last token, which continues unless the id changes."""
     run: Int[Array, ""]
+    """Number of changes of segment so far. It numbers the current run of equal segment ids."""
 
     @classmethod
     def start(cls) -> PositionState:
-        """Before the first token."""
+        """Returns the state before the first token."""
         return cls(*(jnp.zeros((), jnp.int32) for _ in range(3)))
 
 
 @pytree
 @dataclass(frozen=True)
 class TokenBlock:
-    """T new tokens: which are kept, where each stands, and which run of equal segments it belongs to.
+    """T new tokens: their padding, positions and segments.
 
-    `before` is the run that the state was in. `plain` says that all are kept and of one run with the state: known
-    while tracing, so that masks of theirs cost nothing.
+    A run is a sequence of successive tokens with equal segment ids. A token sees only tokens of its own run.
     """
 
     keep: Bool[Places, " T"]
+    """False for padding."""
     i: Int[Places, " T"]
+    """Position of each token. Values at padding are arbitrary."""
     run: Int[Places, " T"]
+    """Number of the run that each token belongs to."""
     before: Int[Places, ""]
+    """Number of the run that the state was in before the block."""
     plain: bool = static(default=False)
+    """True if all tokens are kept and continue the run of the state.
+
+    The field is static, so that masks of such blocks need no computation.
+    """
 
     @property
     def mask(self) -> Mask:
-        """Which tokens see which, by their order 0 … T−1: no later one, none of another run, no padding."""
+        """Mask of the block by order 0 … T−1: a token sees no later token, no other run and no padding."""
         if self.plain:
             return Causal()
         return Causal() & Segments(self.run, self.run) & KeyPadding(self.keep) & QueryPadding(self.keep)
 
     @property
     def pairs(self) -> Bool[Array, "T T"]:
-        """`mask`, for every pair."""
+        """`mask` as an array of all pairs."""
         order = jnp.arange(self.keep.shape[0], dtype=jnp.int32)
         return dense_mask(self.mask, order, order)
 
     @property
     def positions(self) -> Int[Places, " T"]:
-        """Where each token stands; 0 for padding, which may stand anywhere, before the first position even."""
+        """Position of each token, and 0 for padding, whose own value may even be negative."""
         return self.i if self.plain else jnp.where(self.keep, self.i, 0)
 
     @property
     def state_visible(self) -> Bool[Places, " T"]:
-        """Which tokens see the state: those before the first change of segment."""
+        """Tokens that see the state: those before the first change of segment."""
         return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.before)
 
     @property
     def enters_state(self) -> Bool[Places, " T"]:
-        """Which tokens the next block may see: those of the last run."""
+        """Tokens that the next block can see: those of the last run."""
         return np.ones(self.keep.shape, bool) if self.plain else self.keep & (self.run == self.run[-1])
 
     @property
     def state_survives(self) -> Bool[Places, ""]:
-        """Whether the state lives on: no segment began."""
+        """Whether the old state remains part of the new one, that is, whether no segment begins in the block."""
         return np.array(True) if self.plain else self.run[-1] == self.before
 
     def cut(self, size: int) -> TokenBlock:
-        """Blocks of `size` tokens one after the other, along a leading axis; the last is filled up with padding."""
+        """Splits the block into blocks of `size` tokens, stacked along a new leading axis. The last one is padded."""
         run = split_chunks(self.run, size, mode="edge")
         xp = np if isinstance(run, np.ndarray) else jnp
         before = xp.concatenate([self.before[None], run[:-1, -1]])
@@ -90,12 +100,15 @@ class TokenBlock:
 
 
 def dense_mask(mask: Mask, i: Int[Places, " T"], j: Int[Places, " S"]) -> Bool[Array, "T S"]:
-    """The mask as an array of all pairs: computed when it is run, for a program is no place to keep one."""
+    """Returns the mask as an array of all pairs.
+
+    The array is computed at run time. As a constant it would be stored in the compiled program.
+    """
     return jnp.asarray(mask(jnp.asarray(i), jnp.asarray(j)))
 
 
 def initial_block(T: int, i, keep, segment) -> TokenBlock:
-    """The block that a sequence from its beginning forms. What follows from the shapes is numpy's."""
+    """Returns the block of a whole sequence from its beginning. Values that follow from the shapes are numpy arrays."""
     if keep is not None or segment is not None:
         return next_block(PositionState.start(), T, i, keep, segment)[0]
     i = np.arange(T, dtype=np.int32) if i is None else i.astype(np.int32)
@@ -109,10 +122,16 @@ def next_block(
     keep: Bool[Array, " T"] | None,
     segment: Int[Array, " T"] | None,
 ) -> tuple[TokenBlock, PositionState]:
-    """The block that T new tokens form after `clock`, and the clock after them.
+    """Returns the block of T new tokens after `clock`, and the position state after them.
 
-    Positions count on from the clock unless `i` gives them. A change of `segment` between kept tokens begins a new
-    run, which sees nothing of the old and counts from 0.
+    A change of `segment` between kept tokens begins a new run. The run sees nothing of earlier ones and counts from 0.
+
+    Args:
+        clock: position state before the block.
+        T: number of new tokens.
+        i: positions of the tokens [T], or None to continue from `clock`.
+        keep: False for padding [T], or None if there is none.
+        segment: segment ids [T], or None to continue the current segment.
     """
     plain = keep is None and segment is None
     keep = jnp.ones(T, bool) if keep is None else keep
@@ -120,12 +139,12 @@ def next_block(
     if segment is None:
         run, start, last = jnp.broadcast_to(clock.run, (T,)), 0, clock.segment
     else:
-        # The segment of padding is that of the kept token before it, so that padding begins nothing.
+        # Padding takes the segment of the kept token before it, so that it does not begin a segment.
         at = jax.lax.cummax(jnp.where(keep, jnp.arange(T, dtype=jnp.int32), -1))
         filled = jnp.where(at < 0, clock.segment, segment[jnp.maximum(at, 0)].astype(jnp.int32))
         changed = jnp.diff(filled, prepend=clock.segment[None]) != 0
         run, last = clock.run + jnp.cumsum(changed, dtype=jnp.int32), filled[-1]
-        # How many kept tokens, of this block and of those before, do not belong to the run.
+        # Number of kept tokens, in this block and before, that precede the token's run.
         start = jax.lax.cummax(jnp.where(changed, clock.position + count - keep.astype(jnp.int32), 0))
     counted = clock.position + count - start
     if i is None:

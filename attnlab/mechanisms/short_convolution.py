@@ -1,4 +1,4 @@
-"""Any mechanism that decodes, behind a short convolution of its queries and keys."""
+"""A short convolution of queries and keys before any mechanism that decodes."""
 
 from __future__ import annotations
 
@@ -30,29 +30,42 @@ KERNELS = ("conv_q", "conv_k")
 @pytree
 @dataclass(frozen=True)
 class Delayed:
-    """What the mechanism remembers; and the last kept queries and keys [size − 1 K], with their runs (of none: 0)."""
+    """Memory of `ShortConvolution`: the mechanism's memory and the last kept tokens."""
 
     inner: Any
+    """Memory of the wrapped mechanism."""
     q: Any
+    """Last kept queries [size−1 K]."""
     k: Any
+    """Last kept keys [size−1 K]."""
     run: Any
+    """Run of each of these tokens, see `TokenBlock`. 0 if there is no token yet."""
 
 
 @dataclass(frozen=True)
 class ShortConvolution(Wrapper):
-    """`mechanism` of q' and k', x'_t = silu(Σ_n w_n ⊙ x_{t−n}), n = 0 … size−1 (Yang, Kautz and Hatamizadeh 2024, 3.4).
+    """Applies a short causal convolution and SiLU to queries and keys before a mechanism.
 
-    w: a number for each component and step back, learned, one set a head; zero before the beginning. So the key of a
-    token can hold what stood before it, and one layer binds that to what follows. Values stay as they are, unlike in
-    the paper, so that the map of the mechanism stands. Padding is stepped over; a change of segment is a beginning.
-    Rotary positions turn what was convolved. Its state is the mechanism's, and the last size−1 queries and keys.
+    x'_t = silu(Σ_n w_n ⊙ x_{t−n}), n = 0 … size−1, for queries and keys
 
-    Raises ValueError for a mechanism that absorbs no tokens, and a size below 1.
+    The kernel w has one learned number per component and step back, one set per head. Tokens before the beginning count
+    as zero. The key of a token can thus hold the tokens before it, so that one layer can associate them with what
+    follows. Values are not convolved, unlike in the paper, so that the mechanism's attention map stays valid.
+
+    Padding is skipped. A change of segment counts as a beginning. Rotary positions rotate the convolved queries and
+    keys. The state holds the mechanism's memory and the last size−1 queries and keys.
+
+    Raises:
+        ValueError: if `size` is below 1, or if `mechanism` cannot decode or overrides `extend`.
+
+    Source: Yang, Kautz and Hatamizadeh 2024, section 3.4.
     """
 
     rowwise = False
     mechanism: Mechanism = GatedDelta()
+    """Mechanism that receives the convolved queries and keys."""
     size: int = 4
+    """Number of tokens that the kernel covers."""
 
     def __post_init__(self):
         check_counts(size=self.size)
@@ -61,11 +74,11 @@ class ShortConvolution(Wrapper):
 
     @property
     def learned(self):
-        """Those of the mechanism, and a kernel [size K] each for queries and keys."""
+        """Learned arrays of the mechanism, and a kernel [size K] each for queries and keys."""
         return self.mechanism.learned | dict.fromkeys(KERNELS, (self.size, "K"))
 
     def initial(self, key, K, V):
-        """As the mechanism; kernels uniform within 1/√size."""
+        """Returns the mechanism's initial values, and kernels uniform within ±1/√size."""
         inner, *keys = jax.random.split(key, 1 + len(KERNELS))
         far = 1 / math.sqrt(self.size)
         drawn = {
@@ -76,55 +89,59 @@ class ShortConvolution(Wrapper):
 
     @property
     def query_head_axes(self):
-        """The last queries, and what is of queries in the mechanism's state."""
+        """Axes of the last queries, and of the parts of the mechanism's memory that belong to a query head."""
         inner = self.mechanism.query_head_axes
         return State(None, Delayed(None if inner is None else inner.memory, 0, None, None))
 
     def with_rotary(self, position):
-        """The same with what is convolved turned, or the mechanism's features."""
+        """Returns this wrapper with rotated convolved tokens, or around the mechanism with rotary features."""
         if not self.mechanism.turns:
             return super().with_rotary(position)
         return _Turned(mechanism=self.mechanism, size=self.size, position=position)
 
     def cost(self, T, S, K, V, block=None):
-        """That of the mechanism, and of the convolutions."""
+        """Counts the mechanism and the convolutions."""
         inner, rows = self.mechanism.cost(T, S, K, V, block), 4 * 2 * K
         flops = T * 2 * K * (2 * self.size + 4)
         return Cost(inner.flops + flops, inner.bytes + self.size * rows, inner.state_bytes + (self.size - 1) * rows)
 
     def init_memory(self, length, K, V, dtype):
-        """The mechanism's, and no tokens yet."""
-        # Of the run that a state begins with: zeros change nothing there.
+        """Returns the memory of the mechanism, and no tokens."""
+        # Run 0, in which a state begins. The rows are zero and change nothing there.
         none, runs = jnp.zeros((self.size - 1, K), accumulation_dtype(dtype)), np.zeros(self.size - 1, np.int32)
         return Delayed(self.mechanism.init_memory(length, K, V, dtype), none, none, runs)
 
     def update(self, memory, q, k, v, block, *, bias=None, **extra):
-        """New tokens, convolved with the last ones, for the mechanism."""
+        """Convolves new tokens with the last ones, and passes them to the mechanism."""
         kernels, extra = split(extra, KERNELS)
         q, k, *tail = self._convolved(memory, q, k, block, kernels)
         y, inner = self.mechanism.update(memory.inner, q, k, v, block, bias=bias, **extra)
         return y, Delayed(inner, *tail)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **extra):
-        """A whole sequence, convolved, in the mechanism's fastest form."""
+        """Convolves a whole sequence, and passes it to the mechanism's fastest form."""
         q, k, extra = self.before(q, k, block, extra)
         return self.mechanism.attend_causal(q, k, v, block, bias=bias, **extra)
 
     def before(self, q, k, block: TokenBlock, extra: dict) -> tuple[Any, Any, dict]:
-        """What a whole sequence is to the mechanism: queries, keys, and its own extras."""
+        """Returns the convolved queries and keys of a whole sequence, and the mechanism's own extra inputs."""
         kernels, extra = split(extra, KERNELS)
         q, k, *_ = self._convolved(self.init_memory(0, q.shape[1], 0, q.dtype), q, k, block, kernels)
         return q, k, extra
 
     def _convolved(self, memory: Delayed, q, k, block: TokenBlock, kernels: dict) -> tuple:
-        """Queries and keys of a block, convolved; the last of both after it, and their runs."""
-        # Apart: several heads of queries share the keys of one, and what is remembered of them.
+        """Returns the convolved queries and keys of a block, the last queries and keys after it, and their runs."""
+        # Queries and keys are convolved separately. Several query heads may share the keys of one head and their
+        # memory.
         q, last_q, run = self._past(memory.q, memory.run, q, block, kernels["conv_q"])
         k, last_k, run = self._past(memory.k, memory.run, k, block, kernels["conv_k"])
         return q, k, last_q, last_k, run
 
     def _past(self, rows, runs, x, block: TokenBlock, kernel):
-        """silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, in float32 at least; the last rows and their runs."""
+        """Returns silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, the last rows, and their runs.
+
+        The computation is in at least float32.
+        """
         back, T, kind = self.size - 1, x.shape[0], x.dtype
         x, kernel = x.astype(rows.dtype), kernel.astype(rows.dtype)
         if block.plain:
@@ -132,7 +149,7 @@ class ShortConvolution(Wrapper):
             shifted = [rows[back - n : back - n + T] for n in range(self.size)]
             after, told = rows[T:], jnp.concatenate([runs, block.run])[T:]
         else:
-            # Kept tokens stand side by side, behind the last ones.
+            # Kept tokens are written contiguously after the last ones.
             count = jnp.cumsum(block.keep, dtype=jnp.int32)
             slot = jnp.where(block.keep, back + count - 1, back + T)
             rows = jnp.concatenate([rows, jnp.zeros_like(x)]).at[slot].set(x, mode="drop")
@@ -140,16 +157,17 @@ class ShortConvolution(Wrapper):
             at = jnp.maximum(back + count[None] - 1 - jnp.arange(self.size, dtype=jnp.int32)[:, None], 0)
             shifted = jnp.where((runs[at] == block.run[None])[..., None], rows[at], 0)
             after, told = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
-        # One by one: on a CPU, with jax 0.10.2, a sum over so short an axis takes 10 to 100 times as long.
+        # Summed term by term. On a CPU with jax 0.10.2, a sum over so short an axis takes 10 to 100 times as long.
         mixed = reduce(add, (kernel[n : n + 1] * shifted[n] for n in range(self.size)))
         return silu(mixed).astype(kind), after, told
 
 
 @dataclass(frozen=True)
 class _Turned(ShortConvolution):
-    """The same, turned by rotary positions behind the convolution."""
+    """ShortConvolution with rotary positions after the convolution."""
 
     position: Any = None
+    """Rotary encoding."""
 
     def _convolved(self, memory, q, k, block, kernels):
         q, k, *tail = super()._convolved(memory, q, k, block, kernels)

@@ -13,26 +13,33 @@ from attnlab.ops.score import scaled_dot
 
 @dataclass(frozen=True)
 class Sigmoid(Mechanism):
-    """y_t = Σ_j sigmoid(q_t·k_j/√K + bias + shift) v_j: no weight depends on another (Ramapuram et al. 2024, eq. 3).
+    """Sigmoid attention: every weight is independent of the others.
 
-    `shift` None is −log n, n the number of keys that the query may see: the paper's −log of the length under a full
-    mask, and under any mask the same in every form of a call; weights then sum to about one at the start. Its state
-    is a cache of keys and values. Time and memory O(T·S).
+    y_t = Σ_j sigmoid(q_t·k_j/√K + bias + shift) v_j
+
+    The decoding state is a cache of keys and values. Time and memory are O(T·S).
+
+    Source: Ramapuram et al. 2024, eq. 3.
     """
 
     shift: float | None = None
+    """Number that is added to scores, or None for −log n, where n is the number of keys that the query sees.
+
+    Under a full mask −log n is the paper's −log of the length. It is the same in every form of a call under any mask.
+    At initialisation the weights then sum to about one.
+    """
     turns = True
     biases = True
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
-        """[T S], each weight in 0 … 1, in float32 at least."""
+        """Returns weights [T S] between 0 and 1, in at least float32."""
         scores = scaled_dot(q, k)
         scores = scores if bias is None else scores + bias(q, i, j).astype(scores.dtype)
-        # What is forbidden is chosen away on both sides, or its gradient would be 0·NaN.
+        # Forbidden pairs are masked before and after the sigmoid. Otherwise their gradient would be 0·NaN.
         return jnp.where(allowed, jax.nn.sigmoid(jnp.where(allowed, scores, 0) + self._shifts(allowed, q.dtype)), 0)
 
     def cost(self, T, S, K, V, block=None):
-        """Two products of T×S pairs, and five operations a pair for the sigmoid."""
+        """Counts two products of T×S pairs, and five operations per pair for the sigmoid."""
         return Cost(
             flops=T * S * (2 * K + 2 * V + 5),
             bytes=moved(T, S, K, V),
@@ -40,6 +47,7 @@ class Sigmoid(Mechanism):
         )
 
     def _shifts(self, allowed, dtype):
+        """Returns what is added to scores: one number, or one per query [T 1]."""
         if self.shift is not None:
             return self.shift
         count = jnp.sum(allowed, axis=1, dtype=jnp.int32, keepdims=True)

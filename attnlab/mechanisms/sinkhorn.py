@@ -15,26 +15,41 @@ from attnlab.ops.score import scaled_dot
 from attnlab.ops.sinkhorn import balance
 from attnlab.ops.softmax import masked_softmax
 
-FAINT = 1e-30  # shares of a slot below this are none: dividing by them would overflow
+FAINT = 1e-30  # smaller shares of a slot count as zero, because dividing by them would overflow
 
 
 @dataclass(frozen=True)
 class Sinkhorn(Mechanism):
-    """y = softmax([q k_ownᵀ, q (S k)ᵀ]/√K) [v_own; S v]: own block, and a softly sorted one (Tay et al. 2020, sec. 3).
+    """Softmax attention to the query's own block and to one softly sorted block (sparse Sinkhorn attention).
 
-    Kept tokens are counted in order of position; the n-th key is in block n // `block`. Queries are counted likewise
-    from where the last of them stands among the keys, so that in self-attention a query's own block is the one it
-    stands in; queries before the first block, or behind the last, take the nearest. S [query blocks, key blocks] is
-    q̄ W k̄ᵀ / (√K · `temperature`), with q̄, k̄ the means of the blocks and W `sort` learned, exponentiated and balanced
-    in `steps` steps: q̄ W k̄ᵀ and not the paper's layer, whose outputs fix the number of blocks. A key of the sorted
-    block is the mean over blocks, by S, of the keys in that place; where a last block has none there, what they share
-    of S weighs the place. No Gumbel noise. A query's answer depends on the others. O(T·block·(K+V) + T·S/block·(K+V)).
-    Does not decode; masks that are no product of kept queries and kept keys raise NotImplementedError.
+    y = softmax([q k_ownᵀ, q (S k)ᵀ]/√K) [v_own; S v]
+
+    Kept tokens are numbered in order of position. The n-th key is in block n // `block`. Queries are numbered likewise,
+    aligned so that the last query lies where its position falls among the keys. In self-attention a query's own block
+    is therefore the block that it is in. Queries before the first block or after the last use the nearest one.
+
+    S [query blocks, key blocks] is q̄ W k̄ᵀ / (√K · `temperature`), exponentiated and balanced in `steps` steps. q̄ and
+    k̄ are the means of the blocks, and W is learned as `sort`. The paper uses a layer instead, whose outputs fix the
+    number of blocks. A key of the sorted block is the mean, weighted by S, of the keys at that place in all blocks. If
+    the last block has no key at a place, the softmax weight of that place is multiplied by the remaining share of S.
+    There is no Gumbel noise.
+
+    The output of a query depends on the other queries. Time is O(T·block·(K+V) + T·S/block·(K+V)). This mechanism
+    cannot decode.
+
+    Raises:
+        ValueError: if `block` or `steps` is below 1, or `temperature` is not positive.
+        NotImplementedError: if the mask is not a product of kept queries and kept keys.
+
+    Source: Tay et al. 2020, section 3.
     """
 
     block: int = 64
+    """Number of tokens per block."""
     steps: int = 8
+    """Number of steps that balance rows and columns."""
     temperature: float = 0.75
+    """Temperature of the sorting. Smaller values sort harder."""
     rowwise = False
 
     def __post_init__(self):
@@ -44,15 +59,15 @@ class Sinkhorn(Mechanism):
 
     @property
     def learned(self):
-        """How well a block of queries and a block of keys fit."""
+        """`sort`: matrix W that scores how well a block of queries and a block of keys fit."""
         return {"sort": ("K", "K")}
 
     def initial(self, key, K, V):
-        """Normal numbers of variance 1/K (Glorot and Bengio 2010)."""
+        """Returns normal values of variance 1/K (Glorot and Bengio 2010)."""
         return {"sort": jax.random.normal(key, (K, K), jnp.float32) * K**-0.5}
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, sort):
-        """By blocks, and back into the order given."""
+        """Attends by blocks, and restores the given order."""
         if (factors := mask.factors(i, j)) is None:
             raise NotImplementedError(f"{self} cannot honour {mask}: it sorts blocks of keys for all queries at once")
         if not q.shape[0] or not k.shape[0]:
@@ -71,7 +86,7 @@ class Sinkhorn(Mechanism):
         return y.reshape(-1, v.shape[1])[shift + ranks(of_q)].astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Each query against two blocks, and every block of keys in every sorted one."""
+        """Counts each query against two blocks, and every block of keys in every sorted block."""
         A, B, R = 1 + -(-(T - 1) // self.block), -(-S // self.block), self.block
         pairs = A * R * 2 * R * (2 * K + 2 * V + 5) + 2 * A * B * R * (K + V + 1)
         return Cost(
@@ -82,14 +97,17 @@ class Sinkhorn(Mechanism):
 
 
 def _stand(rows, columns, i, j, block) -> tuple[Int[Array, ""], Int[Array, ""]]:
-    """The block in which the first query stands, and at which place in it; counted back from the last query."""
+    """Returns the block of the first query and its place in that block, counted back from the last query."""
     last = jnp.max(jnp.where(rows, jnp.asarray(i), jnp.iinfo(jnp.int32).min))
     place = jnp.sum(columns & (jnp.asarray(j) <= last), dtype=jnp.int32) - jnp.sum(rows, dtype=jnp.int32)
     return place // block, place % block
 
 
 def _cut(x, keep, order, block, shift=None) -> tuple[Float[Array, "N block K"], Bool[Array, "N block"]]:
-    """The kept rows of x in their order, by blocks, the first at place `shift`; and which places they fill."""
+    """Returns the kept rows of x in order, split into blocks, and which places are filled.
+
+    The first row is at place `shift` of the first block.
+    """
     room = x.shape[0] + (0 if shift is None else block - 1)
     place = jnp.arange(-(-room // block) * block, dtype=jnp.int32) - (0 if shift is None else shift)
     filled = (place >= 0) & (place < jnp.sum(keep, dtype=jnp.int32))
@@ -98,12 +116,12 @@ def _cut(x, keep, order, block, shift=None) -> tuple[Float[Array, "N block K"], 
 
 
 def _mean(x, filled) -> Float[Array, "N K"]:
-    """The mean of each block."""
+    """Returns the mean of each block."""
     return divide(jnp.sum(x, axis=1), jnp.sum(filled, axis=1, dtype=x.dtype)[:, None])
 
 
 def _last(there) -> Int[Array, ""]:
-    """The last block that holds a key."""
+    """Returns the index of the last block that holds a key."""
     return jnp.maximum(jnp.sum(there.any(axis=1), dtype=jnp.int32) - 1, 0)
 
 
@@ -115,12 +133,22 @@ def _attend(
     own: Int[Array, " A"],
     sorting: Float[Array, "A B"],
 ) -> Float[Array, "A R V"]:
-    """Every block of queries against its own block of keys and the sorted one."""
+    """Attends from every block of queries to its own block of keys and to the sorted one.
+
+    Args:
+        q: queries by blocks.
+        k: keys by blocks.
+        v: values by blocks.
+        there: which places of the key blocks are filled.
+        own: index of each query block's own key block.
+        sorting: the balanced matrix S.
+    """
     share = matmul(sorting, there.astype(sorting.dtype))
     held = share > FAINT
     share = jnp.where(held, share, 0)
     near, far = k[own], _sorted(sorting, k, share)
     scores = jax.vmap(scaled_dot)(q, jnp.concatenate([near, far], axis=1))
+    # The logarithm of a share, added to the score, multiplies the softmax weight by that share.
     weigh = jnp.log(jnp.where(held, share, 1))
     weigh = jnp.concatenate([jnp.zeros_like(weigh), weigh], axis=1)
     allowed = jnp.concatenate([there[own], held], axis=1)[:, None, :]
@@ -129,6 +157,6 @@ def _attend(
 
 
 def _sorted(sorting, x, share):
-    """The mean over blocks, by their share, of what stands in each place."""
+    """Returns, for each place, the mean of x over blocks, weighted by `sorting` and divided by `share`."""
     blended = matmul(sorting, x.reshape(x.shape[0], -1)).reshape(sorting.shape[0], *x.shape[1:])
     return jax.vmap(divide)(blended, share[:, :, None])

@@ -18,85 +18,103 @@ from attnlab.ops.softmax import masked_softmax
 
 @dataclass(frozen=True)
 class Softmax(Mechanism):
-    """y = softmax(score(q, k) + bias) v, over the keys that the mask allows (Vaswani et al. 2017, eq. 1).
+    """Softmax attention over the keys that the mask allows.
 
-    `score` is one of `attnlab.SCORES`. Its state is a cache of keys and values. `block` None computes all pairs at
-    once, O(T·S) in time and memory; a number, the same result by blocks of so many queries and keys, in memory linear
-    in T and S, leaving out the blocks that the mask empties, and without forward-mode derivatives (`jax.jvp`). `length`
-    bounds the positions of a score that learns something for each; others leave it alone. Raises ValueError where keys
-    are known to stand beyond it.
+    y = softmax(score(q, k) + bias) v
+
+    The decoding state is a cache of keys and values.
+
+    Raises:
+        ValueError: if `block` or `length` is below 1, if `score` is not callable, or if a key is known to lie beyond
+            `length` of a score that learns something per position.
+
+    Source: Vaswani et al. 2017, eq. 1.
     """
 
     score: Callable = field(default=scaled_dot, kw_only=True)
+    """Score function, one of `attnlab.SCORES`. Default: q·k / √K."""
     block: int | None = field(default=None, kw_only=True)
+    """Number of queries and of keys per block, or None to compute all pairs at once.
+
+    None takes O(T·S) time and memory. Blocks give the same result with memory linear in T and S, and skip blocks that
+    the mask leaves empty. They do not support forward-mode derivatives (`jax.jvp`).
+    """
     length: int = field(default=512, kw_only=True)
+    """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
     biases = True
 
     def __post_init__(self):
         check_counts(block=self.block, length=self.length)
         if not callable(self.score):
             raise ValueError(f"score={self.score!r} must be a score itself, as attnlab.SCORES['dot'] is")
-        _ = self.pattern  # whose sizes are refused where they cannot be
+        _ = self.pattern  # raises if its sizes are invalid
 
     @property
     def line(self) -> str:
-        """A line about this one, in a list of several."""
+        """One-line description for lists of mechanisms."""
         told = (type(self).__doc__ or "").splitlines()[0]
-        # Those of a pattern go by blocks as they are.
+        # Subclasses with a pattern use blocks by default, which need not be mentioned.
         return told if self.block is None or type(self) is not Softmax else f"by blocks of {self.block}, {told}"
 
     @property
     def turns(self):
-        """Where the score is a product of query and key."""
+        """Whether the score is a product of query and key."""
         return self.score in PRODUCTS
 
     @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Where it has a pattern, or its score learns something for every position."""
+        """Whether there is a pattern, or the score learns something per position."""
         return not isinstance(self.pattern, Full) or is_length_bound(self.score)
 
     @property
     def learned(self):
-        """What the score learns."""
+        """Learned arrays of the score."""
         return shapes(self.score, self.length)
 
     @property
     def pattern(self) -> Mask:
-        """Which pairs may meet at all, by their positions, whatever the mask of a call."""
+        """Mask of the pairs that can interact, by position. It is combined with the mask of the call. Default: all."""
         return Full()
 
     def initial(self, key, K, V):
-        """Where the score begins."""
+        """Returns initial values of the score's learned arrays."""
         return initial(self.score, self.length, key, K)
 
     def sized(self, length):
-        """Itself, unless its score learns something for every position."""
+        """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
         return replace(self, length=length) if is_length_bound(self.score) else self
 
     def check(self, block):
-        """As `reach`, of the tokens that count."""
+        """Checks the positions of the block with `reach`. Padding is ignored."""
         self.reach(block.positions)
 
     def reach(self, j: Int[Places, " S"]) -> None:
-        """Raise ValueError where a key is known to stand where the score learned nothing; traced, it answers NaN."""
+        """Checks that keys lie within `length`, if the score learns something per position.
+
+        Args:
+            j: positions of the keys [S].
+
+        Raises:
+            ValueError: if a position is known to lie beyond. A traced position beyond makes the output NaN instead.
+        """
         if not is_length_bound(self.score) or isinstance(j, Tracer):
             return
         if (last := np.max(np.asarray(j), initial=0)) >= self.length:
             raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")
 
     def sees_all(self, length):
-        """Where its pattern is known to leave none of them out."""
+        """Returns whether the pattern is known to leave out none of the tokens."""
         return self.pattern.over(0, 1, 0, length) is True
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
-        """[T S], rows summing to one (to zero where nothing is allowed), in float32 at least."""
+        """Returns weights [T S] in at least float32. Rows sum to one, or to zero if no key is allowed."""
         self.reach(j)
         if not isinstance(self.pattern, Full):
             allowed = allowed & self.pattern(i, j)
         return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
 
     def edge_weights(self, q, k, ends, *, i, j, bias=None, **learned):
-        """[E], those of a query summing to one."""
+        """Returns weights [E] of the edges. The weights of each query sum to one."""
         self.reach(j)
         if not isinstance(self.pattern, Full):
             ends = ends.restricted(edges.edge_scores(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
@@ -104,7 +122,7 @@ class Softmax(Mechanism):
         return edges.softmax(edges.edge_scores(scores, q, k, ends, i, j), ends)
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
-        """All pairs at once, or by blocks."""
+        """Attends with all pairs at once, or by blocks."""
         self.reach(j)
         if self.block is None:
             return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, **learned)
@@ -112,7 +130,7 @@ class Softmax(Mechanism):
         return self._by_blocks(q, k, v, scores, rule, i, j, self.block).astype(v.dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
-        """All pairs at once, or by blocks."""
+        """Attends causally with all pairs at once, or by blocks."""
         if self.block is None:
             return super().attend_causal(q, k, v, block, bias=bias, **learned)
         self.check(block)
@@ -121,9 +139,9 @@ class Softmax(Mechanism):
         return self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block).astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
-        """Two products of the pairs that are computed, and five operations a pair; the score as the scaled dot product.
+        """Counts two products per computed pair, and five operations per pair for the softmax.
 
-        By blocks those that meet by the pattern, else all.
+        Every score is counted as the scaled dot product. By blocks, only pairs that the pattern allows are counted.
         """
         pairs = T * S if self.block is None else self._pairs(T, S)
         return Cost(
@@ -133,9 +151,10 @@ class Softmax(Mechanism):
         )
 
     def _pairs(self, T, S):
-        """How many pairs are computed by blocks."""
+        """Returns the number of pairs that are computed by blocks."""
         return T * S
 
     def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
+        """Attends by blocks over the pairs that both the mask and the pattern allow."""
         rules = [rule, blockwise.Rule(self.pattern, i, j)]
         return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)[0]

@@ -1,4 +1,4 @@
-"""State space duality: one gate a token."""
+"""State space duality: one gate per token."""
 
 from __future__ import annotations
 
@@ -10,34 +10,39 @@ from attnlab.ops import decay, gate
 
 @dataclass(frozen=True)
 class Ssd(Chunked):
-    """S_t = e^(−A Δ_t) S_{t-1} + Δ_t k_tᵀ v_t, y_t = q_t S_t, Δ = softplus(step + shift) (Mamba-2: Dao and Gu 2024).
+    """Linear attention whose state decays by one gate per token (state space duality, Mamba-2).
 
-    `step` is a raw number a token; A = e^rate and `shift` are learned, one a head, and start as Mamba-2's do: A uniform
-    in 1 … 16, Δ log-uniform in 0.001 … 0.1. The write is multiplied by the step, as there, and queries are not scaled.
-    By chunks of `chunk` tokens; its state is a [K V] matrix. The skip D x and the output gate are the module's
-    business.
+    S_t = e^(−A Δ_t) S_{t-1} + Δ_t k_tᵀ v_t, y_t = q_t S_t, Δ = softplus(step + shift)
 
-    Raises ValueError for a chunk below 1.
+    The extra input `step` is one number per token. A = e^rate and `shift` are learned, one per head. They start as in
+    Mamba-2: A uniform in 1 … 16, Δ log-uniform in 0.001 … 0.1. The write is multiplied by the step, as there, and
+    queries are not scaled. The state is a matrix [K V]. The skip connection D x and the output gate belong to the
+    module.
+
+    Raises:
+        ValueError: if `chunk` is below 1.
+
+    Source: Dao and Gu 2024.
     """
 
     turns = True
 
     @property
     def tokens(self):
-        """The raw step."""
+        """`step`: step size, before shift and softplus."""
         return {"step": ()}
 
     @property
     def learned(self):
-        """The logarithm of A, and what is added to raw steps."""
+        """`rate`: logarithm of A. `shift`: offset of the steps."""
         return {"rate": (), "shift": ()}
 
     def initial(self, key, K, V):
-        """As Mamba-2's."""
+        """Returns initial values as in Mamba-2."""
         return gate.initial(key)
 
     def update(self, memory, q, k, v, block, *, bias=None, step, rate, shift):
-        """Tokens after a state, by chunks."""
+        """Processes new tokens by chunks."""
         step, rate, shift = (x.astype(memory.dtype) for x in (step, rate, shift))
         step = gate.step(step[:, None], shift[None])
         k = k.astype(memory.dtype) * step

@@ -1,4 +1,4 @@
-"""Strided attention, of the sparse transformer."""
+"""Strided attention, from the sparse transformer."""
 
 from dataclasses import dataclass, field
 
@@ -11,29 +11,39 @@ from attnlab.ops.mask import Dilated, Window
 
 @dataclass(frozen=True)
 class Strided(Softmax):
-    """y_t = softmax(score(q_t, k)) v over |t−j| < stride and every stride-th key besides (Child et al. 2019).
+    """Softmax attention over a window and every stride-th key (sparse transformer).
 
-    Section 4.2: (t−j) mod stride = 0, or −stride < t−j < stride: two steps lead from any token to any other. The
-    paper's is causal; so is this under a causal mask. Time O(T·(stride + T/stride)) where positions are known while
-    tracing: the window by blocks, the columns by blocks of tokens sorted by column, put together by their sums. By
-    blocks it has no forward-mode derivatives.
+    y_t = softmax(score(q_t, k)) v over the keys with |t−j| < stride or (t−j) mod stride = 0
+
+    Two steps lead from any token to any other. The paper's form is causal, as this one is under a causal mask. Time is
+    O(T·(stride + T/stride)) if positions are known while tracing. The window is computed by blocks, and the columns by
+    blocks of tokens sorted by column. Both results are then merged by their softmax sums. By blocks, forward-mode
+    derivatives are not supported.
+
+    Source: Child et al. 2019, section 4.2.
     """
 
     stride: int = 32
+    """Half-width of the window, and distance between the other keys."""
     block: int | None = field(default=64, kw_only=True)
+    """Number of queries and of keys per block, or None to compute all pairs."""
 
     @property
     def pattern(self):
-        """The window, and the column."""
+        """The window and the column."""
         return Window(self.stride, self.stride) | Dilated(self.stride)
 
     def _by_blocks(self, q, k, v, scores, rule, i, j, block):
+        """Attends by blocks to the window and to the sorted columns, and merges both results.
+
+        If positions are not known while tracing, the whole pattern is computed in the given order.
+        """
         if not (isinstance(i, np.ndarray) and isinstance(j, np.ndarray)):
             return super()._by_blocks(q, k, v, scores, rule, i, j, block)
         Rule, itself = blockwise.Rule, Window(1, 1)
         near = [rule, Rule(Window(self.stride, self.stride), i, j)]
         row, column = (np.argsort(x % self.stride, kind="stable") for x in (i, j))
-        # In that order columns are one after another; a token's own key is in the window already.
+        # In this order each column is contiguous. A token's own key is left out here, because it is in the window.
         far = [
             Rule(rule.mask, rule.i[row], rule.j[column]),
             Rule(itself, i[row] % self.stride, j[column] % self.stride),
@@ -45,5 +55,5 @@ class Strided(Softmax):
         return blockwise.merge_parts([window, (y[back], norm[back])])
 
     def _pairs(self, T, S):
-        # A window and a column, of whole blocks.
+        # A window and a column, rounded up to whole blocks.
         return T * (min(S, 2 * self.stride) + min(S, S // self.stride + self.block))

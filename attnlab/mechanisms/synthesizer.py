@@ -16,16 +16,24 @@ from attnlab.ops.softmax import masked_softmax
 
 @dataclass(frozen=True)
 class Synthesizer(Mechanism):
-    """y = softmax(ReLU(q W + b) U + c) v: scores without keys, column j for position j (Tay et al. 2021, dense).
+    """Softmax attention whose scores do not depend on keys (Synthesizer).
 
-    `fixed` True is the random synthesizer: the score of a pair is a learned number [i, j], whatever the tokens. Bound
-    to `length` positions: longer sequences, and positions known to lie beyond, raise ValueError, and a traced position
-    beyond makes the output NaN; `sized` gives the same for another length. Any mask, and any bias added to the scores.
-    O(T·S); its state is a cache.
+    y = softmax(ReLU(q W + b) U + c) v, where column j of the scores is that of position j (dense Synthesizer)
+
+    Any mask is supported, and any bias is added to the scores. Time is O(T·S). The decoding state is a cache of keys
+    and values. A traced position beyond `length` makes the output NaN. `sized` returns the mechanism for another
+    length.
+
+    Raises:
+        ValueError: if `length` is below 1, if a sequence is longer, or if a position is known to lie beyond.
+
+    Source: Tay et al. 2021.
     """
 
     length: int = 512
+    """Maximum number of positions."""
     fixed: bool = False
+    """True for the random Synthesizer: the score of a pair is a learned number [i, j], whatever the tokens are."""
     biases = True
 
     def __post_init__(self):
@@ -33,13 +41,16 @@ class Synthesizer(Mechanism):
 
     @property
     def learned(self):
-        """Two layers, or the table."""
+        """Parameters of the two layers, or the table of scores."""
         if self.fixed:
             return {"table": (self.length, self.length)}
         return {"w": ("K", "K"), "b": ("K",), "u": ("K", self.length), "c": (self.length,)}
 
     def initial(self, key, K, V):
-        """Scores of about unit variance: normal layers by fan-in (He et al. 2015 before the ReLU's half), no offset."""
+        """Returns initial values that give scores of about unit variance.
+
+        Layers are normal by fan-in, with a factor 2 after the ReLU (He et al. 2015). Offsets are zero.
+        """
         one, other = jax.random.split(key)
         if self.fixed:
             return {"table": jax.random.normal(one, (self.length, self.length), jnp.float32)}
@@ -48,11 +59,11 @@ class Synthesizer(Mechanism):
         return {"w": w, "b": jnp.zeros(K, jnp.float32), "u": u, "c": jnp.zeros(self.length, jnp.float32)}
 
     def sized(self, length):
-        """The same for `length` positions; its learned arrays have other shapes."""
+        """Returns this mechanism for `length` positions. Its learned arrays have other shapes."""
         return replace(self, length=length)
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
-        """[T S], rows summing to one (to zero where nothing is allowed), in float32 at least."""
+        """Returns weights [T S] in at least float32. Rows sum to one, or to zero if no key is allowed."""
         self._check(j, allowed, 0)
         if self.fixed:
             self._check(i, allowed, 1)
@@ -62,17 +73,17 @@ class Synthesizer(Mechanism):
         return masked_softmax(scores if bias is None else scores + bias(q, i, j).astype(scores.dtype), allowed)
 
     def init_memory(self, length, K, V, dtype):
-        """A cache, no longer than the positions known."""
+        """Returns an empty cache. Raises ValueError if it is longer than the maximum number of positions."""
         self.fit(length)
         return super().init_memory(length, K, V, dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
-        """A whole sequence, no longer than the positions known."""
+        """Attends causally over a whole sequence. Raises ValueError if it exceeds the maximum number of positions."""
         self.fit(q.shape[0])
         return super().attend_causal(q, k, v, block, bias=bias, **learned)
 
     def cost(self, T, S, K, V, block=None):
-        """The scores, softmax, and one product with v; of what is learned, what T queries and S keys read."""
+        """Counts the scores, the softmax and one product with v. Bytes include the parameters that are read."""
         learned = T * S if self.fixed else (K + 1) * (K + S)
         return Cost(
             flops=T * S * (2 * V + 5) + (0 if self.fixed else 2 * T * K * (K + S)),
@@ -81,12 +92,16 @@ class Synthesizer(Mechanism):
         )
 
     def fit(self, length):
-        """Raise ValueError where there are fewer positions."""
+        """Raises ValueError if `length` exceeds the maximum number of positions."""
         if length > self.length:
             raise ValueError(f"{self}: {length} tokens, but length={self.length}; use sized({length})")
 
     def _check(self, place, allowed, axis):
-        """Raise where a position is known to lie beyond: one that the shapes give, or one given of a pair allowed."""
+        """Raises ValueError if a position is known to lie beyond the maximum.
+
+        Positions that follow from the shapes are all checked. Positions that are given are checked only if a pair of
+        theirs is allowed.
+        """
         if not isinstance(place, np.ndarray):
             if isinstance(place, Tracer) or isinstance(allowed, Tracer):
                 return
@@ -96,22 +111,22 @@ class Synthesizer(Mechanism):
 
 
 def _layers(q, j, w, b, u, c):
-    """[T S]: the scores of the positions j, from the query alone; NaN beyond the length."""
+    """Returns the scores [T S] of the positions j, from the queries only. They are NaN beyond the length."""
     w, b, u, c = (x.astype(q.dtype) for x in (w, b, u, c))
     at, within = _places(j, c.shape[0])
     scores = matmul(jax.nn.relu(matmul(q, w) + b[None, :]), u[:, at]) + c[at][None, :]
-    # Not NaN in u: a pair that is masked would still carry it into the gradient of the products.
+    # NaN is not set in u, because a masked pair would still carry it into the gradient of the products.
     return jnp.where(within[None, :], scores, jnp.nan)
 
 
 def _table(i, j, table):
-    """[T S]: the numbers of the pairs; NaN beyond the length."""
+    """Returns the scores [T S] of the pairs from the table. They are NaN beyond the length."""
     (rows, along), (columns, across) = (_places(each, table.shape[0]) for each in (i, j))
     scores = table[rows[:, None], columns[None, :]].astype(accumulation_dtype(table.dtype))
     return jnp.where(along[:, None] & across[None, :], scores, jnp.nan)
 
 
 def _places(place, length):
-    """Places to look up, and which of them there are."""
+    """Returns positions that are safe to look up, and which of them are valid."""
     within = (place >= 0) & (place < length)
     return jnp.where(within, place, 0), within
