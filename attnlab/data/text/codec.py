@@ -70,14 +70,12 @@ class TokenizerSpec(ABC):
     """Configuration of a tokenizer: what the symbols of a text are.
 
     `fit` learns from text which symbols there are.
-
-    Attributes:
-      kind: name of the class in files.
-      spells: whether the symbols contain the whole text, so that joining them gives the text again.
     """
 
     kind: ClassVar[str]
+    """Name of the class in files."""
     spells: ClassVar[bool] = True
+    """Whether the symbols contain the whole text, so that joining them gives the text again."""
 
     @abstractmethod
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
