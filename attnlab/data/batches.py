@@ -86,7 +86,7 @@ class Buckets:
         return drawn, self.widths[b]
 
     def _visits(self, step: int, b: int) -> int:
-        """Returns how many earlier steps used bucket b. Only valid if b is the bucket of this step."""
+        """Returns how many steps before this one used bucket b."""
         cycles, place = divmod(step, CYCLE)
         return int(cycles * self._before[-1, b] + self._before[place, b])
 
@@ -116,6 +116,7 @@ def pad(sequences: Sequence[Sequence[int]], width: int | None = None) -> np.ndar
         raise ValueError(f"a sequence of {longest} does not fit {width=}")
     array = np.zeros((len(sequences), width), np.int32)
     flat = (n for sequence in sequences for n in sequence)
+    # One assignment through a mask replaces a loop over rows.
     array[np.arange(width) < lengths[:, None]] = np.fromiter(flat, np.int32, lengths.sum())
     return array
 
@@ -131,11 +132,13 @@ def _edges(longest: np.ndarray, count: int) -> np.ndarray:
     # cells[i, j]: the padded total of one bucket for the widths i … j.
     cells = widths * (held[None, 1:] - held[:-1, None]).astype(float)
     cells[np.tri(len(widths), k=-1, dtype=bool)] = np.inf
+    # best[j]: the least padded total of the widths 0 … j in as many buckets as there are so far.
     best, starts = cells[0], []
     for _ in range(min(count, len(widths)) - 1):
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + cells
         best = total.min(axis=0)
         starts.append(total.argmin(axis=0))
+    # Trace the choices back from the greatest width.
     ends = [len(widths) - 1]
     for start in reversed(starts):
         ends.append(start[ends[-1]] - 1)
@@ -144,6 +147,7 @@ def _edges(longest: np.ndarray, count: int) -> np.ndarray:
 
 def _schedule(sizes: np.ndarray) -> np.ndarray:
     """Returns the bucket of each step of a cycle [CYCLE]: always the one furthest below its share."""
+    # Every bucket, however small, occurs at least about once per cycle.
     share = np.maximum(sizes / sizes.sum(), 1 / CYCLE)
     share /= share.sum()
     taken = np.zeros(len(sizes))

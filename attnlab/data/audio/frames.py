@@ -83,6 +83,7 @@ class LogMel:
         Returns:
           The power [... T points/2+1].
         """
+        # numpy's window begins and ends with a zero, which would waste two samples.
         shape = np.hanning(self.size + 2)[1:-1].astype(np.float32)
         shape /= np.sqrt(np.sum(shape**2))
         stretches = np.lib.stride_tricks.sliding_window_view(samples, self.size, axis=-1)[..., :: self.hop, :]

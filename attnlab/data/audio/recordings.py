@@ -170,8 +170,8 @@ def known(parts: Parts) -> tuple[str, ...]:
     """Returns the classes of the training part, sorted by name.
 
     Raises:
-      DataError: if there are fewer than two, another part has a class that "train" lacks, or the name of a class is
-        made of several other classes with a comma, semicolon, plus or bar between them.
+      DataError: if there are fewer than two classes, or another part has a class that "train" lacks. Also if the name
+        of a class is made of several other classes with a comma, semicolon, plus or bar between them.
     """
     classes = tuple(sorted({each.label for each in parts["train"]}))
     for recordings in parts.values():

@@ -30,6 +30,7 @@ t10k-labels-idx1-ubyte.gz 5148 67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35df
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     file, size, sha256 = row.split()
     return Source("fashion_mnist", file, sha256, int(size), f"{_ADDRESS}/{file}")
 

@@ -26,11 +26,17 @@ def pairs(random: np.random.Generator, size: int, symbols: int, length: int = 0)
 def latest(keys: np.ndarray, values: np.ndarray, symbols: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the last value of each key.
 
+    Args:
+      keys: the keys [N T].
+      values: their values [N T].
+      symbols: number of different keys.
+
     Returns:
       The values [N symbols] int32, 0 for a key without one, and a boolean array [N symbols]: whether the key has a
       value.
     """
     size, length = keys.shape
+    # The last position of each key, −1 if it does not occur.
     place = np.full((size, symbols), -1)
     rows = np.broadcast_to(np.arange(size)[:, None], keys.shape)
     np.maximum.at(place, (rows, keys), np.broadcast_to(np.arange(length), keys.shape))

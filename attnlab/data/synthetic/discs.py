@@ -59,7 +59,7 @@ def _scene(random: np.random.Generator, name: str, size: tuple[int, int], most: 
 
 
 def _place(random: np.random.Generator, size: tuple[int, int], others: list[np.ndarray]) -> np.ndarray | None:
-    """Returns (x, y, radius) for another figure inside of the image and away from the others, or None if none is found."""
+    """Returns (x, y, radius) for another figure inside of the image and away from the others, or None."""
     for _ in range(TRIES):
         radius = min(size) * random.uniform(*RADIUS)
         centre = random.uniform(radius, np.array(size[::-1]) - radius)

@@ -1,4 +1,4 @@
-"""Induction: a trigger occurs once, and again at the end. The task is to predict the token after its first occurrence."""
+"""Induction: a trigger occurs once, and again at the end. The task is to predict the token after the first trigger."""
 
 import numpy as np
 

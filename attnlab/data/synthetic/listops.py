@@ -124,6 +124,7 @@ def _list(numbers: Iterator[float], most: int, depth: int, arguments: int) -> li
         if begins:
             words.append(OPERATOR + int(next(numbers) * len(OPERATORS)))
             left.append(2 + int(next(numbers) * (arguments - 1)))
+            # The new list replaces an argument. Its closing bracket takes the place of that word.
             owed += left[-1]
         elif left[-1]:
             left[-1] -= 1

@@ -48,6 +48,7 @@ def draw(
         ends = np.stack([curve[:, [0, -1]] for curve in joined[:2]])  # [curve N end 2]
         dots = ends[random.integers(2, size=ends.shape[1]), np.arange(ends.shape[1])]
         apart, rows = _laid(random, AGAIN * len(dots), side, counts, np.tile(dots, (AGAIN, 1, 1)))
+        # Several attempts may succeed for one image with joined dots. Keep the first.
         rows, first = np.unique(rows % max(1, len(dots)), return_index=True)
         curves = [curve[first] for curve in apart], [curve[rows] for curve in joined]
         found.append(np.stack([_drawn(each, dots[rows], side) for each in curves], axis=1))
@@ -82,6 +83,7 @@ def _laid(
         points = np.zeros((rows.size, count * POINTS, 2), np.float32)
         before = np.concatenate([np.zeros((rows.size, 0, 2), np.float32), *laid], axis=1)
         left = np.arange(rows.size)
+        # Redraw only the curves that failed, with more candidates each time.
         for tries in TRIES:
             asked = np.repeat(left, tries)
             start = None if starts is None or n >= 2 else starts[rows[asked], n]

@@ -70,6 +70,7 @@ def draw(seed: int, sizes: dict[str, int]) -> Parts:
       DataError: if more questions are needed than half of those that the grammar can make of each kind.
     """
     random = generator(seed)
+    # Up to half of all questions, random draws find new ones quickly.
     wanted, most = sum(sizes[part] for part in PARTS), len(KINDS) * min(map(_count, KINDS)) // 2
     if wanted > most:
         raise DataError(f"{wanted} different questions are asked for, and the grammar gives up to {most}")

@@ -26,9 +26,9 @@ def draw(
       length: number of tokens T in a sequence.
 
     Returns:
-      The tokens [N T] int32, the answers [N T] int32, a boolean array [N T] that is True at queries, and one that is
-      also True at keys repeated among the pairs. Ids are BLANK, then the keys, then the values. Answers are BLANK where
-      the last array is False.
+      The tokens and the answers, both [N T] int32. Ids are BLANK, then the keys, then the values. Then two boolean
+      arrays [N T]: the first is True at queries, the second also at keys repeated among the pairs. Answers are BLANK
+      where the second array is False.
     """
     dictionary = random.integers(values, size=(size, keys))
     told = _orders(random, size, keys, min(pairs, keys))

@@ -1,4 +1,4 @@
-"""Synthesized words of two vowels, each vowel made of two tones. Some words differ only in the order of their vowels."""
+"""Synthesized words of two vowels, each made of two tones. Every word occurs in both orders of its vowels."""
 
 import numpy as np
 
@@ -43,9 +43,11 @@ def word(random: np.random.Generator, vowels: tuple[str, str], rate: int) -> np.
     """
     seconds, place = random.uniform(*SECONDS), random.uniform(0.35, 0.65)
     t = np.arange(round(seconds * rate)) / rate
+    # The share of the second vowel [T 1]: 0, then a glide around `place`, then 1.
     share = np.clip((t / seconds - place) / 0.2 + 0.5, 0, 1)[:, None]
     first, last = (np.array(VOWELS[name]) for name in vowels)
     pitch = (first * (1 - share) + last * share) * random.uniform(0.88, 1.12)
+    # The phase is the integral of the pitch, so that a glide has no jumps.
     phase = 2 * np.pi * (np.cumsum(pitch, axis=0) / rate + random.uniform(size=2))
     tones = np.sin(phase) @ np.array([1, random.uniform(0.4, 1)])
     swell = np.sin(np.pi * np.arange(len(t)) / len(t)) ** 0.5
@@ -53,7 +55,7 @@ def word(random: np.random.Generator, vowels: tuple[str, str], rate: int) -> np.
 
 
 def _draw(size: int, rate: int, random: np.random.Generator):
-    """Yields the recordings of one part."""
+    """Yields `size` recordings, with words in turn."""
     names = list(WORDS)
     for n in range(size):
         name = names[n % len(names)]

@@ -127,11 +127,13 @@ class BpeCodec(Tokenizer):
 
 
 def _tokenizer(units: Bpe, ids: dict[str, int], merges: Sequence[tuple[str, str]]):
+    """Returns the tokenizer of the library `tokenizers` for a configuration, with the given ids and merges."""
     # Imported here because other tokenizers do not need it.
     from tokenizers import Regex, Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import Split
 
+    # A word takes one space before it along. White space beyond that is split into single characters.
     marks = r" ?[\p{L}\p{M}\p{N}]+| ?[^\s\p{L}\p{M}\p{N}]+|\s"
     tokenizer = Tokenizer(BPE(vocab=ids, merges=list(merges)))
     tokenizer.pre_tokenizer = Split(Regex(marks if units.punctuation else r" ?\S+|\s"), "isolated")

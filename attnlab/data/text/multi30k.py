@@ -35,6 +35,7 @@ test_2016_flickr.lc.norm.tok.de 71917 c6a33d39d48f9f510de147651316cd9d918e09ad02
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     file, size, sha256 = row.split()
     return Source("multi30k", file, sha256, int(size), f"{_TOK if TOKENISED in file else _RAW}/{file}")
 

@@ -28,6 +28,7 @@ add_prim_split test_addprim_turn_left 173679 15a82c2d25ac7c3c1fff7e18051fb085974
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     folder, name, size, sha256 = row.split()
     return Source("scan", f"tasks_{name}.txt", sha256, int(size), f"{_ADDRESS}/{folder}/tasks_{name}.txt")
 

@@ -30,6 +30,7 @@ stsa.binary.test 193562 6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f88
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     file, size, sha256 = row.split()
     return Source("text_classification", file, sha256, int(size), f"{_ADDRESS}/{file}")
 
@@ -95,8 +96,8 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
 
     Raises:
       DataError: if the file is missing, damaged or not of this encoding, or if nothing is left. Also, with the number
-        of the line, if the limit refuses a line, a line of a file with tabs has no tab, or a class in a file without
-        tabs contains a comma or a semicolon.
+        of the line, if the limit refuses a line, or a line of a file with tabs has no tab. Also if a class in a file
+        without tabs contains a comma or a semicolon.
     """
     content = _text(contents(user_path(path), path.endswith(".gz")), path, encoding)
     examples, kept, empty, longer, half = [], [], [], [], []

@@ -50,6 +50,7 @@ lit_test 17234 a3daf8074296edcf6895828234e459e31a3f7cb654dd5354ba272dec74ef6332
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     name, size, sha256 = row.split()
     part = name.partition("_")[2]
     return Source("sigmorphon2020_g2p", f"{name}.tsv", sha256, int(size), f"{_ADDRESS}/{part}/{name}.tsv")

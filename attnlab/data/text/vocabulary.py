@@ -37,6 +37,7 @@ class Vocabulary:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
+        """The id of each symbol."""
         return {symbol: n for n, symbol in enumerate(self.symbols, start=RESERVED)}
 
     @property
