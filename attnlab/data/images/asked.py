@@ -26,7 +26,7 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
         - a PNG or JPEG file, whose class is not known;
         - a folder of such files, either in subfolders named by class, or in the folder itself, without classes;
         - a table whose name ends in .tsv. A line is the path of a picture, relative to the table's folder, a tab and
-        its class, or only the path.
+          its class, or only the path.
       like: the shape (H, W, C) of the images that the model expects.
       classes: the classes that the model knows.
 
