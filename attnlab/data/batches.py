@@ -1,4 +1,4 @@
-"""The order of batches: bucketed by length, a function of (seed, step) alone, with nothing to save."""
+"""The order of batches: bucketed by length, and a function of (seed, step) only, so that no state has to be saved."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -7,24 +7,32 @@ import numpy as np
 
 from attnlab.data.rng import generator
 
-MULTIPLE = 4  # widths are rounded up to it: fewer shapes to compile for
-CYCLE = 1024  # steps after which the schedule of buckets repeats
+MULTIPLE = 4  # widths are rounded up to a multiple of this, so that fewer shapes have to be compiled
+CYCLE = 1024  # number of steps after which the schedule of buckets repeats
 
 
 class Buckets:
-    """Which examples are in which batch, and how wide it is.
+    """Assigns examples to buckets of similar length, and gives the batch of each step.
 
-    `lengths` [N] or [N, C] holds, for each example, the length of each of its C sequences. Examples go by
-    their longest sequence into at most `count` buckets, whose edges are those that leave the least padding.
-    `rows[b]` are the examples of bucket b, `widths[b]` its C widths, rounded up to a multiple of 4;
-    `padding` is the share of padding in an epoch.
+    Each example goes to a bucket by the length of its longest sequence. The bucket edges are those that leave the
+    least padding. The examples of a bucket are permuted once per epoch by (seed, bucket, epoch), and consecutive
+    epochs are cut into batches.
 
-    The bucket of a step is a function of the step alone, so that several seeds share a batch's shape. Steps of all
-    buckets alternate: each step goes to the bucket that is furthest behind its share of the examples, and after 1,024
-    steps it all repeats. So no few steps in a row are of one length, which harms training. Inside a bucket, one epoch
-    after the other, each a permutation by (seed, bucket, epoch), is cut into batches.
+    The bucket of a step depends on the step only, so that the batches of several seeds have one shape. Each step goes
+    to the bucket that is furthest below its share of the examples. Buckets therefore alternate, because training
+    suffers if many steps in a row have one length. The schedule repeats after 1,024 steps.
 
-    Raises ValueError for no examples, for a length below 0 and for a count below 1.
+    Args:
+      lengths: integers [N] or [N, C]: the length of each of the C sequences of each example.
+      count: the largest number of buckets.
+
+    Attributes:
+      rows: for each bucket, the indices of its examples, int32.
+      widths: for each bucket, the C widths to pad to, each rounded up to a multiple of 4.
+      padding: the share of padding in an epoch, 0 … 1.
+
+    Raises:
+      ValueError: if there are no examples, a length is below 0, or `count` is below 1.
     """
 
     def __init__(self, lengths: np.ndarray | Sequence, count: int = 3):
@@ -34,19 +42,19 @@ class Buckets:
             raise ValueError(f"{len(table)} examples, {count=} must be 1 or more, lengths 0 or more")
         longest = rounded(table.max(axis=1))
         edges = _edges(longest, count)
-        # A bucket holds what is wider than the edge before it, up to its own.
+        # A bucket holds the lengths above the previous edge, up to and including its own edge.
         bucket = np.searchsorted(edges, longest)
         self.rows = [np.flatnonzero(bucket == b).astype(np.int32) for b in range(len(edges))]
         self.widths = [tuple(int(w) for w in rounded(table[rows].max(axis=0))) for rows in self.rows]
         self._schedule = _schedule(np.array([len(rows) for rows in self.rows]))
-        # How often each bucket came before each step of the cycle [CYCLE + 1, buckets].
+        # How often each bucket occurs before each step of the cycle [CYCLE + 1, buckets].
         once = np.eye(len(edges), dtype=np.int64)[self._schedule]
         self._before = np.concatenate([np.zeros((1, len(edges)), np.int64), once.cumsum(axis=0)])
         cells = sum(len(rows) * sum(widths) for rows, widths in zip(self.rows, self.widths, strict=True))
         self.padding = float(1 - table.sum() / cells)
 
     def bucket(self, step: int) -> int:
-        """The bucket of a step."""
+        """Returns the index of the bucket from which a step takes its batch."""
         return int(self._schedule[step % CYCLE])
 
     @property
@@ -55,7 +63,16 @@ class Buckets:
         return tuple(int(np.argmax(self._schedule == b)) for b in range(len(self.rows)))
 
     def batch(self, seed: int, step: int, size: int) -> tuple[np.ndarray, tuple[int, ...]]:
-        """The rows [size] of a step's examples, and the widths [C] to pad them to."""
+        """Returns the batch of a step.
+
+        Args:
+          seed: seed of the order of examples.
+          step: index of the step, from 0.
+          size: number of examples in a batch.
+
+        Returns:
+          The indices of the examples [size] int32, and the C widths to pad their sequences to.
+        """
         b = self.bucket(step)
         rows = self.rows[b]
         first = self._visits(step, b) * size
@@ -69,20 +86,28 @@ class Buckets:
         return drawn, self.widths[b]
 
     def _visits(self, step: int, b: int) -> int:
-        """How many steps before this one were of bucket b, the bucket of this one."""
+        """Returns how many steps before this one used bucket b."""
         cycles, place = divmod(step, CYCLE)
         return int(cycles * self._before[-1, b] + self._before[place, b])
 
 
 def rounded(lengths: np.ndarray | int) -> np.ndarray:
-    """Lengths rounded up to a multiple of 4, and at least 4."""
+    """Rounds lengths up to a multiple of 4, and to at least 4."""
     return np.asarray(np.maximum(-(-np.asarray(lengths) // MULTIPLE) * MULTIPLE, MULTIPLE))
 
 
 def pad(sequences: Sequence[Sequence[int]], width: int | None = None) -> np.ndarray:
-    """Ids as one array [N, width] int32, zero (PAD) behind each sequence; width: the longest, rounded up.
+    """Stacks sequences of ids into one array, with zeros (PAD) after each sequence.
 
-    Raises ValueError where a sequence is longer than the width.
+    Args:
+      sequences: N sequences of ids.
+      width: length of a row. The default is the longest length, rounded up to a multiple of 4.
+
+    Returns:
+      An array [N, width] int32.
+
+    Raises:
+      ValueError: if a sequence is longer than `width`.
     """
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
     longest = int(lengths.max(initial=0))
@@ -91,26 +116,29 @@ def pad(sequences: Sequence[Sequence[int]], width: int | None = None) -> np.ndar
         raise ValueError(f"a sequence of {longest} does not fit {width=}")
     array = np.zeros((len(sequences), width), np.int32)
     flat = (n for sequence in sequences for n in sequence)
+    # One assignment through a mask replaces a loop over rows.
     array[np.arange(width) < lengths[:, None]] = np.fromiter(flat, np.int32, lengths.sum())
     return array
 
 
 def _edges(longest: np.ndarray, count: int) -> np.ndarray:
-    """At most `count` ascending widths, the last the greatest, with the least padded total.
+    """Returns at most `count` ascending widths that give the least padded total; the last one is the greatest width.
 
-    By dynamic programming over the widths that occur: the best k buckets for the narrowest j widths are the
-    best k − 1 for fewer, and one more.
+    This is dynamic programming over the widths that occur. The best k buckets for the j smallest widths are the best
+    k − 1 buckets for fewer widths, and one more bucket.
     """
     widths, sizes = np.unique(longest, return_counts=True)
     held = np.concatenate([[0], sizes.cumsum()])
-    # cells[i, j]: what one bucket for the widths i … j takes.
+    # cells[i, j]: the padded total of one bucket for the widths i … j.
     cells = widths * (held[None, 1:] - held[:-1, None]).astype(float)
     cells[np.tri(len(widths), k=-1, dtype=bool)] = np.inf
+    # best[j]: the least padded total of the widths 0 … j in as many buckets as there are so far.
     best, starts = cells[0], []
     for _ in range(min(count, len(widths)) - 1):
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + cells
         best = total.min(axis=0)
         starts.append(total.argmin(axis=0))
+    # Trace the choices back from the greatest width.
     ends = [len(widths) - 1]
     for start in reversed(starts):
         ends.append(start[ends[-1]] - 1)
@@ -118,7 +146,8 @@ def _edges(longest: np.ndarray, count: int) -> np.ndarray:
 
 
 def _schedule(sizes: np.ndarray) -> np.ndarray:
-    """The bucket of each step of a cycle [CYCLE]: always the one furthest behind its share."""
+    """Returns the bucket of each step of a cycle [CYCLE]: always the one furthest below its share."""
+    # Every bucket, however small, occurs at least about once per cycle.
     share = np.maximum(sizes / sizes.sum(), 1 / CYCLE)
     share /= share.sum()
     taken = np.zeros(len(sizes))
@@ -129,9 +158,10 @@ def _schedule(sizes: np.ndarray) -> np.ndarray:
     return order
 
 
-# A cache, not a state: the same arguments give the same permutation, and an epoch asks for it many times.
+# Cached because every batch of an epoch needs the permutation. The cache never changes a result.
 @lru_cache(maxsize=64)
 def _permutation(size: int, seed: int, bucket: int, epoch: int) -> np.ndarray:
+    """Returns the read-only order of a bucket's examples in an epoch [size] int32."""
     order = generator(seed, bucket, epoch).permutation(size).astype(np.int32)
     order.setflags(write=False)
     return order

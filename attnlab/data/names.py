@@ -1,19 +1,28 @@
-"""Names: as they are compared, and those that must be one of a few."""
+"""Names: how they are compared, and checks against a list of known names."""
 
 import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-PARTS = ("train", "valid", "test")  # of data; all but the first are examined
+PARTS = ("train", "valid", "test")  # the parts of a data set; the last two are for evaluation
 
 
 def composed(name: str) -> str:
-    """The name in NFC: what looks the same is the same, whichever system wrote it."""
+    """Returns the name in Unicode's NFC, so that names that look the same are equal, whichever system wrote them."""
     return unicodedata.normalize("NFC", name)
 
 
 def check(field: str, name: str, known: Iterable[str]) -> None:
-    """Raise ValueError where `name` is none of `known`: the field, the nearest of them, and all of them."""
+    """Checks that a name is one of the known names.
+
+    Args:
+      field: name of the field or argument, used in the message.
+      name: the name to check.
+      known: all valid names.
+
+    Raises:
+      ValueError: if `name` is not known. The message has the field, the nearest known name and all known names.
+    """
     known = list(known)
     if name not in known:
         near = get_close_matches(str(name), known, n=1, cutoff=0.4)
@@ -22,6 +31,14 @@ def check(field: str, name: str, known: Iterable[str]) -> None:
 
 
 def check_part(part: str, limit: int | None) -> None:
-    """Raise ValueError where `part` is not examined, or `limit`, of how many examples, is neither None nor positive."""
+    """Checks the part to evaluate and the number of examples.
+
+    Args:
+      part: "valid" or "test".
+      limit: number of examples, at least 1, or None for all.
+
+    Raises:
+      ValueError: if either has another value.
+    """
     if part not in PARTS[1:] or (limit is not None and limit < 1):
         raise ValueError(f"{part=} must be 'valid' or 'test', {limit=} None or 1 or more")

@@ -1,4 +1,4 @@
-"""What is in two parts that should be in one."""
+"""Checks for examples and files that are in two parts of a data set."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import combinations
@@ -10,7 +10,13 @@ from attnlab.data.io.files import DataError, user_path
 def repeated(
     parts: Mapping[str, Iterable[Hashable]], what: str = "examples", within: str | None = None
 ) -> tuple[str, ...]:
-    """A line for each part of which examples (or `what`) stand in an earlier one, too, or in that named by `within`.
+    """Returns a line for each pair of parts that share examples.
+
+    Args:
+      parts: the examples of each part, by its name, in order.
+      what: plural noun for the examples, used in the lines.
+      within: name of a part. If it is given, later parts are compared with this part only. By default each part is
+        compared with all parts before it.
 
     >>> repeated({"train": "abc", "valid": "xyz", "test": "bbx"})
     ('test: 2 of 3 examples stand in train, too', 'test: 1 of 3 examples stand in valid, too')
@@ -25,12 +31,19 @@ def repeated(
 
 
 def distinct(names: Mapping[str, str | Path]) -> None:
-    """Raise DataError where two parts name one file or folder, or the same two files with a comma between them."""
+    """Checks that no two parts use the same file, folder or pair of files.
+
+    Args:
+      names: the path of each part, by its name. Two files are written with a comma between them.
+
+    Raises:
+      DataError: if two parts name the same path.
+    """
     found: dict[tuple[Path, ...], str] = {}
     for part, name in names.items():
         try:
             place = tuple(user_path(each).resolve() for each in str(name).split(","))
         except (OSError, ValueError, RuntimeError):
-            continue  # a name that the system cannot have, or a loop of links: who reads it says so
+            continue  # an invalid name, or a loop of links: the reader of the file reports it
         if (other := found.setdefault(place, part)) != part:
             raise DataError(f"{name} is both task.{other} and task.{part}: each part needs data of its own")

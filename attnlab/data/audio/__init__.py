@@ -1,1 +1,1 @@
-"""Recordings: wav files, log-mel frames, readers of data sets."""
+"""Audio recordings: wav files, log-mel frames and readers of data sets."""

@@ -1,18 +1,28 @@
-"""Recordings, as frames, joined to strings: which recording every frame of a string belongs to is known."""
+"""Strings of spoken words: recordings, as frames, one after another, with the recording of every frame known."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-NONE = -1  # the piece of a frame that belongs to none: of a gap, or of padding
+NONE = -1  # the piece of a frame that belongs to no recording: a gap or padding
 
 
 class Strings:
-    """Recordings joined: `pieces` [N digits] says which stand in each string, `gaps` [N digits+1] how many frames of
-    silence around them. As many strings as recordings, each of which occurs `digits` times.
+    """Joins recordings to strings, with silence around them.
 
-    `sounds` are the recordings as frames [T bands], `words` [N] the class of each. All orders are drawn, so that the
-    first strings are a fair sample; gaps hold gap / 2 … `gap` frames, drawn evenly.
+    There are as many strings as recordings, and each recording occurs `digits` times. All orders are random, so that
+    the first strings are a fair sample.
+
+    Args:
+      random: the generator.
+      sounds: N recordings as frames [T bands].
+      words: the class of each recording [N].
+      digits: number of recordings in a string.
+      gap: the largest number of frames of a gap. Gaps are drawn uniformly from gap / 2 … gap.
+
+    Attributes:
+      pieces: the recordings in each string [N digits].
+      gaps: the number of silent frames before, between and after them [N digits+1].
     """
 
     def __init__(
@@ -24,20 +34,32 @@ class Strings:
         self.gaps = random.integers((gap + 1) // 2, gap, size=(count, digits + 1), endpoint=True)
 
     def lengths(self, speed: float = 0.0) -> np.ndarray:
-        """Frames of each string [N]; at most, where recordings are played up to a share `speed` slower."""
+        """Returns the number of frames of each string [N].
+
+        Args:
+          speed: if recordings may be played slower by up to this share, the lengths are the largest possible ones.
+        """
         frames = np.ceil(np.array([len(sound) for sound in self.sounds]) * (1 + speed)).astype(np.int64)
         return frames[self.pieces].sum(axis=1) + self.gaps.sum(axis=1)
 
     def spoken(self, rows: np.ndarray) -> np.ndarray:
-        """The classes of the words of those strings [B digits]."""
+        """Returns the classes of the words in the strings `rows` [B digits]."""
         return self.words[self.pieces[rows]]
 
     def batch(
         self, rows: np.ndarray, width: int, silence: float, vary: Callable[[np.ndarray], np.ndarray] = lambda x: x
     ) -> tuple[np.ndarray, ...]:
-        """Those strings: frames [B width bands], which of them are no padding, and the piece and the class of each.
+        """Returns a batch of strings.
 
-        Every recording is put through `vary`; the class, as the piece, is −1 where there is no word.
+        Args:
+          rows: the indices of the strings [B].
+          width: the number of frames to pad to.
+          silence: the value of frames in gaps and padding.
+          vary: a function that is applied to every recording, for example an augmentation.
+
+        Returns:
+          The frames [B width bands], a boolean array [B width] that is False at padding, the index of the recording
+          within its string [B width], and its class [B width]. Both are −1 at gaps and padding.
         """
         pieces = [[vary(self.sounds[n]) for n in self.pieces[row]] for row in rows]
         joined = [join_recordings(own, self.gaps[row], width, silence) for own, row in zip(pieces, rows, strict=True)]
@@ -49,10 +71,20 @@ class Strings:
 def join_recordings(
     pieces: Sequence[np.ndarray], gaps: Sequence[int] | np.ndarray, width: int, silence: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Recordings [T bands] one after another, with frames of silence before, between and behind them.
+    """Joins recordings, with silent frames before, between and after them.
 
-    Answers frames [width bands], silence behind the last too, the piece that each belongs to [width] (−1: none), and
-    how many of them the string has. Raises ValueError where it has more than `width`.
+    Args:
+      pieces: the recordings as frames [T bands].
+      gaps: the number of silent frames before each recording, and after the last one.
+      width: the number of frames to pad to.
+      silence: the value of frames in gaps and padding.
+
+    Returns:
+      The frames [width bands], the index of the recording of each frame [width] (−1: none), and the number of frames
+      without padding.
+
+    Raises:
+      ValueError: if the string has more than `width` frames.
     """
     count = sum(map(len, pieces)) + sum(gaps)
     if count > width:
@@ -67,10 +99,20 @@ def join_recordings(
 
 
 def varied(random: np.random.Generator, piece: np.ndarray, speed: float, shift: float) -> np.ndarray:
-    """Frames [T bands] as if spoken up to a share `speed` faster or slower, and up to `shift` bands higher or lower.
+    """Changes speed and pitch of a recording at random.
 
-    Higher is by a shorter throat (Jaitly and Hinton 2013, on the mel scale a shift). Between frames and between bands
-    all is taken to be straight, beyond the outer ones as they are.
+    A higher pitch imitates a shorter vocal tract, which is a shift on the mel scale (Jaitly and Hinton 2013). Values
+    between frames and between bands are interpolated linearly. Values beyond the outer bands are those of the outer
+    bands.
+
+    Args:
+      random: the generator.
+      piece: the frames [T bands].
+      speed: the largest change of speed, as a share.
+      shift: the largest shift, in bands.
+
+    Returns:
+      Frames of a different length.
     """
     T, bands = piece.shape
     count = max(1, round(T * random.uniform(1 - speed, 1 + speed)))
@@ -80,15 +122,19 @@ def varied(random: np.random.Generator, piece: np.ndarray, speed: float, shift: 
 
 
 def noisy(frames: np.ndarray, loudness: np.ndarray) -> np.ndarray:
-    """Log powers [... bands] with white noise of that loudness (a root mean square) beside the sound.
+    """Adds white noise to log powers [... bands].
 
-    Their powers are added, which is what sound and noise have together in the mean.
+    The powers of sound and noise are added, which is correct in the mean.
+
+    Args:
+      frames: the log powers.
+      loudness: the root mean square of the noise.
     """
     return np.logaddexp(frames, 2 * np.log(loudness))
 
 
 def _between(x: np.ndarray, places: np.ndarray, axis: int) -> np.ndarray:
-    """X at places between its rows or columns."""
+    """Interpolates x linearly at fractional indices along an axis, 0 or 1."""
     places = np.clip(places, 0, x.shape[axis] - 1)
     low = np.minimum(places.astype(np.int64), max(0, x.shape[axis] - 2))
     share = (places - low).astype(np.float32)

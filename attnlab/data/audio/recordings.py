@@ -1,4 +1,4 @@
-"""Labelled recordings: folders of one's own wav files, brought to one rate and one loudness."""
+"""Labelled recordings: folders of a user's wav files, converted to one sample rate and one loudness."""
 
 import re
 from collections import Counter
@@ -14,26 +14,38 @@ from attnlab.data.io import folders
 from attnlab.data.io.files import DataError, user_path
 from attnlab.data.names import composed
 
-RATES = (4_000, 384_000)  # samples a second of what is read
-LONGEST = 30.0  # seconds of what is taken for one word
-QUIET = 1e-4  # the root mean square of the quietest recording that is made as loud as the others
+RATES = (4_000, 384_000)  # the allowed range of samples per second
+LONGEST = 30.0  # the longest recording of one word, in seconds
+QUIET = 1e-4  # recordings whose root mean square is below this stay quieter than the others
 
 
 class Recording(NamedTuple):
-    """One word: `samples` [N] float32 whose mean square is one, the name of its class, and its own."""
+    """A recording of one word."""
 
     samples: np.ndarray
+    """The samples [N] float32. Their mean square is one, except for very quiet recordings."""
     label: str
+    """The name of the class."""
     name: str
+    """The name of the recording, for example its path."""
 
 
-Parts = dict[str, list[Recording]]  # "train", "valid", "test"
+Parts = dict[str, list[Recording]]  # by "train", "valid" and "test"
 
 
 def load_recording(wave: waves.Wave, label: str, name: str, rate: int, least: int = 2) -> Recording:
-    """A wave as a recording of `rate`. Raises DataError naming it where it is no such thing.
+    """Converts a wave to a recording with a given sample rate.
 
-    That is: of a rate outside 4,000 … 384,000, longer than half a minute, or shorter than `least` samples at `rate`.
+    Args:
+      wave: the wave.
+      label: the name of its class.
+      name: the name of the recording, also used in messages.
+      rate: samples per second of the result.
+      least: the least number of samples of the result.
+
+    Raises:
+      DataError: if the rate of the wave is not in 4,000 … 384,000, it is longer than 30 seconds, or it has fewer than
+        `least` samples at `rate`.
     """
     if not RATES[0] <= wave.rate <= RATES[1]:
         raise DataError(f"{name} has {wave.rate:,} samples a second: {RATES[0]:,} to {RATES[1]:,} are read")
@@ -46,7 +58,9 @@ def load_recording(wave: waves.Wave, label: str, name: str, rate: int, least: in
 
 
 def short(recording: Recording) -> str:
-    """The name of a recording without the folders that say nothing of it: yes/anna.wav, or yes_anna.wav.
+    """Returns the name of a recording without the folders that do not tell its class.
+
+    The result is yes/anna.wav or yes_anna.wav.
 
     >>> short(Recording(np.zeros(2), "yes", "/home/me/words/yes/anna.wav"))
     'yes/anna.wav'
@@ -56,10 +70,13 @@ def short(recording: Recording) -> str:
 
 
 def resampled(wave: waves.Wave, rate: int) -> np.ndarray:
-    """The samples at another rate, by a polyphase filter that keeps what lies below half of either."""
+    """Returns the samples at another rate.
+
+    A polyphase filter keeps the frequencies below half of both rates.
+    """
     if wave.rate == rate:
         return wave.samples
-    # Slower to import than all the rest of this room.
+    # Imported here because importing scipy.signal is slow.
     from scipy.signal import resample_poly
 
     shared = gcd(rate, wave.rate)
@@ -67,9 +84,9 @@ def resampled(wave: waves.Wave, rate: int) -> np.ndarray:
 
 
 def level(samples: np.ndarray) -> np.ndarray:
-    """(x − x̄) / max(rms, 0.0001): without their mean, as loud as all others, of mean square one.
+    """Removes the mean and normalizes loudness: (x − x̄) / max(rms, 0.0001), so that the mean square is one.
 
-    What is quieter than 0.0001, silence with its noise, is made 10,000 times as loud and stays quieter than the others.
+    Recordings with an rms below 0.0001, which are silence with noise, are amplified by 10,000 only, and stay quieter.
 
     >>> level(np.array([1.0, 3.0, 1.0, 3.0], np.float32)).tolist()
     [-1.0, 1.0, -1.0, 1.0]
@@ -80,13 +97,24 @@ def level(samples: np.ndarray) -> np.ndarray:
 
 
 def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[list[Recording], tuple[str, ...]]:
-    """The wav files under a folder, in the order of their paths, and what a person should know of how they were read.
+    """Reads the wav files under a folder, in the order of their paths.
 
-    A file in a folder below is labelled by the name of the folder it lies in (yes/anna.wav is "yes"); one that lies in
-    `path` itself by what stands before the first underscore of its name (yes_anna.wav). Names that begin with a dot
-    are passed over. Raises DataError where the folder is missing or has no such file, a file has no label (unless
-    `strict` is False: its label is ""), and as
-    `folders.files`, `waves.read` and `load_recording`.
+    The label of a file in a subfolder is the name of the subfolder (yes/anna.wav is "yes"). The label of a file in the
+    folder itself is the part of its name before the first underscore (yes_anna.wav). Names that begin with a dot are
+    ignored.
+
+    Args:
+      path: the folder.
+      rate: samples per second of the recordings.
+      least: the least number of samples of a recording.
+      strict: whether every file must have a label. If not, the label of a file without one is "".
+
+    Returns:
+      The recordings, and notes on the reading that the user should know.
+
+    Raises:
+      DataError: if the folder is missing or contains no wav file, or a file has no label and `strict` is True. Also as
+        `folders.files`, `waves.read` and `load_recording`.
     """
     root = user_path(path)
     if not root.is_dir():
@@ -106,10 +134,22 @@ def folder(path: str, rate: int, least: int = 2, strict: bool = True) -> tuple[l
 
 
 def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple[list[Recording], tuple[str, ...]]:
-    """The wav files that `folder` reads, to be answered; of those without a class the label is "".
+    """Reads the wav files in a folder for inference, with their classes or without.
 
-    They have none where the folder has no subfolders and no name begins with one of `classes` and an underscore.
-    Raises DataError as `folder`, and for a class that is none of `classes`.
+    The files have no classes if the folder has no subfolders, and no name begins with one of `classes` and an
+    underscore. Then their labels are "".
+
+    Args:
+      path: the folder.
+      classes: the classes that the model knows.
+      rate: as in `folder`.
+      least: as in `folder`.
+
+    Returns:
+      The recordings, and notes on the reading that the user should know.
+
+    Raises:
+      DataError: as `folder`, and for a class that is not one of `classes`.
     """
     root = user_path(path)
     flat = root.is_dir() and all(file.parent == root for file in folders.files(root))
@@ -127,10 +167,11 @@ def asked(path: str, classes: Sequence[str], rate: int, least: int = 2) -> tuple
 
 
 def known(parts: Parts) -> tuple[str, ...]:
-    """The classes of the part to train with, in the order of their names.
+    """Returns the classes of the training part, sorted by name.
 
-    Raises DataError where there are fewer than two, where another part has one that training never hears, and where
-    the name of one is several others with a comma, semicolon, plus or bar between them.
+    Raises:
+      DataError: if there are fewer than two classes, or another part has a class that "train" lacks. Also if the name
+        of a class is made of several other classes with a comma, semicolon, plus or bar between them.
     """
     classes = tuple(sorted({each.label for each in parts["train"]}))
     for recordings in parts.values():
@@ -148,13 +189,16 @@ def known(parts: Parts) -> tuple[str, ...]:
 
 
 def absent(classes: Sequence[str], parts: Parts) -> tuple[str, ...]:
-    """A note for each part that lacks classes."""
+    """Returns a note for each part that lacks classes."""
     lacks = {part: sorted({*classes} - {each.label for each in recordings}) for part, recordings in parts.items()}
     return tuple(f"{part} has no recording of {', '.join(names)}" for part, names in lacks.items() if names)
 
 
 def ambiguous(parts: Parts) -> tuple[str, ...]:
-    """A note for each part with recordings, equal sample by sample, of several classes: only one can be answered."""
+    """Returns a note for each part in which equal recordings, sample by sample, are in several classes.
+
+    Only one of these classes can be predicted.
+    """
     notes = []
     for part, recordings in parts.items():
         found: dict[bytes, dict[str, Recording]] = {}
@@ -168,6 +212,7 @@ def ambiguous(parts: Parts) -> tuple[str, ...]:
 
 
 def _label(root: Path, file: Path, strict: bool = True) -> str:
+    """Returns the label of a file by its subfolder or its name, as `folder` describes."""
     *folders, _ = file.relative_to(root).parts
     if len(folders) == 1:
         return composed(folders[0])
@@ -182,6 +227,7 @@ def _label(root: Path, file: Path, strict: bool = True) -> str:
 
 
 def _notes(path: str, rate: int, rates: Counter, other: int) -> Iterator[str]:
+    """Yields notes on resampled recordings and on files that are not wav."""
     strange = {other: count for other, count in sorted(rates.items()) if other != rate}
     if strange:
         told = ", ".join(f"{count} of {other:,}" for other, count in strange.items())

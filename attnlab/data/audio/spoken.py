@@ -1,4 +1,4 @@
-"""Free Spoken Digit Dataset: ten digits spoken fifty times each by six people (Jackson et al. 2018; CC BY-SA 4.0)."""
+"""Free Spoken Digit Dataset: six speakers say each of ten digits fifty times (Jackson et al. 2018; CC BY-SA 4.0)."""
 
 import re
 
@@ -17,17 +17,25 @@ RECORDINGS = Bundle(
     chosen=lambda files: filter(NAME.fullmatch, files),
 )
 SOURCES = (RECORDINGS,)
-TESTED, VALIDATED = range(0, 5), range(5, 10)  # of the fifty times that a person says a digit
+TESTED, VALIDATED = range(0, 5), range(5, 10)  # indices among the fifty recordings of a speaker and digit
 
 
 def parts(rate: int = 8000, speaker: str = "", least: int = 2) -> Parts:
-    """The recordings in the order of their names; a digit is its class.
+    """Returns the recordings in the order of their names. The class is the digit.
 
-    The official split: of each person and digit the first five times, 300, are the test; the next five validate, and
-    2,400 are left to train with. With a `speaker` all 500 of that person are the test instead, nobody else's, and of
-    the others five times of each digit validate, 250, as before.
+    By default this is the official split. The first five recordings of each speaker and digit, 300, are the test part.
+    The next five are the validation part, and 2,400 are for training. With a `speaker`, the test part is all 500
+    recordings of this speaker. Five recordings of each other speaker and digit, 250, are the validation part, as
+    before.
 
-    Raises ValueError for a speaker that is not known; DataError as `Bundle.read` does.
+    Args:
+      rate: samples per second of the recordings.
+      speaker: the speaker to hold out for the test, or "" for the official split.
+      least: the least number of samples of a recording.
+
+    Raises:
+      ValueError: if the speaker is not known.
+      DataError: as `Bundle.read`.
     """
     if speaker:
         check("task.speaker", speaker, SPEAKERS)
@@ -40,6 +48,7 @@ def parts(rate: int = 8000, speaker: str = "", least: int = 2) -> Parts:
 
 
 def _part(person: str, index: int, speaker: str) -> str:
+    """Returns the part of a recording."""
     if person == speaker:
         return "test"
     if index in VALIDATED:

@@ -1,4 +1,4 @@
-"""Recordings: uncompressed sound in wav files."""
+"""Uncompressed audio in wav files."""
 
 import struct
 from collections.abc import Iterator
@@ -10,23 +10,29 @@ import numpy as np
 from attnlab.data.io.files import DataError, given
 
 PCM, EXTENSIBLE = 1, 0xFFFE
-OTHERS = {3: "floating-point numbers", 6: "A-law", 7: "μ-law"}  # formats that are not read, by number
-ENDLESS = 2**32 - 1  # the size of a chunk whose writer could not go back to write it
+OTHERS = {3: "floating-point numbers", 6: "A-law", 7: "μ-law"}  # formats that are not supported, by number
+ENDLESS = 2**32 - 1  # the size that a streaming writer puts into a header, because it does not know the real one
 DEPTHS = (8, 16, 24, 32)
 
 
 class Wave(NamedTuple):
-    """A recording: `samples` [T], float32 in −1 … 1, `rate` of them a second."""
+    """A recording."""
 
     samples: np.ndarray
+    """The samples [T] float32, in −1 … 1."""
     rate: int
+    """The number of samples per second."""
 
 
 def read(file: bytes | Path, path: str | Path = "recording") -> Wave:
-    """The recording of a wav file of one channel, in whole numbers of 8, 16, 24 or 32 bits.
+    """Reads a wav file of one channel, with integer samples of 8, 16, 24 or 32 bits.
 
-    `file` is bytes that `path` names in errors, or a file. Raises DataError for anything else, saying what it is, and
-    where there are fewer bytes than a header says.
+    Args:
+      file: the bytes of the file, or its path.
+      path: the name to use in messages if `file` is bytes.
+
+    Raises:
+      DataError: if the file has another format, which the message reports, or fewer bytes than its headers say.
     """
     content, path = given(file, path)
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
@@ -46,7 +52,7 @@ def read(file: bytes | Path, path: str | Path = "recording") -> Wave:
 
 
 def _chunks(content: bytes, path: str | Path) -> Iterator[tuple[bytes, bytes]]:
-    """The name and the content of each chunk; what lies behind the last, less than a header, is nobody's."""
+    """Yields the name and the content of each chunk. Fewer than eight bytes after the last chunk are ignored."""
     at = 12
     while at + 8 <= len(content):
         name, size = struct.unpack_from("<4sI", content, at)
@@ -56,11 +62,11 @@ def _chunks(content: bytes, path: str | Path) -> Iterator[tuple[bytes, bytes]]:
         if len(body) < size:
             raise DataError(f"{path}, chunk {name!r}: {size} bytes expected, {len(body)} found")
         yield name, body
-        at += 8 + size + size % 2  # chunks begin at even places
+        at += 8 + size + size % 2  # chunks begin at even offsets
 
 
 def _format(body: bytes, path: str | Path) -> tuple[int, int]:
-    """The rate, and the bits of a sample."""
+    """Returns the sample rate and the number of bits per sample."""
     if len(body) < 16:
         raise DataError(f"{path}, chunk b'fmt ': at least 16 bytes expected, {len(body)} found")
     kind, channels, rate, _, width, depth = struct.unpack_from("<HHIIHH", body)
@@ -77,7 +83,8 @@ def _format(body: bytes, path: str | Path) -> tuple[int, int]:
 
 
 def _samples(data: bytes, depth: int) -> np.ndarray:
-    if depth == 8:  # the only one without a sign
+    """Converts integer samples to float32 in −1 … 1."""
+    if depth == 8:  # the only unsigned format
         return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
     if depth == 24:
         wide = np.zeros((len(data) // 3, 4), np.uint8)

@@ -1,1 +1,1 @@
-"""Graphs: readers of data sets, and graphs drawn from a model."""
+"""Graphs: readers of data sets, and graphs drawn from a random model."""

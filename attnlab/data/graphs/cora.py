@@ -1,4 +1,4 @@
-"""Cora: 2,708 papers on machine learning, what they cite and the words they hold (Sen et al. 2008)."""
+"""Cora: 2,708 papers on machine learning, their citations and their words (Sen et al. 2008)."""
 
 import base64
 
@@ -9,7 +9,7 @@ from attnlab.data.graphs.graphs import Graph
 from attnlab.data.io.files import DataError, Source, read
 from attnlab.data.names import PARTS
 
-# The matrices of Shchur et al. 2018. The branch, not a commit: the hash says which state of it is meant.
+# The matrices of Shchur et al. 2018. The address names a branch and not a commit; the hash identifies the version.
 MATRICES = Source(
     set="cora",
     file="cora.npz",
@@ -19,9 +19,9 @@ MATRICES = Source(
 )
 SOURCES = (MATRICES,)
 
-# The part of each node, in the order of the file: two bits a node, four nodes a byte, the lowest bits first; 1 is to
-# train, 2 to validate, 3 to test with, 0 in no part. Planetoid (Yang et al. 2016) publishes it as pickles, which run
-# code; there the nodes stand in the order 140 train, 500 valid, others, 1,000 test.
+# The part of each node, in the order of the file, in base64. A node has two bits and a byte four nodes, the lowest bits
+# first. 1 is train, 2 valid, 3 test, and 0 none. Planetoid (Yang et al. 2016) publishes this split as pickles, which
+# run code when they are read. There, the order of the nodes is 140 train, 500 valid, others, 1,000 test.
 PLANETOID = """
 7uy/i96wDjw8wsAA8zsIAPsGyzztLML4zzs8/PAOPAzPLrCE8782KvfrwA2OD++8AuspnDztCQM9AIx8ONjsCA8MO4848w8PzaDDoQP7zovM8ko8
 swDKPz8I/M+4s8E6MbIzDwg6MMCOzgsjLI8sP8zw68M9vsKDMAPwM/wrAPw4ByuMA7j+LvKKP8AAyyr8rDrDCBs8zLDy608AMKMOzzwz6OrAjI/e
@@ -36,9 +36,12 @@ AM8PCMM=
 
 
 def parts() -> tuple[Graph, dict[str, np.ndarray]]:
-    """The graph, and its nodes by part: 140 to train with, twenty of each class, 500 to validate, 1,000 to test.
+    """Returns the graph, and the nodes of each part.
 
-    Raises DataError as `files.read` does.
+    There are 140 nodes for training, twenty of each class, 500 for validation and 1,000 for test.
+
+    Raises:
+      DataError: as `files.read`.
     """
     graph = graph_file.read(read(MATRICES), MATRICES.file)
     packed = np.frombuffer(base64.b64decode(PLANETOID), np.uint8)

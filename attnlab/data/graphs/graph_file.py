@@ -1,4 +1,4 @@
-"""Graphs in npz files of sparse matrices: every number is checked before it is used."""
+"""Graphs in npz files of sparse matrices. Every number is checked before it is used."""
 
 from __future__ import annotations
 
@@ -15,21 +15,28 @@ from attnlab.data.io.arrays import npz
 from attnlab.data.io.files import DataError
 from attnlab.data.names import composed
 
-PARTS = ("data", "indices", "indptr", "shape")  # of a sparse matrix in compressed rows
+PARTS = ("data", "indices", "indptr", "shape")  # the arrays of a sparse matrix in compressed row format (CSR)
 ARRAYS = (*(f"{name}_{part}" for name in ("adj", "attr") for part in PARTS), "labels", "node_names", "class_names")
-CLASSES = 2**16  # at most
+CLASSES = 2**16  # the largest number of classes
 
 
 def read(file: bytes | Path, path: str | Path = "graph", classes: Sequence[str] = ()) -> Graph:
-    """A graph from npz: sparse matrices as `adj_*` and `attr_*` (data, indices, indptr, shape), `labels`, names.
+    """Reads a graph from an npz file.
 
-    `node_names` and `class_names` may be missing: numbers stand in for them; other arrays are not looked at. A label of
-    −1 is none. Edges are taken in both directions and their weights left out. Raises DataError, naming array and place,
-    for what is no such file: a node or a class out of range (without `class_names`, of labels that leave one out, the
-    first too great), rows that do not fit, numbers that are not finite, no features at all.
+    The file contains two sparse matrices in CSR format as `adj_*` and `attr_*` (data, indices, indptr, shape), and
+    `labels`, where −1 means no class. `node_names` and `class_names` are optional, and numbers are the default. Other
+    arrays are ignored. Edges are used in both directions, and their weights are ignored.
 
-    `classes` names the classes of a graph that is examined by a trained model. Then `class_names` may be missing though
-    labels leave classes out, and `labels` too: no node has one.
+    Args:
+      file: the bytes of the file, or its path.
+      path: the name to use in messages if `file` is bytes.
+      classes: the classes of a trained model, if the graph is read for inference. Then the labels need not cover all
+        classes without `class_names`, and `labels` may be missing, which means that no node has a class.
+
+    Raises:
+      DataError: if the file is not of this form; the message names the array and the position. Causes include a node or
+        a class out of range, rows that do not fit, numbers that are not finite, and a matrix without features. Without
+        `class_names` and `classes`, every class up to the highest label must occur.
     """
     arrays, path = npz(file, path, ARRAYS), file if isinstance(file, Path) else path
     adjacency, features = _sparse(arrays, "adj", path), _sparse(arrays, "attr", path)
@@ -54,7 +61,7 @@ def read(file: bytes | Path, path: str | Path = "graph", classes: Sequence[str] 
 
 @dataclass(frozen=True, eq=False)
 class _Sparse:
-    """A matrix by what stands in it: entries [M 2] (row, column) and values [M]."""
+    """A sparse matrix: its shape, the positions of its entries [M 2] (row, column), and their values [M]."""
 
     shape: tuple[int, ...]
     entries: np.ndarray
@@ -62,7 +69,7 @@ class _Sparse:
 
 
 def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Sparse:
-    """The matrix `name` in compressed rows, every number of it checked."""
+    """Returns the matrix `name` with every number checked."""
     data, indices, starts, shape = (_array(arrays, f"{name}_{part}", path) for part in PARTS)
     for part, array in (("indices", indices), ("indptr", starts), ("shape", shape)):
         if array.dtype.kind not in "iu" or array.ndim != 1:
@@ -88,11 +95,13 @@ def _sparse(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> _Spar
 
 
 def _repeated(entries: np.ndarray) -> np.ndarray | None:
+    """Returns the first entry that occurs more than once, or None."""
     found, counts = np.unique(entries, axis=0, return_counts=True)
     return found[counts > 1][0] if (counts > 1).any() else None
 
 
 def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Returns the checked labels, and the names of the classes."""
     labels = _array(arrays, "labels", path)
     if labels.dtype.kind not in "iu" or labels.shape != (N,):
         raise DataError(f"{path}: labels must be {N} whole numbers, and are {_by(labels.shape)} of {labels.dtype}")
@@ -107,7 +116,7 @@ def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np
         classes = "1 class" if count == 1 else f"{count} classes"
         raise DataError(f"{path}: {classes}: there is nothing to tell apart")
     if named is None and (gaps := np.setdiff1d(np.arange(count), labels)).size:
-        # Of so many different ones, without names, some are too great then.
+        # Labels leave a class out, so at least one label is not below the number of different classes. Name its node.
         last = count - gaps.size - 1
         n = np.flatnonzero(labels > last)[0]
         raise DataError(
@@ -118,13 +127,13 @@ def _labels(arrays: dict[str, np.ndarray], N: int, path: str | Path) -> tuple[np
 
 
 def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Path) -> tuple[str, ...]:
-    """The names of so many, numbers where there are none; each another."""
+    """Returns `count` different names; numbers if the file has none."""
     if name not in arrays:
         return tuple(map(str, range(count)))
     given = arrays[name]
     if given.shape != (count,):
         raise DataError(f"{path}: {name} must be {count} names, and is {_by(given.shape)}")
-    # Bytes of C are text too, and no name may break a line of a table.
+    # Names may be stored as bytes. Control characters are refused below, because they would break the rows of a table.
     text = lambda value: value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     names = [composed(text(value)) for value in given.tolist()]
     if len(set(names)) < count:
@@ -135,10 +144,12 @@ def _names(arrays: dict[str, np.ndarray], name: str, count: int, path: str | Pat
 
 
 def _array(arrays: dict[str, np.ndarray], name: str, path: str | Path) -> np.ndarray:
+    """Returns an array of the file; raises DataError if it is missing."""
     if name not in arrays:
         raise DataError(f"{path} holds no array {name!r}: a graph is adj_* and attr_* ({', '.join(PARTS)}) and labels")
     return arrays[name]
 
 
 def _by(shape: tuple[int, ...]) -> str:
+    """Returns a shape in words."""
     return " × ".join(map(str, shape)) or "one number"

@@ -1,4 +1,4 @@
-"""Graphs of nodes with features and classes: drawn from a model, divided into parts."""
+"""Graphs of nodes with features and classes: random graphs, and the division of nodes into parts."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ from attnlab.data.names import PARTS, composed
 from attnlab.data.rng import generator
 from attnlab.data.text.parallel import lines
 
-UNKNOWN = -1  # the label of a node that has none
-MOST = 2**24  # nodes or features: beyond it a table of them would not fit
+UNKNOWN = -1  # the label of a node without a class
+MOST = 2**24  # the largest number of nodes or of features, so that a table of them fits into memory
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Nodes 0 … N−1: which are joined, what each is like, and what class it is of.
-
-    `edges` [E 2] int32 lists every edge once in each direction, in order, none from a node to itself. `entries` [M 2]
-    int32 (node, feature) and `values` [M] float32 are the features that are not zero, each node's summing to one in
-    size. `labels` [N] int32 counts `classes`, −1 where a node has none. `notes` say what was changed in reading.
-    """
+    """A graph with nodes 0 … N−1, sparse features, and a class for each node."""
 
     edges: np.ndarray
+    """The edges [E 2] int32, sorted. Each edge occurs once in each direction; no edge joins a node to itself."""
     entries: np.ndarray
+    """The (node, feature) pairs of the features that are not zero [M 2] int32."""
     values: np.ndarray
+    """The values of these features [M] float32. The absolute values of a node sum to one."""
     features: int
+    """The number of features."""
     labels: np.ndarray
+    """The class of each node [N] int32, −1 if it has none."""
     names: tuple[str, ...]
+    """The name of each node."""
     classes: tuple[str, ...]
+    """The name of each class."""
     notes: tuple[str, ...] = ()
+    """What was changed in reading, for the user."""
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of all of it."""
+        """The sha256 of the whole graph, without its notes."""
         digest = hashlib.sha256(repr((self.features, self.names, self.classes)).encode())
         for array in (self.edges, self.entries, self.values, self.labels):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -45,10 +48,15 @@ class Graph:
 
 
 def drawn(nodes: int, classes: int, seed: int) -> Graph:
-    """A stochastic block model (Holland et al. 1983) with noisy words: made here, for a trial without any data.
+    """Draws a stochastic block model (Holland et al. 1983) with noisy words as features, for trials without any data.
 
-    Of a node's six edges about five lead to its own class. Each class has forty words; a node has ten, of which three
-    are of its own class and the others of any.
+    A node has about six edges, of which about five lead to its own class. Each class has forty words. A node has about
+    ten words; three are of its own class and the others of any class.
+
+    Args:
+      nodes: number of nodes.
+      classes: number of classes.
+      seed: seed of the graph.
     """
     random = generator(seed)
     labels = random.integers(classes, size=nodes).astype(np.int32)
@@ -67,9 +75,20 @@ def drawn(nodes: int, classes: int, seed: int) -> Graph:
 
 
 def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[str, np.ndarray]:
-    """Nodes by part, drawn by the seed: `each` of every class to train with, of the others `valid` and `test`.
+    """Divides the nodes with a class into parts at random.
 
-    Raises DataError where there are not so many with a label.
+    Args:
+      graph: the graph.
+      each: number of training nodes of each class.
+      valid: number of validation nodes, of any class.
+      test: number of test nodes, of any class.
+      seed: seed of the division.
+
+    Returns:
+      The nodes of each part, int32.
+
+    Raises:
+      DataError: if there are not enough nodes with a class.
     """
     random = generator(seed)
     order = random.permutation(len(graph.labels)).astype(np.int32)
@@ -90,10 +109,20 @@ def divided(graph: Graph, each: int, valid: int, test: int, seed: int) -> dict[s
 
 
 def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
-    """Nodes by part, from lines of a node's name, a tab and its part: train, valid or test; others are in none.
+    """Reads the division of nodes into parts from a file.
 
-    Raises DataError, naming the line, for a node that there is not, or has no label, or stands there twice; and where
-    no node is in a part, or all to train with are of one class.
+    A line is the name of a node, a tab and its part: train, valid or test. Nodes that are not listed are in no part.
+
+    Args:
+      graph: the graph.
+      path: the file, gzipped if its name ends in .gz.
+
+    Returns:
+      The nodes of each part, int32.
+
+    Raises:
+      DataError: if a node does not exist, has no class, or is listed twice; the message names the line. Also if a part
+        is empty, or all training nodes are of one class.
     """
     found: dict[str, list[int]] = {part: [] for part in PARTS}
     at, seen = {name: n for n, name in enumerate(graph.names)}, set()
@@ -119,7 +148,15 @@ def split(graph: Graph, path: Path) -> dict[str, np.ndarray]:
 
 
 def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The edges in both directions, each once, without those from a node to itself; and what a person should know."""
+    """Makes edges undirected: each once in both directions, without those from a node to itself.
+
+    Args:
+      edges: the edges [E 2].
+      N: number of nodes.
+
+    Returns:
+      The edges, sorted, int32, and notes on the changes for the user.
+    """
     loops = edges[:, 0] == edges[:, 1]
     given = np.unique(edges[~loops].reshape(-1, 2), axis=0)
     found = np.unique(np.concatenate([given, given[:, ::-1]]), axis=0).astype(np.int32)
@@ -136,7 +173,10 @@ def joined(edges: np.ndarray, N: int) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def shares(entries: np.ndarray, values: np.ndarray, N: int) -> np.ndarray:
-    """Every value over the sum of the sizes of its row, which may be greater than any number that float64 holds."""
+    """Divides each value by the sum of the absolute values of its row.
+
+    Values are first divided by the largest of their row, because the sum could overflow float64.
+    """
     rows, most = entries[:, 0], np.zeros(N)
     np.maximum.at(most, rows, np.abs(values))
     values = values / most[rows]

@@ -1,1 +1,1 @@
-"""Images: readers of data sets and of a user's own pictures."""
+"""Images: readers of data sets and of a user's own image files."""

@@ -1,4 +1,4 @@
-"""Images of a user's that are to be answered: IDX files, folders of pictures, tables of pictures and classes."""
+"""A user's images for inference: IDX files, folders of pictures, and tables of pictures and classes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,29 @@ from attnlab.data.io.files import DataError
 from attnlab.data.names import composed
 from attnlab.data.text.parallel import lines
 
-UNKNOWN = -1  # the label of an image whose class is not known
+UNKNOWN = -1  # the label of an image of unknown class
 
 
 def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> tuple[Labelled, list[str] | None]:
-    """Images [N H W C] of a file or a folder, their labels, −1 where none is known, and their names; None: numbers.
+    """Reads images for inference, with their classes if these are given.
 
-    `name` is one of
-    - an IDX file of images, with its labels next to it or without, or a folder that holds one for the test;
-    - a picture, PNG or JPEG, whose class is not known;
-    - a folder of pictures, each in a subfolder that is named by its class, or in the folder itself without a class;
-    - a table, named as .tsv, of a picture's path from the table's folder, a tab and its class; or of paths alone.
+    Args:
+      name: one of
+        - an IDX file of images, with or without its labels next to it, or a folder with such a file for the test;
+        - a PNG or JPEG file, whose class is not known;
+        - a folder of such files, either in subfolders named by class, or in the folder itself, without classes;
+        - a table whose name ends in .tsv. A line is the path of a picture, relative to the table's folder, a tab and
+          its class, or only the path.
+      like: the shape (H, W, C) of the images that the model expects.
+      classes: the classes that the model knows.
 
-    Raises DataError, naming the file and the line, for images of another size than `like`, for a class that is none of
-    `classes`, and where there is no image.
+    Returns:
+      The images [N H W C] with their labels, −1 if the class is not known, and the names of the images. The names are
+      None for an IDX file.
+
+    Raises:
+      DataError: if an image has another size, a class is not one of `classes`, or there is no image. The message names
+        the file and the line.
     """
     path = files.user_path(name)
     if path.is_dir() and not images.holds(name, "test"):
@@ -40,6 +49,7 @@ def pictures(name: str, like: tuple[int, int, int], classes: Sequence[str]) -> t
 
 
 def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
+    """Reads an IDX file of images, with labels if there are any."""
     path = images.chosen(name, "test")
     if images.labels_of(path) is None:
         array = arrays.idx(path)
@@ -57,11 +67,13 @@ def _idx(name: str, like: tuple[int, int, int], classes: int) -> Labelled:
 
 
 def _read(rows: list[tuple[Path, str, int]], like: tuple[int, int, int]) -> tuple[Labelled, list[str]]:
+    """Reads the pictures of (path, name, label) rows."""
     held = np.stack([images.read(str(path), like) for path, _, _ in rows])
     return Labelled(held, np.array([label for *_, label in rows], np.int32)), [name for _, name, _ in rows]
 
 
 def _foldered(root: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]:
+    """Lists the pictures in a folder as (path, name, label)."""
     found = []
     for path in folders.files(root):
         if path.suffix.lower() not in photos.SUFFIXES:
@@ -77,6 +89,7 @@ def _foldered(root: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]
 
 
 def _listed(table: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]:
+    """Lists the pictures in a table as (path, name, label)."""
     found = []
     for number, line in enumerate(lines(files.text(files.contents(table, unpack=False), table)), start=1):
         if not line.strip():
@@ -94,6 +107,7 @@ def _listed(table: Path, classes: Sequence[str]) -> list[tuple[Path, str, int]]:
 
 
 def _label(name: str, classes: Sequence[str], where: str) -> int:
+    """Returns the index of a class; raises DataError if it is not known."""
     if (label := composed(name)) not in classes:
         shown = ", ".join(classes[:12]) + (", …" if len(classes) > 12 else "")
         raise DataError(f"{where}: its class, {label!r}, is none of the {len(classes)} trained with: {shown}")

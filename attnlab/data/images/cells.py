@@ -1,4 +1,4 @@
-"""BCCD: photographs of blood cells with a box around each, 640 × 480 (Shenggan and others 2017; MIT licence)."""
+"""BCCD: photographs of blood cells with bounding boxes, 640 × 480 pixels (Shenggan and others 2017; MIT licence)."""
 
 from collections.abc import Iterator
 from xml.etree import ElementTree
@@ -9,12 +9,15 @@ from attnlab.data.io.bundles import Bundle, Files
 from attnlab.data.io.files import given, text
 
 CLASSES = ("RBC", "WBC", "Platelets")
-TENTH = 10  # of those published to train with every tenth validates here
+TENTH = 10  # every tenth image of the published training part is held out for validation
 PUBLISHED = ("train", "val")
 
 
 def _chosen(files: Files) -> Iterator[str]:
-    """The lists of the published parts, the photographs in them and what is said of each; the published test is not."""
+    """Yields the lists of the published training and validation parts, and their photographs and annotations.
+
+    The published test part is not used.
+    """
     if lists := [f"{part}.txt" for part in PUBLISHED if f"{part}.txt" in files]:
         yield from lists
         for name in lists:
@@ -22,6 +25,7 @@ def _chosen(files: Files) -> Iterator[str]:
 
 
 def _listed(files: Files, name: str) -> list[str]:
+    """Returns the names in the list of a part."""
     return text(given(files[name], name)[0], name).split()
 
 
@@ -36,10 +40,13 @@ SOURCES = (CELLS,)
 
 
 def parts(size: tuple[int, int]) -> dict[str, Scenes]:
-    """The photographs at a size (rows, columns): 184 to train with, 21 to validate, 87 to test.
+    """Returns the photographs, resized to a size (rows, columns): 184 for training, 21 for validation, 87 for test.
 
-    The test is what was published as the validation part; what validates is held out of the 205 published to train
-    with, so that nothing is chosen by the test. Raises DataError as `Bundle.read` does.
+    The test part is the published validation part. The validation part is held out of the 205 published training
+    images, so that nothing is selected on the test part.
+
+    Raises:
+      DataError: as `Bundle.read`.
     """
     files = CELLS.read()
     train, test = (_listed(files, f"{part}.txt") for part in PUBLISHED)
@@ -49,12 +56,13 @@ def parts(size: tuple[int, int]) -> dict[str, Scenes]:
 
 
 def _part(files: dict[str, bytes], names: list[str], size: tuple[int, int]) -> Scenes:
+    """Returns the scenes of the photographs with these names."""
     rows = [row for name in names for row in _rows(name, files[f"{name}.xml"])]
     return scenes.scenes(files, names, rows, CLASSES, size, CELLS.file)
 
 
 def _rows(name: str, content: bytes) -> Iterator[Row]:
-    """The boxes of a photograph, as Pascal VOC writes them; the file is a verified one."""
+    """Yields the boxes of a photograph from its Pascal VOC file. The file is verified, so parsing its XML is safe."""
     root = ElementTree.fromstring(content)
     number = lambda tag, inside: float(inside.findtext(f".//{tag}"))
     size = tuple(number(tag, root) for tag in SIZE)

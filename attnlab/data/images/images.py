@@ -1,4 +1,4 @@
-"""Images with labels: Fashion-MNIST (Xiao et al. 2017), and one's own in IDX files, named as those of MNIST are."""
+"""Images with labels: Fashion-MNIST (Xiao et al. 2017), and a user's own IDX files, named as those of MNIST."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,16 +11,16 @@ from attnlab.data.io import arrays, files
 from attnlab.data.io.files import DataError, Source
 from attnlab.data.rng import generator
 
-# How the names of a part's files begin in a folder.
+# How the file names of a part begin in a folder.
 NAMES = {"train": ("train",), "valid": ("valid", "val"), "test": ("test", "t10k")}
-MOST = 1000  # classes: beyond it a slip of the hand is likelier
+MOST = 1000  # the largest number of classes; a greater label is probably a mistake
 CLASSES = (
     *("T-shirt", "Trouser", "Pullover", "Dress", "Coat"),
     *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
 )  # fmt: skip
 
 _ADDRESS = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
-# File, bytes, sha256, of the packed files as they are served.
+# File, bytes, sha256 of the gzipped files as they are served.
 _TABLE = """
 train-images-idx3-ubyte.gz 26421880 3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84
 train-labels-idx1-ubyte.gz 29515 a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845
@@ -30,6 +30,7 @@ t10k-labels-idx1-ubyte.gz 5148 67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35df
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     file, size, sha256 = row.split()
     return Source("fashion_mnist", file, sha256, int(size), f"{_ADDRESS}/{file}")
 
@@ -38,25 +39,38 @@ SOURCES = tuple(map(_source, _TABLE.split("\n")[1:-1]))
 
 
 class Labelled(NamedTuple):
-    """Images [N H W C] uint8, and the class of each [N] int32."""
+    """Images with their classes."""
 
     images: np.ndarray
+    """The images [N H W C] uint8."""
     labels: np.ndarray
+    """The class of each image [N] int32."""
 
 
 def fashion() -> dict[str, Labelled]:
-    """Fashion-MNIST: 60,000 to train with and 10,000 to test, 28 × 28, grey. Raises DataError as `files.read`."""
+    """Returns Fashion-MNIST: 60,000 images for training and 10,000 for test, 28 × 28 pixels, grayscale.
+
+    Raises:
+      DataError: as `files.read`.
+    """
     found = [arrays.idx(files.read(source), source.file) for source in SOURCES]
     names = [source.file for source in SOURCES]
     return {"train": checked(found[:2], names[:2]), "test": checked(found[2:], names[2:])}
 
 
 def read_user_images(name: str, part: str) -> Labelled:
-    """One's own images: an IDX file of them, or a folder that holds one for that part; gzipped or plain.
+    """Reads a user's images and their labels from IDX files, gzipped or plain.
 
-    In a folder the file's name begins with the part's and holds "images": train-images…, valid-images… (or val-…),
-    test-images… (or t10k-…). The labels lie beside it, under its name with "labels" for "images" and "idx1" for
-    "idx3". Raises DataError naming the file for what is missing, damaged, or no images with labels.
+    In a folder, the name of the file begins with the part and contains "images": train-images…, valid-images… (or
+    val-…), test-images… (or t10k-…). The labels are in the same folder, under the same name with "labels" for "images"
+    and "idx1" for "idx3".
+
+    Args:
+      name: an IDX file of images, or a folder that contains one for the part.
+      part: "train", "valid" or "test".
+
+    Raises:
+      DataError: if a file is missing or damaged, or the files are not images with labels. The message names the file.
     """
     path = chosen(name, part)
     images, labels = arrays.idx(path), _labels(path)
@@ -64,17 +78,23 @@ def read_user_images(name: str, part: str) -> Labelled:
 
 
 def chosen(name: str, part: str) -> Path:
-    """The file of a part's images: what is named, or the one that a folder holds for it, as `read_user_images` says."""
+    """Returns the file of a part's images: `name` itself, or the file for this part in the folder `name`."""
     path = files.user_path(name)
     return _within(path, part) if path.is_dir() else path
 
 
 def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
-    """How many classes there are: one more than the highest label of the training part.
+    """Checks that the parts agree, and returns the number of classes: one more than the highest label of "train".
 
-    `names` are what parts are called in errors. Raises DataError where the parts have images of several sizes, all that
-    are trained on are of one class, or there are labels that the training part ends before. That a class below its
-    highest has no image is for `absent` to tell.
+    Classes below the highest without images are allowed here; `absent` reports them.
+
+    Args:
+      parts: the images of each part.
+      names: the name of each part to use in messages.
+
+    Raises:
+      DataError: if the sizes of the images differ, all training images are of one class, or another part has a label
+        that is higher than all labels of "train".
     """
     train = parts["train"]
     classes = int(train.labels.max()) + 1
@@ -95,7 +115,7 @@ def agreed(parts: Mapping[str, Labelled], names: Mapping[str, str]) -> int:
 
 
 def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, ...]:
-    """A line for each part in which classes have no image."""
+    """Returns a line for each part that lacks images of some classes."""
     classes, lines = tuple(classes), []
     for part, (_, labels) in parts.items():
         held = np.bincount(labels, minlength=len(classes)) > 0
@@ -106,9 +126,15 @@ def absent(parts: Mapping[str, Labelled], classes: Iterable[str]) -> tuple[str, 
 
 
 def portion(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """The rows of a share of the examples, ascending: of every class its share, rounded, and at least one.
+    """Draws a share of the examples, stratified by class.
 
-    Which ones is drawn by the seed; how many depends on labels and share alone.
+    Args:
+      labels: the class of each example [N].
+      share: the share to take of each class, rounded, but at least one example.
+      seed: seed of the selection. It does not change how many are selected.
+
+    Returns:
+      The indices of the selected examples, ascending.
     """
     random = generator(seed)
     chosen = []
@@ -119,16 +145,20 @@ def portion(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
 
 
 def scarce(train: Labelled, share: float) -> tuple[str, ...]:
-    """A note where a class is so small that a share of it would be no image, and is one."""
+    """Returns a note if classes are so small that `portion` takes one image where the share would round to none."""
     few = int((np.round(share * np.unique(train.labels, return_counts=True)[1]) < 1).sum())
     of = "1 class has" if few == 1 else f"{few} classes have"
     return (f"train: {of} too few images for a share of {share:g}: one of each is taken",) if few else ()
 
 
 def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
-    """(what is left, a share of every class held out): always the same ones.
+    """Holds out a share of every class, always the same images.
 
-    Raises DataError where nothing would be left of a class.
+    Returns:
+      The rest, and the images held out.
+
+    Raises:
+      DataError: if nothing would be left of a class.
     """
     held = np.zeros(len(whole.labels), bool)
     held[portion(whole.labels, share, 0)] = True
@@ -141,8 +171,16 @@ def divided(whole: Labelled, share: float) -> tuple[Labelled, Labelled]:
 
 
 def augmented(images: np.ndarray, random: np.random.Generator, shift: int, flip: bool) -> np.ndarray:
-    """Each image [N H W C] by up to `shift` pixels up or down and to a side, zero where it leaves; half of them turned
-    left to right where `flip`.
+    """Shifts images at random, and flips them at random from left to right.
+
+    Args:
+      images: the images [N H W C].
+      random: the generator.
+      shift: the largest shift in pixels, along both axes. Pixels without a source become zero.
+      flip: whether to flip each image with probability 1/2.
+
+    Returns:
+      Images of the same shape.
     """
     count, height, width, _ = images.shape
     if flip:
@@ -156,9 +194,17 @@ def augmented(images: np.ndarray, random: np.random.Generator, shift: int, flip:
 
 
 def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
-    """A picture in a file as an image [H W C] uint8 of that shape: one channel is grey, three are red, green, blue.
+    """Reads a PNG or JPEG file as an image of a given shape.
 
-    Raises DataError as `photos.opened`, and for one of another size: it is not resized.
+    Args:
+      name: the file.
+      like: the shape (H, W, C). One channel is grayscale, three are red, green and blue.
+
+    Returns:
+      The image [H W C] uint8.
+
+    Raises:
+      DataError: as `photos.opened`, and if the image has another size. It is not resized.
     """
     path = files.user_path(name)
     height, width, channels = like
@@ -169,17 +215,17 @@ def read(name: str, like: tuple[int, int, int]) -> np.ndarray:
 
 
 def measures(images: np.ndarray) -> str:
-    """The size of images [N H W C] in words."""
+    """Returns the size of images [N H W C] in words."""
     return " × ".join(map(str, images.shape[1:]))
 
 
 def holds(folder: str, part: str) -> bool:
-    """Whether a folder of one's own has a file, or several, of that part's images."""
+    """Whether a user's folder contains one or more files of images for a part."""
     return any(name.startswith(NAMES[part]) for name in _images(files.user_path(folder)))
 
 
 def _images(folder: Path) -> list[str]:
-    """The names of the files of images in a folder; pictures are none, whatever their names."""
+    """Returns the names of the image files in a folder. PNG and JPEG files are not counted, whatever their names."""
     try:
         names = sorted(path.name for path in folder.iterdir() if path.is_file() and "images" in path.name)
         return [name for name in names if not name.lower().endswith(photos.SUFFIXES)]
@@ -188,7 +234,7 @@ def _images(folder: Path) -> list[str]:
 
 
 def _within(folder: Path, part: str) -> Path:
-    """The file of a part's images in a folder; of a packed copy and a plain one, the plain one."""
+    """Returns the file of a part's images in a folder. A plain copy is preferred to a gzipped one."""
     names = _images(folder)
     found = [name for name in names if name.startswith(NAMES[part])]
     found = [name for name in found if name.removesuffix(".gz") == name or name.removesuffix(".gz") not in found]
@@ -205,12 +251,12 @@ def _within(folder: Path, part: str) -> Path:
 
 
 def _first(names: list[str]) -> str:
-    """Some names in words, however many there are."""
+    """Returns the first eight names in words."""
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def _labels(images: Path) -> Path:
-    """Where the labels of a file of images lie."""
+    """Returns the file of the labels of a file of images; raises DataError if there is none."""
     if "images" not in images.name:
         raise DataError(f"{images}: a name with 'images' in it is expected: its labels lie beside it under 'labels'")
     if (found := labels_of(images)) is not None:
@@ -220,18 +266,30 @@ def _labels(images: Path) -> Path:
 
 
 def labels_of(images: Path) -> Path | None:
-    """The file of the labels of a file of images; None where there is none next to it."""
+    """Returns the file of the labels next to a file of images, or None if there is none."""
     name = _labels_name(images)
     places = [images.with_name(name), images.with_name(f"{name}.gz")] if "images" in images.name else []
     return next((path for path in places if path.is_file()), None)
 
 
 def _labels_name(images: Path) -> str:
+    """Returns the name of the plain file of the labels of a file of images."""
     return images.name.replace("images", "labels").replace("idx3", "idx1").replace("idx4", "idx1").removesuffix(".gz")
 
 
 def checked(pair: Iterable[np.ndarray], names: Iterable[str | Path]) -> Labelled:
-    """Images and their labels as they were read, checked."""
+    """Checks arrays of images and labels as they were read from files.
+
+    Args:
+      pair: the images [N H W], [N H W 1] or [N H W 3], and the labels [N].
+      names: the names of both files, used in messages.
+
+    Returns:
+      The images with an axis of channels, and the labels as int32.
+
+    Raises:
+      DataError: if types or shapes are wrong, there are no images, the lengths differ, or a label is out of range.
+    """
     (images, labels), (one, other) = pair, names
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
         shape = " × ".join(map(str, images.shape))

@@ -1,4 +1,4 @@
-"""Pictures in files: which ones are read at all."""
+"""PNG and JPEG files, with checks on which files are accepted."""
 
 import io
 import math
@@ -11,23 +11,25 @@ import numpy as np
 from attnlab.data.io.files import DataError
 
 FORMATS = ("JPEG", "PNG")
-SUFFIXES = (".jpg", ".jpeg", ".png")  # how the names of their files end
-MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # of eight bits a channel, or fewer
-PIXELS = 1 << 26  # of a picture: looked at before it is unpacked
-ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the tag of EXIF, and what it holds where nothing is to be turned
+SUFFIXES = (".jpg", ".jpeg", ".png")  # of file names
+MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # with at most eight bits per channel
+PIXELS = 1 << 26  # the largest number of pixels, checked before decoding
+ORIENTATION, UPRIGHT = 0x0112, range(0, 2)  # the EXIF tag, and its values for an image that need not be rotated
 
 
 def opened(content: bytes, path: str | Path) -> Any:
-    """Pillow's image of a JPEG or PNG, unpacked.
+    """Returns Pillow's decoded image of a JPEG or PNG file.
 
-    Raises DataError where it is damaged or neither, not of eight bits a channel, larger than `PIXELS`, somewhere
-    transparent (on what ground?), or stored turned round (are the boxes in it?).
+    Raises:
+      DataError: if the content is damaged or of another format, has more than eight bits per channel or more than
+        `PIXELS` pixels. Also if it has transparent pixels, because the background is not known. Also if its EXIF
+        orientation is not upright, because it is not known whether boxes refer to the rotated image.
     """
     from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
-            # Pillow warns of what is refused below, before a pixel is unpacked.
+            # Pillow warns about images that are too large. These are refused below, before decoding.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             found = Image.open(io.BytesIO(content), formats=FORMATS)
         if math.prod(found.size) > PIXELS or found.mode not in MODES:
@@ -42,7 +44,7 @@ def opened(content: bytes, path: str | Path) -> Any:
         raise
     except UnidentifiedImageError as error:
         raise DataError(f"{path} is damaged or no picture: no JPEG or PNG begins with {content[:8]!r}") from error
-    # Whatever Pillow's readers meet in bytes that make no sense.
+    # Pillow's decoders raise many kinds of exceptions for invalid bytes.
     except Exception as error:
         raise DataError(f"{path} is damaged or no picture: {' '.join(str(error).split())}") from error
     return found

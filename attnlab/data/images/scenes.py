@@ -1,4 +1,4 @@
-"""Images with boxes around what is in them: a table of boxes, and pictures that are resized as they are read."""
+"""Images with bounding boxes: a table of boxes, and pictures that are resized when they are read."""
 
 from __future__ import annotations
 
@@ -19,47 +19,59 @@ from attnlab.data.text.parallel import lines
 
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 COLUMNS = ("image", "label", *CORNERS)
-SIZE = ("width", "height")  # columns that a table may have besides
+SIZE = ("width", "height")  # optional columns of a table
 REVERSED, FLAT, OUTSIDE = "with corners reversed dropped", "without area dropped", "outside the image dropped"
 CUT = "cut off at the border of the image"
-CHANGES = (REVERSED, FLAT, OUTSIDE, CUT)  # of boxes in reading, as notes tell them
+CHANGES = (REVERSED, FLAT, OUTSIDE, CUT)  # changes to boxes when they are read, in the words of the notes
 
 
 class Row(NamedTuple):
-    """A line of a table: whose box, around what, (left, top, right, bottom) in pixels; its image's size, if said."""
+    """A row of a table of boxes."""
 
     line: int
+    """The number of the line, from 1."""
     image: str
+    """The name of the image."""
     label: str
+    """The class of the object in the box."""
     corners: tuple[float, ...]
+    """(left, top, right, bottom) in pixels."""
     size: tuple[float, ...]
+    """(width, height) of the image in pixels; empty if the table does not say."""
 
 
 class Scene(NamedTuple):
-    """An image [H W 3] uint8 with boxes [N 4] float32 and the class of each [N] int32; the sha256 of its file.
-
-    Boxes are (left, top, right, bottom) in shares of the image's sides, 0 … 1, and all have an area.
-    """
+    """An image with the boxes of the objects in it."""
 
     name: str
+    """The name of the image."""
     image: np.ndarray
+    """The pixels [H W 3] uint8."""
     boxes: np.ndarray
+    """The boxes [N 4] float32: (left, top, right, bottom) as shares of the image's sides, 0 … 1. All have an area."""
     labels: np.ndarray
+    """The class of each box [N] int32."""
     digest: str
+    """The sha256 of the image's file."""
 
 
 class Scenes(NamedTuple):
-    """Scenes of one part of a data set; of `CHANGES` those that were made in reading, and to how many boxes."""
+    """The scenes of one part of a data set."""
 
     scenes: list[Scene]
+    """The scenes."""
     changes: Mapping[str, int]
+    """The number of boxes to which each of `CHANGES` was made in reading; changes that did not occur are left out."""
 
 
 def table(content: str, path: str) -> list[Row]:
-    """The rows of a table with tabs between its columns, which the first line names: `COLUMNS`, and perhaps `SIZE`.
+    """Reads a tab-separated table of boxes.
 
-    Raises DataError naming the line for a column that is missing or twice there, and for what is no number; and where
-    no corner lies beyond 1: those are shares of an image's sides.
+    The first line has the names of the columns: `COLUMNS`, and optionally `SIZE`.
+
+    Raises:
+      DataError: if a column is missing or occurs twice, or a value is not valid; the message names the line. Also if no
+        corner is above 1, because corners must be in pixels and not in shares of the sides.
     """
     first, *more = lines(content) or [""]
     names = first.split("\t") if first else []
@@ -90,11 +102,22 @@ def table(content: str, path: str) -> list[Row]:
 def scenes(
     files: Files, names: Iterable[str], rows: Sequence[Row], classes: Sequence[str], size: tuple[int, int], path: str
 ) -> Scenes:
-    """The images of those names, which are those of their files without the suffix, at a size (rows, columns).
+    """Reads images and their boxes.
 
-    `path` is the table's. A box that reaches beyond its image is cut off at the border; one that lies outside, has no
-    area, or ends before it begins is dropped. Raises DataError naming the line for a label that is no class, an image
-    that is not there and a size that is not the image's; naming the image where it is damaged.
+    A box that reaches beyond its image is cut off at the border. A box that is outside of the image, has no area or has
+    reversed corners is dropped.
+
+    Args:
+      files: the files, by name.
+      names: the names of the images, which are the names of their files without suffix.
+      rows: the boxes.
+      classes: the names of the classes.
+      size: the size (rows, columns) to which images are resized.
+      path: the file of the table, used in messages.
+
+    Raises:
+      DataError: if a row has an unknown label, an unknown image or another size than its image; the message names the
+        line. Also if an image is missing or damaged; the message names the image.
     """
     by_image: dict[str, list[Row]] = {composed(name): [] for name in names}
     images = pictures(files, path)
@@ -112,9 +135,18 @@ def scenes(
 
 
 def picture(file: bytes | Path, path: str | Path, size: tuple[int, int]) -> tuple[np.ndarray, tuple[int, int], str]:
-    """A picture as [rows columns 3] uint8 of that size, the (width, height) that it had, and the sha256 of its file.
+    """Reads a picture and resizes it.
 
-    Raises DataError as `photos.opened`.
+    Args:
+      file: the bytes of the file, or its path.
+      path: the name to use in messages if `file` is bytes.
+      size: the size (rows, columns) of the result.
+
+    Returns:
+      The image [rows columns 3] uint8, the (width, height) of the original, and the sha256 of the file.
+
+    Raises:
+      DataError: as `photos.opened`.
     """
     from PIL import Image
 
@@ -126,7 +158,11 @@ def picture(file: bytes | Path, path: str | Path, size: tuple[int, int]) -> tupl
 
 
 def pictures(files: Files, path: str) -> dict[str, str]:
-    """The pictures among files, by their names without folder and suffix. DataError where two have the same."""
+    """Returns the file names of the pictures, by their names without folder and suffix.
+
+    Raises:
+      DataError: if two pictures have the same name.
+    """
     found: dict[str, str] = {}
     for name in files:
         if name.lower().endswith(photos.SUFFIXES) and found.setdefault(_stem(name), name) != name:
@@ -135,7 +171,14 @@ def pictures(files: Files, path: str) -> dict[str, str]:
 
 
 def listed(files: Files, name: str) -> tuple[list[Row], str]:
-    """The rows of the one table, a file whose name ends in .tsv, that a folder or an archive holds; its path."""
+    """Reads the only table of boxes, a file whose name ends in .tsv, of a folder or an archive.
+
+    Returns:
+      The rows, and the path of the table.
+
+    Raises:
+      DataError: as `table`, and if there is not exactly one such file.
+    """
     tables = [each for each in files if each.lower().endswith(".tsv")]
     if len(tables) != 1:
         raise DataError(
@@ -147,7 +190,7 @@ def listed(files: Files, name: str) -> tuple[list[Row], str]:
 
 
 def notes(parts: Mapping[str, Scenes], classes: Sequence[str]) -> Iterator[str]:
-    """What a person should know of how they were read."""
+    """Yields the facts about reading that the user should know: changed boxes, and classes without boxes."""
     for part, (found, changes) in parts.items():
         for change, count in changes.items():
             yield f"{part}: {count} {'box' if count == 1 else 'boxes'} {change}"
@@ -159,6 +202,7 @@ def notes(parts: Mapping[str, Scenes], classes: Sequence[str]) -> Iterator[str]:
 def _scene(
     name: str, files: Files, file: str, rows: list[Row], classes: Sequence[str], size: tuple[int, int], path: str
 ) -> tuple[Scene, list[str]]:
+    """Returns the scene of one image, and the change that was made to each of its boxes."""
     image, sides, digest = picture(files[file], file, size)
     for row in rows:
         if row.size and row.size != sides:
@@ -173,13 +217,18 @@ def _scene(
 
 
 def _changes(whole: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """What is changed of each box, "" where nothing is: boxes as they are given, and as they are cut off, in shares."""
+    """Returns the change to each box, or "" if there is none.
+
+    Args:
+      whole: the boxes as they are given [N 4], as shares of the image's sides.
+      boxes: the same boxes, cut off at the border.
+    """
     first, last = whole[:, :2], whole[:, 2:]
     cases = [
         (REVERSED, last < first),
         (FLAT, last == first),
         (OUTSIDE, (last <= 0) | (first >= 1)),
-        # So narrow that float32 has nothing between its sides.
+        # So narrow that both sides are the same number in float32.
         (FLAT, boxes[:, 2:] <= boxes[:, :2]),
         (CUT, (whole < 0) | (whole > 1)),
     ]
@@ -187,11 +236,13 @@ def _changes(whole: np.ndarray, boxes: np.ndarray) -> np.ndarray:
 
 
 def _stem(name: str) -> str:
+    """Returns the name of a picture without folder and suffix."""
     path = PurePosixPath(composed(name))
     return path.stem if path.suffix.lower() in photos.SUFFIXES else path.name
 
 
 def _number(cell: str, where: str) -> float:
+    """Returns the finite number in a cell; raises DataError if there is none."""
     try:
         number = float(cell)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Files of any kind: finding, fetching and verifying them, archives, arrays in files."""
+"""Files of all kinds: find, fetch and verify them; read archives and arrays."""

@@ -1,7 +1,8 @@
-"""Members of tar and zip archives, in memory, whatever somebody put into them.
+"""Members of tar and zip archives, read into memory. An archive may come from anyone and is not trusted.
 
-Only files count, by names that stay inside. A link, a device or a pipe is refused, though `tarfile`'s "data" filter
-lets links pass that stay inside: no data set needs one, and every way around that filter began with one.
+Only plain files and folders are accepted, and only names that stay inside of a folder. Links, devices and pipes are
+refused. The "data" filter of `tarfile` allows links that stay inside, but no data set needs them, and past attacks on
+that filter used them.
 """
 
 import io
@@ -16,24 +17,28 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from attnlab.data.io.files import BLOCK, DataError, given, room, too_much, unpacked
 
-MEMBERS = 100_000  # of an archive, folders among them
-DICTIONARY = 1 << 27  # bytes that unpacking xz may take for itself; the largest preset takes half
+MEMBERS = 100_000  # the largest number of members, including folders
+DICTIONARY = 1 << 27  # bytes of memory that the xz decompressor may use; the largest preset uses half of it
 GZIP, XZ, ZIP = b"\x1f\x8b", b"\xfd7zXZ\0", (b"PK\x03\x04", b"PK\x05\x06")
-ZEROS = 512  # bytes, that a tar ends with at least
+ZEROS = 512  # the least number of zero bytes at the end of a tar
 _BROKEN = (
     *(tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError),
-    # What zipfile and tarfile raise where a header makes no sense, or asks for what they do not do.
+    # zipfile and tarfile also raise these for headers that are invalid or use unsupported features.
     *(ValueError, RuntimeError, NotImplementedError, OverflowError, LookupError, struct.error),
 )
 
 
 def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, bytes]:
-    """The files of an archive by their names, in its order.
+    """Returns the files of an archive by their names, in the order of the archive.
 
-    `archive` is a zip or a tar, plain, gzipped or in xz, as bytes that `path` names in errors, or a file. Raises
-    DataError where it is damaged or cut short, a member is no plain file or folder, is named twice or by a path that
-    leads out of a folder, there are more than `MEMBERS`, or it unpacks to more than `files.room` allows (counted as
-    it is unpacked, whatever its headers say).
+    Args:
+      archive: a zip or a tar, plain, gzipped or in xz; its bytes or its path.
+      path: the name to use in messages if `archive` is bytes.
+
+    Raises:
+      DataError: if the archive is damaged or cut short, or has more than `MEMBERS` members. Also if a member is neither
+        a plain file nor a folder, is named twice, or its name leads out of a folder. Also if the archive decompresses
+        to more than `files.room` allows; this is counted while reading, whatever the headers say.
     """
     content, path = given(archive, path)
     found: dict[str, bytes] = {}
@@ -51,6 +56,7 @@ def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, by
 
 
 def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
+    """Yields the name and the content of each file of a tar."""
     if packed.startswith(GZIP):
         content = unpacked(packed, path)
     else:
@@ -66,18 +72,20 @@ def _tar(packed: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
             if len(body) < member.size:
                 raise DataError(f"{path}: {name!r} has {member.size} bytes by its header, {len(body)} are there")
             yield name, body
-        # To tarfile a damaged header ends the archive like a good end.
+        # tarfile takes a damaged header for the end of the archive, so the rest must be checked.
         if len(rest := content[tar.offset :]) < ZEROS or rest.strip(b"\0"):
             raise DataError(f"{path} is damaged or cut short after {tar.offset} bytes of its content")
 
 
 def _kind(member: tarfile.TarInfo) -> str:
+    """Returns in words what a member is that is not a plain file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname!r}"
     return "a pipe" if member.isfifo() else "a device" if member.isdev() else "sparse, or of an unknown kind"
 
 
 def _zip(content: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
+    """Yields the name and the content of each file of a zip."""
     left = room(len(content))
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for count, member in enumerate(archive.infolist(), start=1):
@@ -99,7 +107,10 @@ def _zip(content: bytes, path: str | Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _inside(name: str, count: int, path: str | Path) -> str:
-    """The name of a member, which stays in a folder on every system; there may be so many."""
+    """Returns the name of member number `count`.
+
+    Raises DataError if the name leads out of a folder on any system, or if there are too many members.
+    """
     if count > MEMBERS:
         raise DataError(f"{path} holds more than {MEMBERS:,} files")
     windows = PureWindowsPath(name)
@@ -109,10 +120,10 @@ def _inside(name: str, count: int, path: str | Path) -> str:
 
 
 def _unpacked_xz(packed: bytes, path: str | Path) -> bytes:
-    """What is in one stream of xz, up to what there is room for."""
+    """Decompresses one xz stream, up to the size that `room` allows."""
     unpack, done, most = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DICTIONARY), bytearray(), room(len(packed))
     while not unpack.eof:
-        # The first call is given everything, and each a block's worth of room for what comes out.
+        # The first call gets the whole input. Each call returns at most one block of output.
         block = unpack.decompress(b"" if done else packed, BLOCK)
         if not block and not unpack.eof:
             raise EOFError("it ends too early")

@@ -1,4 +1,4 @@
-"""Arrays in files: npy, npz and IDX. A header is checked against the bytes that are there before anything is made."""
+"""Array files: npy, npz and IDX. A header is checked against the size of the file before an array is made."""
 
 import ast
 import math
@@ -13,21 +13,29 @@ from attnlab.data.io.archives import GZIP, ZIP, members
 from attnlab.data.io.files import Damaged, DataError, given, unpacked
 
 NUMPY = b"\x93NUMPY"
-# Truth values, numbers and text of one width. No objects, for they are read by running code; no records.
+# Booleans, numbers and fixed-width text. No objects, because reading them runs code, and no records.
 KINDS = re.compile("[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|[SU][1-9][0-9]{0,5})")
-# Of these not every pattern of bits is an element.
+# For these kinds, not every bit pattern is a valid element: the unsigned type to check, and its largest valid value.
 LARGEST = {"b": (np.dtype("u1"), 1), "U": (np.dtype("u4"), 0x10FFFF)}
-HEADER = 4096  # bytes of an npy header
-DIMENSIONS, LONGEST = 32, 2**48
-# IDX: the third byte of the file says what the elements are, all with the large end first.
+HEADER = 4096  # the largest size of an npy header, in bytes
+DIMENSIONS, LONGEST = 32, 2**48  # limits on the number of dimensions, and on sizes and the number of elements
+# IDX: the third byte of the file gives the type of the elements, all big-endian.
 IDX = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
 def npy(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
-    """The array of an .npy file (versions 1 and 2), read-only, in this machine's byte order.
+    """Reads an .npy file of version 1 or 2.
 
-    `file` is bytes that `path` names in errors, or a file. Raises DataError where it is no such file, its elements
-    are neither numbers nor text of one width, or shape and bytes do not fit.
+    Args:
+      file: the bytes of the file, or its path.
+      path: the name to use in messages if `file` is bytes.
+
+    Returns:
+      A read-only array in the byte order of this machine.
+
+    Raises:
+      DataError: if it is not such a file, its elements are neither numbers nor fixed-width text, or the shape does not
+        fit the number of bytes.
     """
     content, path = given(file, path)
     if not content.startswith(NUMPY) or len(content) < 12:
@@ -45,9 +53,18 @@ def npy(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
 
 
 def npz(file: bytes | Path, path: str | Path = "archive", names: Sequence[str] = ()) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by their names; where `names` are given, those of them that are there, alone.
+    """Reads an .npz file.
 
-    Raises DataError as `archives.members` and `npy`, and where it holds anything but arrays.
+    Args:
+      file: the bytes of the file, or its path.
+      path: the name to use in messages if `file` is bytes.
+      names: names of arrays. If any are given, only these are read, and those that are missing are ignored.
+
+    Returns:
+      The arrays by their names.
+
+    Raises:
+      DataError: as `archives.members` and `npy`, and if the file contains anything but arrays.
     """
     content, path = given(file, path)
     if not content.startswith(ZIP):
@@ -61,22 +78,33 @@ def npz(file: bytes | Path, path: str | Path = "archive", names: Sequence[str] =
 
 
 def idx(file: bytes | Path, path: str | Path = "array") -> np.ndarray:
-    """The array of an IDX file (that of MNIST), gzipped or plain, read-only, in this machine's byte order.
+    """Reads an IDX file, the format of MNIST, gzipped or plain.
 
-    Two zeros, a byte for the kind of element, one for the number of dimensions, each of these as four bytes with the
-    large end first, and the elements. Raises DataError as `npy`.
+    The format is two zero bytes, a byte for the type of the elements, a byte for the number of dimensions, the sizes as
+    big-endian integers of four bytes, and the elements.
+
+    Args:
+      file: the bytes of the file, or its path.
+      path: the name to use in messages if `file` is bytes.
+
+    Returns:
+      A read-only array in the byte order of this machine.
+
+    Raises:
+      DataError: as `npy`.
     """
     content, path = given(file, path)
     try:
         content = unpacked(content, path) if content.startswith(GZIP) else content
     except Damaged as error:
         if len(error.content) >= 4:
-            _idx(error.content, path)  # says how many bytes there should be
+            _idx(error.content, path)  # raises an error that reports the expected number of bytes
         raise
     return _idx(content, path)
 
 
 def _idx(content: bytes, path: str | Path) -> np.ndarray:
+    """Reads the content of an IDX file that is not compressed."""
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX or not 0 < content[3] <= DIMENSIONS:
         raise DataError(f"{path} is no IDX file: it begins with {content[:4]!r}")
     start = 4 + 4 * content[3]
@@ -87,7 +115,7 @@ def _idx(content: bytes, path: str | Path) -> np.ndarray:
 
 
 def _header(written: bytes, path: str | Path) -> dict:
-    """The three fields of an npy header: a literal of Python, read without running anything."""
+    """Returns the three fields of an npy header. It is a Python literal, and is parsed without running code."""
     try:
         header = ast.literal_eval(written.decode("latin1").strip())
         good = isinstance(header, dict) and {*header} == {"descr", "fortran_order", "shape"}
@@ -99,7 +127,7 @@ def _header(written: bytes, path: str | Path) -> dict:
 
 
 def _array(content: memoryview, kind: Any, shape: Any, order: str, path: str | Path) -> np.ndarray:
-    """The elements as an array, if there are exactly as many bytes as kind and shape ask for."""
+    """Returns the elements as an array; raises DataError if type and shape do not fit the number of bytes."""
     dtype, sizes = _dtype(kind, path), _sizes(shape, path)
     expected = math.prod(sizes) * dtype.itemsize
     if expected != len(content):
@@ -116,7 +144,9 @@ def _array(content: memoryview, kind: Any, shape: Any, order: str, path: str | P
 
 
 def _sizes(shape: Any, path: str | Path) -> tuple[int, ...]:
-    # True is a whole number to Python, and what is too large for any file could still stand beside a zero.
+    """Returns the shape of an npy header if it is a tuple of plausible sizes; else raises DataError."""
+    # Booleans are integers in Python, hence `type(size) is int`. Zeros count as ones in the product, because a zero
+    # could hide another size that is too large for any file.
     good = isinstance(shape, tuple) and all(type(size) is int and 0 <= size < LONGEST for size in shape)
     if not good or len(shape) > DIMENSIONS or math.prod(size or 1 for size in shape) >= LONGEST:
         raise DataError(f"{path} has a shape that no array here has: {str(shape)[:60]}")
@@ -124,6 +154,7 @@ def _sizes(shape: Any, path: str | Path) -> tuple[int, ...]:
 
 
 def _dtype(kind: Any, path: str | Path) -> np.dtype:
+    """Returns the dtype of an npy header's `descr` if it is one of `KINDS`; else raises DataError."""
     if not isinstance(kind, str) or not KINDS.fullmatch(kind):
         remedy = "; objects would be read by running code: save them as text, .astype(str)" if kind == "|O" else ""
         raise DataError(

@@ -1,4 +1,4 @@
-"""Many files as one: what a folder or an archive holds, and data sets that no address serves as one file."""
+"""Sets of files: the content of a folder or an archive, and data sets that are not served as one file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from attnlab.data.io import folders
 from attnlab.data.io.archives import members
 from attnlab.data.io.files import DataError, given, places
 
-Files = Mapping[str, bytes | Path]
+Files = Mapping[str, bytes | Path]  # by name: the content, or the path of the file
 
 
 def within(path: Path) -> Files:
-    """The files of a folder, all that it holds, or of an archive, but those that are `folders.hidden`.
+    """Returns the files in a folder or an archive, except those that are `folders.hidden`.
 
-    Raises DataError where there is neither, and as `folders.files` and `archives.members`.
+    Raises:
+      DataError: as `folders.files` and `archives.members`, also if `path` is neither a folder nor an archive.
     """
     if path.is_dir():
         return {each.relative_to(path).as_posix(): each for each in folders.files(path)}
@@ -26,28 +27,36 @@ def within(path: Path) -> Files:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Files that the repository at `url` serves one by one: an archive of them, or a clone of the repository.
+    """A data set that a repository serves file by file.
 
-    On disk they are packed as `file` in the folder `set`, or that folder is the clone. `chosen` picks, from all
-    files by their names without folders, the names of those that belong to the set; `sha256` is that of what
-    `sha256sum` prints of these, in the order of their names.
+    On disk, it is an archive named `file` in the folder `set`, or that folder is a clone of the repository.
     """
 
     set: str
+    """Name of the data set, and of its folder."""
     file: str
+    """Name of the archive in this folder."""
     url: str
+    """Address of the repository."""
     sha256: str
+    """The sha256 of the output of `sha256sum` for the chosen files, in the order of their names."""
     chosen: Callable[[Files], Iterable[str]]
+    """Selects the names of the files that belong to the set. It gets all files by their names without folders."""
 
     def read(self) -> dict[str, bytes]:
-        """The verified files by their names without folders, in the order of these.
+        """Returns the verified files by their names without folders, in the order of these names.
 
-        Raises DataError where they are missing, or are not those that attnlab knows.
+        Raises:
+          DataError: if they are missing, or do not have the expected sha256.
         """
         return self.find()[1]
 
     def find(self) -> tuple[Path, dict[str, bytes]]:
-        """Where they are, and what `read` answers."""
+        """Returns the folder or archive in which the files are, and the result of `read`.
+
+        Raises:
+          DataError: as `read`.
+        """
         looked = places(self.set)
         for folder in looked:
             for path in (folder / self.file, folder):
@@ -60,6 +69,7 @@ class Bundle:
         )
 
     def _chosen(self, path: Path) -> dict[str, bytes]:
+        """Returns the chosen files of a folder or an archive; raises DataError if one is missing."""
         found: dict[str, bytes | Path] = {}
         for name, file in within(path).items():
             found.setdefault(PurePosixPath(name).name, file)
@@ -69,6 +79,7 @@ class Bundle:
         return {name: given(found[name], path)[0] for name in names}
 
     def _verify(self, files: dict[str, bytes], path: Path) -> None:
+        """Raises DataError if the files do not have the expected sha256."""
         listed = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
         if (found := hashlib.sha256(listed.encode()).hexdigest()) != self.sha256:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Files of public data sets: found or fetched, and always verified against a sha256 in the source."""
+"""Files of public data sets: found on disk or fetched, and always verified against a sha256 in the source code."""
 
 import codecs
 import gzip
@@ -13,21 +13,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-TIMEOUT = 30.0  # seconds without a byte before a download is given up
+TIMEOUT = 30.0  # seconds without a byte after which a download fails
 BLOCK = 1 << 16  # bytes read at a time
-# What a packed file may unpack to, in bytes and, where that is more than FREE, in times its own size: a bomb is small
-# on the disk and fills the memory.
+# Limits on the size of unpacked content, against decompression bombs, which are small on disk and fill the memory. It
+# may have up to MOST bytes, and up to RATIO times the packed size. FREE bytes are always allowed.
 MOST, RATIO, FREE = 1 << 28, 1000, 1 << 24
 
 
 class DataError(Exception):
-    """What is wrong with data: one line that names the file or the text. The command line leaves with 3."""
+    """An error in data. The message is one line that names the file or the text. The command line exits with code 3."""
 
     exit_code = 3
 
 
 class Damaged(DataError):
-    """Of a packed file that breaks off: `content` is what could be unpacked of it."""
+    """Raised for a compressed file that is cut short or damaged.
+
+    Args:
+      line: the message.
+      content: the bytes that could be decompressed.
+    """
 
     def __init__(self, line: str, content: bytes):
         super().__init__(line)
@@ -38,35 +43,40 @@ class Damaged(DataError):
 class Source:
     """One file of a data set, as its public address serves it.
 
-    On disk it lies in the folder `set` under `file`, or gzipped under `file` + ".gz". `sha256` and `size`
-    (bytes) are those of what the address serves; of a gzipped copy, therefore, those of its content.
+    On disk, the file may also be gzipped, under `file` + ".gz".
     """
 
     set: str
+    """Name of the data set, and of its folder."""
     file: str
+    """Name of the file in this folder."""
     sha256: str
+    """The sha256 of the file as served. For a gzipped copy, it is the sha256 of the content."""
     size: int
+    """Number of bytes of the file as served. For a gzipped copy, it is the number of bytes of the content."""
     url: str
+    """The address, https only."""
 
 
 def read(source: Source) -> bytes:
-    """The verified bytes of `source`, fetched into the user's cache where no folder holds it.
+    """Returns the verified bytes of `source`. Fetches it into the user's cache if it is on disk nowhere.
 
-    Raises DataError where the file is missing and cannot be fetched, is damaged, or is another file.
+    Raises:
+      DataError: if the file is missing and cannot be fetched, is damaged, or is another file.
     """
     path = locate(source)
     return fetch(source)[1] if path is None else verified(source, path)
 
 
 def locate(source: Source) -> Path | None:
-    """Where `source` lies: in `$ATTNLAB_DATA`, else in the user's cache, else None. Nothing is verified."""
+    """Returns the path of `source` in `$ATTNLAB_DATA` or else in the user's cache, or None. Verifies nothing."""
     names = (source.file, source.file + ".gz")
     candidates = (folder / name for folder in places(source.set) for name in names)
     return next((path for path in candidates if path.is_file()), None)
 
 
 def places(name: str) -> list[Path]:
-    """The folders in which the files of a data set are looked for, in order."""
+    """Returns the folders in which the files of the data set `name` are looked for, in order."""
     given = os.environ.get("ATTNLAB_DATA")
     roots = [user_path(given)] if given else []
     with suppress(DataError):
@@ -75,9 +85,10 @@ def places(name: str) -> list[Path]:
 
 
 def cache() -> Path:
-    """Where fetched files are kept: `$XDG_CACHE_HOME/attnlab`, else `~/.cache/attnlab`.
+    """Returns the folder for fetched files: `$XDG_CACHE_HOME/attnlab`, or else `~/.cache/attnlab`.
 
-    Raises DataError where neither is known.
+    Raises:
+      DataError: if neither is known.
     """
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
@@ -87,8 +98,12 @@ def cache() -> Path:
 
 
 def verified(source: Source, path: Path) -> bytes:
-    """The bytes of `path`, unpacked where it is gzipped; DataError where they are not those of `source`."""
-    # One byte more than there may be is enough to tell, and no file can fill the memory.
+    """Returns the bytes of the file `path`, decompressed if it is a gzipped copy.
+
+    Raises:
+      DataError: if they are not the bytes of `source`, or the file is damaged.
+    """
+    # Reading one byte more than expected is enough to detect a longer file, and a large file cannot fill the memory.
     content = contents(path, path.name == source.file + ".gz", limit=source.size + 1)
     if wrong := _difference(source, content):
         raise DataError(
@@ -99,10 +114,16 @@ def verified(source: Source, path: Path) -> bytes:
 
 
 def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
-    """Up to `limit` bytes (−1: all) of a file, unpacked if asked; DataError where it is damaged.
+    """Returns the bytes of a file.
 
-    Also where it is no plain file, for a pipe or a device may never end; and, where all are asked for, where more is
-    packed in it than `room` allows.
+    Args:
+      path: the file.
+      unpack: whether the file is gzipped and must be decompressed.
+      limit: the largest number of bytes to return; −1 means all.
+
+    Raises:
+      DataError: if the file is damaged or cannot be read. Also if it is a pipe or a device, which may never end.
+        Without a `limit`, also if it decompresses to more than `room` allows.
     """
     try:
         about = path.stat()
@@ -112,22 +133,33 @@ def contents(path: Path, unpack: bool, limit: int = -1) -> bytes:
             return _unpacked(file, about.st_size, path, limit) if unpack else _drained(file, limit, path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # a name that the system cannot have
+    except ValueError as error:  # a name that is not valid on this system
         raise DataError(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def given(file: bytes | Path, path: str | Path) -> tuple[bytes, str | Path]:
-    """The bytes of a file, or bytes that are at hand already, and what an error calls them."""
+    """Returns the bytes of `file` and the name to use for it in messages.
+
+    Args:
+      file: bytes, or a path to read.
+      path: the name of the file if `file` is bytes.
+    """
     return (file, path) if isinstance(file, bytes) else (contents(file, unpack=False), file)
 
 
 def unpacked(content: bytes, path: str | Path) -> bytes:
-    """Bytes that are gzipped, unpacked; DataError naming `path` where they are damaged, or more than `room` allows."""
+    """Decompresses gzipped bytes.
+
+    Raises:
+      DataError: if they are damaged, or decompress to more than `room` allows. The message names `path`.
+    """
     return _unpacked(io.BytesIO(content), len(content), path)
 
 
 def room(packed: int) -> int:
-    """How many bytes so many packed ones may unpack to; never fewer than they are.
+    """Returns the largest allowed size of decompressed content for a packed size, both in bytes.
+
+    It is never below the packed size.
 
     >>> room(1000), room(100_000), room(50_000_000)
     (16777216, 100000000, 268435456)
@@ -136,11 +168,12 @@ def room(packed: int) -> int:
 
 
 def too_much(path: str | Path, packed: int) -> DataError:
-    """What is said of a file in which more is packed than there is room for."""
+    """Returns the error for a file that decompresses to more than `room` allows."""
     return DataError(f"{path} unpacks to more than {room(packed):,} bytes: unpack it yourself if that is what it holds")
 
 
 def _unpacked(file: io.BufferedIOBase, packed: int, path: str | Path, limit: int = -1) -> bytes:
+    """Decompresses up to `limit` bytes of a gzipped file; −1 means all that `room` allows for its size `packed`."""
     with gzip.open(file) as content:
         found = _drained(content, room(packed) + 1 if limit < 0 else limit, path)
     if limit < 0 and len(found) > room(packed):
@@ -149,9 +182,10 @@ def _unpacked(file: io.BufferedIOBase, packed: int, path: str | Path, limit: int
 
 
 def _drained(file: io.BufferedIOBase | gzip.GzipFile, limit: int, path: str | Path) -> bytes:
+    """Reads up to `limit` bytes of an open file; −1 means all."""
     done = bytearray()
     try:
-        # One block as far as it goes: of one that breaks off what is there is kept.
+        # read1 returns what is available, so that the content before a break is kept.
         while block := file.read1(BLOCK if limit < 0 else min(BLOCK, limit - len(done))):
             done += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -163,21 +197,29 @@ def _drained(file: io.BufferedIOBase | gzip.GzipFile, limit: int, path: str | Pa
 
 
 def text(content: bytes, path: str | Path) -> str:
-    """`content` as UTF-8; DataError naming `path` and the byte where it is not, or is no text at all."""
+    """Decodes `content` as UTF-8.
+
+    Raises:
+      DataError: if it is not UTF-8 or contains a zero byte. The message names `path` and the byte.
+    """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(f"{path} is not UTF-8: it begins with the mark of UTF-16; save it as UTF-8")
     try:
         found = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
-    # English in UTF-16 is UTF-8 to the letter, with one of these beside each.
+    # English text in UTF-16 is valid UTF-8, with a zero byte next to each letter.
     if (null := content.find(0)) >= 0:
         raise DataError(f"{path} is no text: byte {null} is 0x00; UTF-8 is read, not UTF-16")
     return found
 
 
 def user_path(name: str) -> Path:
-    """Where a file of a user's own lies, `~` being the home; DataError where whose home is meant cannot be told."""
+    """Returns the path of a user's file, with `~` expanded.
+
+    Raises:
+      DataError: if the home folder that `~` stands for is not known.
+    """
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
@@ -185,9 +227,15 @@ def user_path(name: str) -> Path:
 
 
 def fetch(source: Source) -> tuple[Path, bytes]:
-    """Fetch `source` over https into the user's cache: its path there and its bytes.
+    """Fetches `source` over https into the user's cache.
 
-    What arrives is verified before it takes its name; DataError where it cannot be had.
+    The content is verified before the file gets its name.
+
+    Returns:
+      The path in the cache, and the bytes.
+
+    Raises:
+      DataError: if the file cannot be fetched, verified or written.
     """
     target = cache() / source.set / source.file
     try:
@@ -209,7 +257,7 @@ def fetch(source: Source) -> tuple[Path, bytes]:
 
 
 def _download(source: Source) -> bytes:
-    """What the address serves, up to one byte more than the file has."""
+    """Returns what the address serves, up to one byte more than the expected size."""
     if not source.url.startswith("https://"):
         raise OSError("not an https address")
     with urllib.request.urlopen(source.url, timeout=TIMEOUT) as answer:
@@ -219,14 +267,14 @@ def _download(source: Source) -> bytes:
 
 
 def place(content: bytes, target: Path) -> None:
-    """Write a file whole or not at all: another process may be looking for it."""
+    """Writes a file completely or not at all, because another process may be looking for it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
             file.write(content)
             file.flush()
-            # Else a machine that stops may leave the name with nothing behind it.
+            # Without fsync, a crash may leave a file with this name that is empty.
             os.fsync(file.fileno())
         os.replace(part, target)
     finally:
@@ -234,7 +282,7 @@ def place(content: bytes, target: Path) -> None:
 
 
 def _difference(source: Source, content: bytes) -> str:
-    """What tells `content` from the file it should be; nothing where it is that file."""
+    """Returns how `content` differs from the expected file, or "" if it is that file."""
     found = hashlib.sha256(content).hexdigest()
     if found == source.sha256:
         return ""
@@ -243,4 +291,5 @@ def _difference(source: Source, content: bytes) -> str:
 
 
 def _remedy(source: Source) -> str:
+    """Returns the advice on where to put the file by hand."""
     return f"set ATTNLAB_DATA to a folder that holds {source.set}/{source.file}"

@@ -1,4 +1,4 @@
-"""What lies in a folder of one's own."""
+"""Lists the files in a user's folder."""
 
 import os
 from pathlib import Path, PurePath
@@ -7,9 +7,12 @@ from attnlab.data.io.files import DataError
 
 
 def files(root: Path) -> list[Path]:
-    """The files under a folder, in the order of their paths, those behind links too; what is `hidden` is passed over.
+    """Returns the files under a folder, in the order of their paths.
 
-    Raises DataError where a folder cannot be read, or a link leads to a folder that it lies in itself.
+    Links are followed. Files and folders that are `hidden` are left out.
+
+    Raises:
+      DataError: if a folder cannot be read, or a link leads to a folder that contains the link.
     """
     found = []
     try:
@@ -18,7 +21,7 @@ def files(root: Path) -> list[Path]:
             folders[:] = sorted(name for name in folders if not hidden(name))
             for name in folders:
                 _check_link(root, here / name)
-            # A link that leads nowhere is named by who reads it.
+            # Broken links are kept. The reader of the file reports them.
             each = [here / name for name in names if not hidden(name)]
             found += [path for path in each if path.is_file() or path.is_symlink()]
     except OSError as error:
@@ -27,7 +30,7 @@ def files(root: Path) -> list[Path]:
 
 
 def hidden(name: str) -> bool:
-    """Whether a part of a path begins with a dot, or is the folder that macOS puts beside what it packs.
+    """Whether any part of a path begins with a dot, or is the folder that macOS adds to archives.
 
     >>> hidden("a/b.png"), hidden("a/._b.png"), hidden("__MACOSX/a/b.png")
     (False, True, True)
@@ -36,6 +39,7 @@ def hidden(name: str) -> bool:
 
 
 def _check_link(root: Path, folder: Path) -> None:
+    """Raises DataError if a folder is a link to a folder that contains it, which would never end."""
     if not folder.is_symlink():
         return
     target, around = folder.resolve(), [each for each in folder.parents if each.is_relative_to(root)]
@@ -44,4 +48,5 @@ def _check_link(root: Path, folder: Path) -> None:
 
 
 def _refuse(error: OSError) -> None:
+    """Raises the error that `os.walk` met; by default it would ignore it."""
     raise error

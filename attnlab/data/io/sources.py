@@ -1,4 +1,4 @@
-"""The public data sets attnlab knows, and where their files lie."""
+"""The public data sets that attnlab knows, and where their files are."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -26,12 +26,17 @@ SOURCES: dict[str, tuple[Source | Bundle, ...]] = {
 
 
 def data(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]]:
-    """(set, file, status, path) for each file of the data sets named, or of all, one after the other.
+    """Verifies the files of data sets, and fetches those that are missing.
 
-    A file that is missing is fetched; each is verified. The status is "verified" or "fetched"; where a file
-    cannot be had it is the line that says why, and the path is None.
+    Args:
+      names: names of data sets. If there are none, all data sets are used.
 
-    Raises ValueError for a data set that is not known.
+    Returns:
+      An iterator of (set, file, status, path), one for each file. The status is "verified" or "fetched". If a file
+      cannot be had, the status is the error message and the path is None.
+
+    Raises:
+      ValueError: if a data set is not known.
     """
     names = list(names) or list(SOURCES)
     for name in names:
@@ -40,6 +45,7 @@ def data(names: Iterable[str] = ()) -> Iterator[tuple[str, str, str, str | None]
 
 
 def _find(source: Source | Bundle) -> tuple[str, str, str, str | None]:
+    """Returns the row of `data` for one source."""
     try:
         path, status = (source.find()[0], "verified") if isinstance(source, Bundle) else _file(source)
     except DataError as error:
@@ -48,6 +54,7 @@ def _find(source: Source | Bundle) -> tuple[str, str, str, str | None]:
 
 
 def _file(source: Source) -> tuple[Path, str]:
+    """Returns the path of a file and its status; fetches the file if it is missing."""
     path = locate(source)
     if path is None:
         return fetch(source)[0], "fetched"

@@ -1,13 +1,20 @@
-"""Keys with their values, one pair after another, and the keys that are asked for at the end."""
+"""Associative recall: pairs of keys and values, and queries for the values of keys."""
 
 import numpy as np
 
 
 def pairs(random: np.random.Generator, size: int, symbols: int, length: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Keys and values [size T] int32 below `symbols`.
+    """Draws sequences of keys and values.
 
-    Length 0: every key once and every value once, each in an order of its own, so that a value is never told twice.
-    Otherwise `length` keys and values drawn with replacement, so that later values overwrite earlier ones.
+    Args:
+      random: the generator.
+      size: number of sequences.
+      symbols: number of different keys, and of different values.
+      length: number of pairs in a sequence, drawn with replacement, so that later values overwrite earlier ones. With
+        0, every key and every value occurs once, in independent orders.
+
+    Returns:
+      The keys and the values, each [size T] int32 below `symbols`.
     """
     if length:
         keys, values = random.integers(symbols, size=(2, size, length), dtype=np.int32)
@@ -17,8 +24,19 @@ def pairs(random: np.random.Generator, size: int, symbols: int, length: int = 0)
 
 
 def latest(keys: np.ndarray, values: np.ndarray, symbols: int) -> tuple[np.ndarray, np.ndarray]:
-    """The value that each key had last [N symbols] (0 where it has none), and whether it has one."""
+    """Returns the last value of each key.
+
+    Args:
+      keys: the keys [N T].
+      values: their values [N T].
+      symbols: number of different keys.
+
+    Returns:
+      The values [N symbols] int32, 0 for a key without one, and a boolean array [N symbols]: whether the key has a
+      value.
+    """
     size, length = keys.shape
+    # The last position of each key, −1 if it does not occur.
     place = np.full((size, symbols), -1)
     rows = np.broadcast_to(np.arange(size)[:, None], keys.shape)
     np.maximum.at(place, (rows, keys), np.broadcast_to(np.arange(length), keys.shape))
@@ -28,7 +46,11 @@ def latest(keys: np.ndarray, values: np.ndarray, symbols: int) -> tuple[np.ndarr
 
 
 def asked(random: np.random.Generator, keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One question a sequence: the key at a place drawn evenly, [N 1], and the value that it had last, [N 1]."""
+    """Draws one query per sequence: the key at a uniformly random position.
+
+    Returns:
+      The keys [N 1], and the last value of each [N 1].
+    """
     size, length = keys.shape
     rows = np.arange(size)
     queries = keys[rows, random.integers(length, size=size)][:, None]

@@ -1,4 +1,4 @@
-"""Days as people write them in forty languages (Unicode CLDR, by way of Babel), and as ISO 8601 does."""
+"""Dates as they are written in forty languages (Unicode CLDR, through Babel), and in ISO 8601."""
 
 import re
 import unicodedata
@@ -23,20 +23,26 @@ FORMS = ("full", "long", "medium", "short")
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 DAYS = (LAST - FIRST).days + 1  # 73,049
 
-# Babel writes Latin digits everywhere; CLDR says which ones a language is written with.
+# Babel always writes Latin digits. CLDR has the digits that a language uses: the zero of each numbering system.
 _ZERO = {"arab": "٠", "arabext": "۰", "beng": "০", "deva": "०"}
-# Marks of direction are not typed, and not seen.
+# Marks of writing direction are invisible, and nobody types them.
 _UNSEEN = dict.fromkeys(map(ord, "\u200e\u200f\u061c"))
 
 
 def read(seed: int, sizes: dict[str, int], languages: Sequence[str] = LANGUAGES) -> Parts:
-    """Examples of each part: a written date, its ISO form, its language.
+    """Draws the examples of each part: a written date, its ISO form and its language. A pure function of its arguments.
 
-    Languages take turns, so that any prefix is balanced over them; forms and days are drawn evenly, days
-    without repetition as long as they last. Which part a day is in depends on the day alone (`part_of`): no
-    test day is seen in training in any language, under any seed. A pure function of its arguments.
+    Languages take turns, so that any prefix is balanced over them. Forms and days are uniformly random. Days do not
+    repeat within a language as long as there are enough. The part of a day depends only on the day (`part_of`), so no
+    test day occurs in training in any language, under any seed.
 
-    Raises DataError where two of the languages write two days alike.
+    Args:
+      seed: seed of the examples.
+      sizes: the number of examples of each part.
+      languages: codes of languages, out of `LANGUAGES`.
+
+    Raises:
+      DataError: if two days are written in the same way in these languages.
     """
     forbid_collisions(languages)
     groups = part_of(np.arange(DAYS))
@@ -48,9 +54,13 @@ def read(seed: int, sizes: dict[str, int], languages: Sequence[str] = LANGUAGES)
 
 
 def part_of(days: np.ndarray) -> np.ndarray:
-    """The part of each day [N] (counted from 1900-01-01), as an index of PARTS: 80%, 10% and 10% of them.
+    """Returns the part of each day as an index of PARTS, with shares of 80%, 10% and 10%.
 
-    A hash (the finaliser of SplitMix64; Steele et al. 2014), so that neighbours are in unrelated parts.
+    The part is a hash (the finalizer of SplitMix64; Steele et al. 2014), so that the parts of neighbouring days are
+    unrelated.
+
+    Args:
+      days: the days [N], counted from 1900-01-01.
     """
     x = (days.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -60,9 +70,10 @@ def part_of(days: np.ndarray) -> np.ndarray:
 
 
 def forms(language: str) -> tuple[str, ...]:
-    """The forms in which a language writes a day with its whole year, equal ones once.
+    """Returns the forms in which a language writes a day with all digits of the year, without repetition.
 
-    A year of two digits names a day of two centuries, and makes 05/06/07 a day in six orders.
+    Forms with a year of two digits are left out. They would be ambiguous in the century, and 05/06/07 could be a day in
+    six orders.
     """
     patterns = {form: _locale(language).date_formats[form].pattern for form in FORMS}
     whole = [form for form in FORMS if "yy" not in re.sub(r"'[^']*'|yyyy", "", patterns[form])]
@@ -70,22 +81,22 @@ def forms(language: str) -> tuple[str, ...]:
 
 
 def write(day: date, form: str, language: str) -> str:
-    """A day as a language writes it."""
+    """Writes a day in a form of a language."""
     locale = _locale(language)
     text = locale.date_formats[form].apply(day, locale)
     return plain(text.translate(_digits(locale.default_numbering_system)))
 
 
 def plain(text: str) -> str:
-    """Text as it is typed: NFC, one plain space for any white space, no marks of direction."""
+    """Returns text as it is typed: in NFC, with single plain spaces, without marks of writing direction."""
     return " ".join(unicodedata.normalize("NFC", text).translate(_UNSEEN).split())
 
 
 def forbid_collisions(languages: Sequence[str]) -> None:
-    """Raise DataError where a string names two days.
+    """Raises DataError if two days are written in the same way.
 
-    Twelve days of twelve months tell any two orders and any two names of months apart, and whole years
-    cannot be taken for one another: 144 days speak for all.
+    It is enough to check 144 days, twelve days of twelve months. They distinguish any two orders of day and month and
+    any two names of months, and full years cannot be confused.
     """
     seen: dict[str, tuple[date, str]] = {}
     days = [date(2024, month, day) for month, day in product(range(1, 13), range(1, 13))]
@@ -100,6 +111,7 @@ def forbid_collisions(languages: Sequence[str]) -> None:
 
 
 def _draw(random: np.random.Generator, days: np.ndarray, size: int, languages: Sequence[str]) -> Iterator[Example]:
+    """Yields the examples of one part."""
     each = -(-size // len(languages))
     drawn = [random.choice(days, each, replace=each > len(days)) for _ in languages]
     written = [random.choice(forms(language), each) for language in languages]
@@ -111,7 +123,8 @@ def _draw(random: np.random.Generator, days: np.ndarray, size: int, languages: S
 
 @cache
 def _locale(language: str):
-    # Imported when it is needed: Babel is slower to import than all the rest of this room.
+    """Returns Babel's locale of a language."""
+    # Imported here because importing Babel is slow.
     from babel import Locale
 
     return Locale.parse(language)
@@ -119,5 +132,6 @@ def _locale(language: str):
 
 @cache
 def _digits(system: str) -> dict[int, str]:
+    """Returns the table that translates Latin digits to those of a numbering system."""
     zero = ord(_ZERO.get(system, "0"))
     return {ord("0") + n: chr(zero + n) for n in range(10)}

@@ -1,17 +1,24 @@
-"""Ten kinds of simple figures, drawn by a seed: anywhere, large or small, bright or dim, with noise."""
+"""Ten kinds of simple figures, drawn from a seed: at any position, large or small, bright or dim, with noise."""
 
 import numpy as np
 
 from attnlab.data.images.images import Labelled
 
 CLASSES = ("disc", "ring", "square", "frame", "triangle", "diamond", "plus", "cross", "bar", "pole")
-LINE = 0.34  # how wide a line is, in halves of a figure's size
+LINE = 0.34  # thickness of a line of rings and frames, and half the width of a bar, as a share of the radius
 
 
 def figures(random: np.random.Generator, count: int, size: int, noise: float) -> Labelled:
-    """So many figures on images of size × size pixels, as many of each kind as of the others but for one.
+    """Draws grayscale images of figures. The kinds are equally frequent, except for a remainder.
 
-    `noise` is the standard deviation of what is added to each pixel, of a brightness in 0 … 1.
+    Args:
+      random: the generator.
+      count: number of images.
+      size: height and width in pixels.
+      noise: standard deviation of the noise that is added to each pixel, for brightness in 0 … 1.
+
+    Returns:
+      The images [count size size 1], and the kind of each figure.
     """
     labels = random.permutation(np.arange(count, dtype=np.int32) % len(CLASSES))
     radius = size * random.uniform(0.22, 0.38, count)
@@ -22,14 +29,17 @@ def figures(random: np.random.Generator, count: int, size: int, noise: float) ->
     drawn = np.empty((count, size, size), np.float32)
     for n in range(count):
         y, x = (down - centre[0, n]) / radius[n], (right - centre[1, n]) / radius[n]
-        # A pixel on the edge is as bright as the part of it that is inside.
+        # The brightness of a pixel on the edge is proportional to the part of it that is inside.
         drawn[n] = level[n] * np.clip(0.5 - radius[n] * outside(CLASSES[labels[n]], x, y), 0, 1)
     drawn += noise * random.standard_normal(drawn.shape, np.float32)
     return Labelled(np.round(255 * np.clip(drawn, 0, 1)).astype(np.uint8)[..., None], labels)
 
 
 def outside(kind: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How far a place is outside of a figure of radius 1 around (0, 0), y growing downwards; negative inside."""
+    """Returns how far positions are outside of a figure of radius 1 around (0, 0); negative inside.
+
+    The y axis points downwards.
+    """
     round_, square = np.hypot(x, y) - 1, np.maximum(abs(x), abs(y)) - 0.85
     bar, pole = np.maximum(abs(x) - 1, abs(y) - LINE), np.maximum(abs(x) - LINE, abs(y) - 1)
     if kind in ("plus", "bar", "pole"):
@@ -37,7 +47,7 @@ def outside(kind: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if kind == "cross":
         return outside("plus", (x + y) / np.sqrt(2), (x - y) / np.sqrt(2))
     if kind == "triangle":
-        # Three edges, each half a radius from the centre; one corner up.
+        # Three edges, each half a radius from the centre; one corner points up.
         return np.maximum(y, (abs(x) * np.sqrt(3) - y) / 2) - 0.5
     if kind in ("ring", "frame"):
         edge = round_ if kind == "ring" else square

@@ -1,4 +1,4 @@
-"""A filter drawn at random, and what it makes of images of noise."""
+"""Random convolution filters, and their responses to images of noise."""
 
 import numpy as np
 
@@ -6,15 +6,25 @@ from attnlab.data.rng import generator
 
 
 def kernel(seed: int, size: int, inputs: int, outputs: int) -> np.ndarray:
-    """The weights [size size inputs outputs] of a filter; in the mean over outputs it keeps the variance of noise."""
+    """Draws the weights of a filter [size size inputs outputs].
+
+    On average over outputs, the filter preserves the variance of noise.
+    """
     random = generator(seed, size, inputs, outputs)
     return random.standard_normal((size, size, inputs, outputs)) / np.sqrt(size * size * inputs)
 
 
 def filtered(images: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """What the filter makes of images [N H W C], as far as it lies within them whole: [N H W D], NaN at the border.
+    """Applies a filter to images.
 
     y_ab = Σ_nm x_{a+n−⌊(k−1)/2⌋, b+m−⌊(k−1)/2⌋} w_nm, as in `attnlab.ops.conv.conv_2d`.
+
+    Args:
+      images: the images [N H W C].
+      weights: the weights [k k C D].
+
+    Returns:
+      The responses [N H W D], NaN at the border, where the filter reaches beyond the image.
     """
     size = len(weights)
     before, height, width = (size - 1) // 2, images.shape[1] - size + 1, images.shape[2] - size + 1

@@ -1,4 +1,4 @@
-"""Tokens in which a trigger stands once, and again at the end: what came after it?"""
+"""Induction: a trigger occurs once, and again at the end. The task is to predict the token after the first trigger."""
 
 import numpy as np
 
@@ -6,10 +6,19 @@ TRIGGER = 0  # the other tokens follow it
 
 
 def draw(random: np.random.Generator, size: int, vocabulary: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Tokens [N length] and what is to come after the last of them [N]; int32.
+    """Draws sequences for induction.
 
-    Ids are 0 (the trigger) … `vocabulary` − 1, the others drawn evenly; the trigger stands at a place drawn evenly
-    among those that leave room for the token after it, and at the end.
+    The trigger has the id 0. All other tokens are uniformly random. The trigger is at a uniformly random position that
+    leaves room for the token after it, and at the last position.
+
+    Args:
+      random: the generator.
+      size: number of sequences N.
+      vocabulary: number of ids, including the trigger.
+      length: number of tokens in a sequence.
+
+    Returns:
+      The tokens [N length] int32, and the token that followed the first trigger [N] int32.
     """
     tokens = random.integers(1, vocabulary, size=(size, length), dtype=np.int32)
     places = random.integers(length - 2, size=size)

@@ -1,4 +1,4 @@
-"""ListOps: nested lists of operators and digits, and what they come to (Nangia and Bowman 2018)."""
+"""ListOps: nested lists of operators and digits, and their values (Nangia and Bowman 2018)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import numpy as np
 
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"
-WORDS = ("·", *(str(n) for n in range(10)), *OPERATORS, END)  # what each id says; the first is padding
-DIGIT, OPERATOR, CLOSE = 1, 11, 15  # the first ids of their kinds
-NESTED = 0.25  # how likely an argument is a list itself, above the greatest depth
-TRIES = 100_000  # expressions drawn before a range of lengths is given up: one in 10⁴ is found all but surely
+WORDS = ("·", *(str(n) for n in range(10)), *OPERATORS, END)  # the word of each id; the first is padding
+DIGIT, OPERATOR, CLOSE = 1, 11, 15  # the first id of each kind
+NESTED = 0.25  # the probability that an argument is a list, above the greatest depth
+TRIES = 100_000  # attempts to draw an expression of allowed length; enough if one in 10⁴ has such a length
 
 
 def evaluate(words: Sequence[str]) -> int:
-    """What an expression comes to, 0 … 9: `[MAX 2 9 [MIN 4 7 ] 0 ]` is 9.
+    """Returns the value of an expression, 0 … 9: `[MAX 2 9 [MIN 4 7 ] 0 ]` is 9.
 
-    MIN and MAX of the arguments, MED their median (of an even number the mean of both in the middle, rounded down), SM
-    their sum modulo 10. Raises ValueError, with the position, for what is no expression.
+    MIN and MAX are those of the arguments. MED is their median; for an even number of arguments, it is the mean of the
+    two in the middle, rounded down. SM is their sum modulo 10.
+
+    Raises:
+      ValueError: if the words are not an expression; the message has the position.
 
     >>> evaluate("[MED 1 [SM 8 9 4 ] 2 6 ]".split())
     1
@@ -48,6 +51,7 @@ def evaluate(words: Sequence[str]) -> int:
 
 
 def _apply(operator: str, values: list[int]) -> int:
+    """Applies an operator to its arguments."""
     if operator == "[SM":
         return sum(values) % 10
     if operator == "[MED":
@@ -57,7 +61,7 @@ def _apply(operator: str, values: list[int]) -> int:
 
 
 def longest(depth: int, arguments: int) -> int:
-    """The words of the longest expression of that depth, where lists have up to so many arguments.
+    """Returns the number of words of the longest expression of a depth, if lists have at most `arguments` arguments.
 
     >>> longest(2, 10), longest(3, 10)
     (12, 122)
@@ -68,12 +72,25 @@ def longest(depth: int, arguments: int) -> int:
 def draw(
     random: np.random.Generator, size: int, lengths: tuple[int, int], depth: int, arguments: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ids [N longest] int32 padded behind, how many of each are words [N], and what they come to [N] int32.
+    """Draws expressions from the published grammar (Long Range Arena, Tay et al. 2021, and its code).
 
-    The published grammar (Long Range Arena, Tay et al. 2021, and its code): a list has an operator, drawn evenly, and
-    2 … `arguments` arguments, as evenly; an argument is a list with probability 1/4 and a digit otherwise, at the
-    `depth`-th level always a digit. So lists nest `depth` − 1 deep. Kept are expressions of `lengths` words, at least
-    and at most. Raises ValueError where none is found among `TRIES` in a row.
+    A list has a uniformly random operator and a uniformly random number of arguments in 2 … `arguments`. An argument is
+    a list with probability 1/4, and otherwise a digit. At level `depth`, it is always a digit, so lists nest `depth` −
+    1 deep. Expressions of other lengths than allowed are rejected.
+
+    Args:
+      random: the generator.
+      size: number of expressions N.
+      lengths: the least and the largest number of words.
+      depth: the largest depth.
+      arguments: the largest number of arguments of a list.
+
+    Returns:
+      The ids [N lengths[1]] int32 with padding at the end, the number of words of each expression [N] int32, and its
+      value [N] int32.
+
+    Raises:
+      ValueError: if none of `TRIES` expressions in a row has an allowed length.
     """
     ids = np.zeros((size, lengths[1]), np.int32)
     counts, values = np.zeros(size, np.int32), np.zeros(size, np.int32)
@@ -86,6 +103,7 @@ def draw(
 
 
 def _fitting(numbers: Iterator[float], lengths: tuple[int, int], depth: int, arguments: int) -> list[int]:
+    """Returns the ids of an expression of allowed length."""
     for _ in range(TRIES):
         words = _list(numbers, lengths[1], depth, arguments)
         if words is not None and len(words) >= lengths[0]:
@@ -97,15 +115,16 @@ def _fitting(numbers: Iterator[float], lengths: tuple[int, int], depth: int, arg
 
 
 def _list(numbers: Iterator[float], most: int, depth: int, arguments: int) -> list[int] | None:
-    """The ids of a list, or None where it would have more than `most`."""
+    """Returns the ids of a random list, or None if it would have more than `most` words."""
     words: list[int] = []
-    left: list[int] = []  # the arguments that each open list still takes
-    owed = 1  # the words that are to come at the least
+    left: list[int] = []  # the number of arguments that each open list still needs
+    owed = 1  # the least number of words still to come
     begins = True
     while begins or left:
         if begins:
             words.append(OPERATOR + int(next(numbers) * len(OPERATORS)))
             left.append(2 + int(next(numbers) * (arguments - 1)))
+            # The new list replaces an argument. Its closing bracket takes the place of that word.
             owed += left[-1]
         elif left[-1]:
             left[-1] -= 1
@@ -125,6 +144,6 @@ def _list(numbers: Iterator[float], most: int, depth: int, arguments: int) -> li
 
 
 def _numbers(random: np.random.Generator) -> Iterator[float]:
-    """Numbers in [0, 1), a thousand drawn at a time: one by one would take longer than all the rest."""
+    """Yields numbers in [0, 1). They are drawn 1,024 at a time, because drawing single numbers would be slow."""
     while True:
         yield from random.random(1024).tolist()

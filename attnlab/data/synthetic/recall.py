@@ -1,20 +1,34 @@
-"""Tokens that tell pairs of a key and a value, then name keys whose values are asked for."""
+"""Multi-query associative recall: a sequence lists pairs of a key and a value, and later repeats keys as queries."""
 
 import numpy as np
 
-BLANK = 0  # a place that tells nothing; keys follow it, then values
+BLANK = 0  # the id of a position without a token; the ids of keys follow, then those of values
 
 
 def draw(
     random: np.random.Generator, size: int, keys: int, values: int, pairs: int, queries: int, length: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens [N T], answers [N T], which places ask [N T] and which might [N T]; ids int32.
+    """Draws sequences of pairs and queries.
 
-    BLANK, `keys` keys and `values` values have the ids from 0 on. Each sequence draws a dictionary of its own, a
-    value for every key, evenly; then tells `pairs` of it, key before value: as many different keys as there are, in
-    random order, the rest any of them again with the same value. After the pairs stand the keys of `queries` of
-    them, at places drawn evenly; the answer at such a place is the key's value. All other places are blank. A key
-    that is told again might be asked for as well: its value has been told.
+    Each sequence draws its own dictionary, a uniformly random value for every key. It begins with `pairs` pairs, key
+    before value: as many different keys as possible, in random order, and then repetitions of any of them with the same
+    values. After the pairs, the keys of `queries` of them are at uniformly random positions. The answer at such a
+    position is the value of the key. All other positions are blank. A key that is repeated among the pairs could be a
+    query as well, because its value is known by then.
+
+    Args:
+      random: the generator.
+      size: number of sequences N.
+      keys: number of keys.
+      values: number of values.
+      pairs: number of pairs in a sequence.
+      queries: number of queries in a sequence.
+      length: number of tokens T in a sequence.
+
+    Returns:
+      The tokens and the answers, both [N T] int32. Ids are BLANK, then the keys, then the values. Then two boolean
+      arrays [N T]: the first is True at queries, the second also at keys repeated among the pairs. Answers are BLANK
+      where the second array is False.
     """
     dictionary = random.integers(values, size=(size, keys))
     told = _orders(random, size, keys, min(pairs, keys))
@@ -29,7 +43,7 @@ def draw(
     asks = np.zeros((size, length), bool)
     np.put_along_axis(asks, places, True, axis=1)
     might = asks.copy()
-    # Told before: in a sort that leaves equal ones in their order, equal to the one left of it.
+    # A key is repeated if, after a stable sort, it equals the key on its left.
     order = np.argsort(told, axis=1, kind="stable")
     ordered, before = np.take_along_axis(told, order, axis=1), np.zeros(told.shape, bool)
     np.put_along_axis(before, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
@@ -39,6 +53,6 @@ def draw(
 
 
 def _orders(random: np.random.Generator, size: int, count: int, taken: int) -> np.ndarray:
-    """The first `taken` of 0 … count−1 in a random order, a row for each of `size`."""
+    """Returns the first `taken` numbers of a random permutation of 0 … count−1, [size taken]."""
     rows = np.broadcast_to(np.arange(count), (size, count))
     return random.permuted(rows, axis=1)[:, :taken]

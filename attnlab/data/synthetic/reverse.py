@@ -1,4 +1,4 @@
-"""Sequences of integers to be read backwards, as in the JoeyNMT tutorial, or to be copied; drawn here."""
+"""Random sequences of integers to reverse, as in the JoeyNMT tutorial, or to copy."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,17 @@ from attnlab.data.text.example import Example, Parts
 
 
 def read(seed: int, sizes: dict[str, int], longest: dict[str, int], symbols: int, backwards: bool = True) -> Parts:
-    """Examples of each part: integers below `symbols`, and the same from the end, or as they stand.
+    """Draws the examples of each part. A pure function of its arguments.
 
-    An examination's examples are grouped as no longer than what is taught, and longer. Lengths are uniform in
-    1 … `longest` of the part. A pure function of its arguments; parts are drawn independently, so that the shortest
-    sequences occur in several.
+    If a part has longer sequences than the training part, its examples are grouped into those of lengths that occur in
+    training, and longer ones. Parts are drawn independently, so the shortest sequences occur in several of them.
+
+    Args:
+      seed: seed of the examples.
+      sizes: the number of examples of each part.
+      longest: the largest length of each part. Lengths are uniform in 1 … longest.
+      symbols: integers are below this.
+      backwards: whether the target is the reversed sequence, or the sequence itself.
     """
     parts, taught = {}, longest["train"]
     for n, part in enumerate(PARTS):
@@ -27,10 +33,12 @@ def read(seed: int, sizes: dict[str, int], longest: dict[str, int], symbols: int
 
 
 def _group(length: int, taught: int) -> str:
+    """Returns the name of the group of a length."""
     return f"1-{taught}" if length <= taught else f"{taught + 1}+"
 
 
 def _draw(random: np.random.Generator, size: int, longest: int, symbols: int) -> Iterator[tuple[str, ...]]:
+    """Yields random sequences of symbols."""
     lengths = random.integers(1, longest, size, endpoint=True)
     integers = random.integers(symbols, size=lengths.sum())
     for sequence in np.split(integers, np.cumsum(lengths)[:-1]):

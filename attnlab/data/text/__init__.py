@@ -1,1 +1,1 @@
-"""Texts: readers of data sets, tokenizers, vocabularies."""
+"""Text: readers of data sets, tokenizers and vocabularies."""

@@ -1,4 +1,4 @@
-"""Symbols that are learned: characters, and the pairs of symbols that most often stand together."""
+"""Byte-pair encoding (BPE): characters, and learned merges of frequent pairs of symbols."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,18 +12,25 @@ from attnlab.data.text.vocabulary import RESERVED, Vocabulary
 
 @dataclass(frozen=True)
 class Bpe(TokenizerSpec):
-    """A symbol is a character or a merged pair of symbols, the most frequent pairs first (Sennrich et al. 2016).
+    """A tokenizer of characters and merged pairs of symbols, the most frequent pairs first (Sennrich et al. 2016).
 
-    `size` bounds the ids in all: the reserved ones, every character seen, then merges, fewer where no further
-    pair occurs twice. Merges stay inside what stands between white space, each word with the space before it,
-    and inside a run of letters and digits or of other marks if `punctuation`: for text that is not tokenised.
-    The text is in NFC, in lower case if `lower`; white space comes back as it was. The same sentences give the
-    same merges.
+    Merges stay inside a word, and a word includes the space before it. White space is restored exactly. The text is
+    converted to NFC. The same sentences give the same merges.
+
+    Raises:
+      ValueError: if `size` is not an integer in 4 … 2³¹ − 1.
     """
 
     size: int = 10_000
+    """The largest number of ids: the reserved ones, every character that occurs, then merges. There are fewer ids if no
+    further pair occurs twice.
+    """
     lower: bool = False
+    """Convert the text to lower case first."""
     punctuation: bool = False
+    """Separate runs of letters and digits from runs of other marks, and merge inside each run only. Use this for text
+    that is not tokenized.
+    """
     kind = "bpe"
 
     def __post_init__(self):
@@ -31,7 +38,12 @@ class Bpe(TokenizerSpec):
             raise ValueError(f"size={self.size!r} must be a whole number in {RESERVED + 1} … {2**31 - 1}")
 
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
-        """The codec of the merges learned; ValueError where the characters alone are more than `size`."""
+        """Learns the merges and returns the tokenizer.
+
+        Raises:
+          DataError: if there is no text.
+          ValueError: if `size` is too small for the characters that occur.
+        """
         from tokenizers.trainers import BpeTrainer
 
         sentences = [" " + normalize(sentence, self.lower) for sentence in present(sentences)]
@@ -45,7 +57,11 @@ class Bpe(TokenizerSpec):
         return BpeCodec(self, Vocabulary(symbols), tuple(map(tuple, learned["merges"])))
 
     def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
-        """The codec with this vocabulary and the merges; ValueError where a merge is not of its symbols."""
+        """Returns the tokenizer with this vocabulary and the merges in `content`.
+
+        Raises:
+          ValueError: if a merge is not a pair of symbols of the vocabulary that makes another one.
+        """
         merges, symbols = content.get("merges"), set(vocabulary.symbols)
         if not isinstance(merges, list) or " " not in symbols:
             raise ValueError("there must be a list of merges, and a space among the symbols")
@@ -58,17 +74,19 @@ class Bpe(TokenizerSpec):
 
 @dataclass(frozen=True)
 class BpeCodec(Tokenizer):
-    """The codec of merged pairs: `merges` in the order in which they are tried.
+    """The tokenizer of `Bpe`.
 
-    A space is put before the text, so that its first word is written as any other, and taken away again; not of what
-    stands within another text.
+    `encode` puts a space before the text, so that its first word is encoded like every other word. `decode` removes
+    this space. Neither does so with `within=True`.
     """
 
     units: Bpe
+    """The configuration."""
     merges: tuple[tuple[str, str], ...] = field(repr=False)
+    """The merged pairs in the order in which they are applied."""
 
     def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
-        """The ids of `text`; a symbol never seen is always a character, for the rest is made of them."""
+        """Returns the ids of `text`. Only characters can be unknown, because all other symbols consist of them."""
         text = normalize(text, self.units.lower)
         if not self._seen.issuperset(text):
             seen = Vocabulary(tuple(sorted(self._seen)))
@@ -79,39 +97,43 @@ class BpeCodec(Tokenizer):
         return [RESERVED + n for n in ids]
 
     def unknown_symbols(self, text: str) -> tuple[list[str], int]:
-        """Of the characters of `text`: all other symbols are made of them."""
+        """Returns the unknown characters of `text`, and the number of all its characters."""
         text = normalize(text, self.units.lower)
         return [character for character in text if character not in self._seen], len(text)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
-        """The symbols of the ids side by side."""
+        """Concatenates the symbols of the ids."""
         text = "".join(self.vocabulary.decode(ids))
         return text if within else text.removeprefix(" ")
 
     def normalize(self, text: str) -> str:
-        """The text in NFC, in lower case if the units are."""
+        """Returns the text in NFC, in lower case if the configuration says so."""
         return normalize(text, self.units.lower)
 
     def to_json(self) -> dict[str, Any]:
-        """The symbols and the merges."""
+        """Returns the configuration, the symbols and the merges."""
         return super().to_json() | {"merges": [list(merge) for merge in self.merges]}
 
     @cached_property
     def _seen(self) -> frozenset[str]:
+        """The known characters."""
         return frozenset(symbol for symbol in self.vocabulary.symbols if len(symbol) == 1)
 
     @cached_property
     def _tokenizer(self):
+        """The tokenizer of the library `tokenizers` that applies the merges."""
         ids = {symbol: n for n, symbol in enumerate(self.vocabulary.symbols)}
         return _tokenizer(self.units, ids, self.merges)
 
 
 def _tokenizer(units: Bpe, ids: dict[str, int], merges: Sequence[tuple[str, str]]):
-    # Imported when it is needed: who reads dates needs no merges.
+    """Returns the tokenizer of the library `tokenizers` for a configuration, with the given ids and merges."""
+    # Imported here because other tokenizers do not need it.
     from tokenizers import Regex, Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import Split
 
+    # A word takes one space before it along. White space beyond that is split into single characters.
     marks = r" ?[\p{L}\p{M}\p{N}]+| ?[^\s\p{L}\p{M}\p{N}]+|\s"
     tokenizer = Tokenizer(BPE(vocab=ids, merges=list(merges)))
     tokenizer.pre_tokenizer = Split(Regex(marks if units.punctuation else r" ?\S+|\s"), "isolated")

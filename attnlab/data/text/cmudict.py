@@ -1,4 +1,4 @@
-"""The CMU Pronouncing Dictionary: English words and how they are spoken, in ARPAbet."""
+"""The CMU Pronouncing Dictionary: English words and their pronunciations in ARPAbet."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from attnlab.data.text.example import Parts
 from attnlab.data.text.parallel import SKIPPING
 from attnlab.data.text.words import Phones, Words, examples, group
 
-# The public file is plain text. A copy on disk may be gzipped, as cmudict.dict.gz: its content is verified.
+# The public file is plain text. A copy on disk may be gzipped, as cmudict.dict.gz; then its content is verified.
 DICTIONARY = Source(
     set="cmudict",
     file="cmudict.dict",
@@ -20,7 +20,10 @@ SOURCES = (DICTIONARY,)
 
 
 def parts() -> Parts:
-    """The dictionary's parts, a word an example: 107,146 to train with, 6,302 to validate, 12,604 to test."""
+    """Returns the parts of the dictionary, one example per word.
+
+    There are 107,146 words for training, 6,302 for validation and 12,604 for test.
+    """
     content = text(read(DICTIONARY), DICTIONARY.file)
     split: dict[str, Words] = {"train": {}, "valid": {}, "test": {}}
     words = group(rows(content, DICTIONARY.file), DICTIONARY.file)
@@ -30,16 +33,23 @@ def parts() -> Parts:
 
 
 def part_of(index: int) -> str:
-    """The part of the word with this index in the file's order: the rule of cmusphinx/g2p-seq2seq."""
+    """Returns the part of the word at this index in the file. This is the rule of cmusphinx/g2p-seq2seq."""
     return {19: "valid", 18: "test", 17: "test"}.get(index % 20, "train")
 
 
 def rows(dictionary: str, path: str, half: list[int] | None = None) -> Iterator[tuple[str, Phones]]:
-    """Each line's word and its phones, without stress.
+    """Yields the word and the phones of each line, without stress marks.
 
-    A line is a word, `(2)` and so on where it is a variant, and phones; a comment starts with `#`. Where a list `half`
-    is given, words without phones are left out, and the numbers of their lines added to it. Raises DataError naming the
-    path and the line where a word has no phones and that is refused.
+    A line is a word and its phones. A variant pronunciation has `(2)` and so on after the word. A comment starts with
+    `#`.
+
+    Args:
+      dictionary: the text.
+      path: the file it comes from, used in messages.
+      half: if given, words without phones are left out, and their line numbers are appended to this list.
+
+    Raises:
+      DataError: if a word has no phones and `half` is not given. The message names the path and the line.
     """
     for number, line in enumerate(dictionary.split("\n"), start=1):
         fields = line.partition(" #")[0].split()

@@ -1,4 +1,4 @@
-"""What every way of cutting text into symbols can do: units learn which symbols there are, a codec reads and writes."""
+"""The interface of tokenizers: a `TokenizerSpec` learns the symbols of a text, a `Tokenizer` encodes and decodes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -12,72 +12,102 @@ from attnlab.data.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Tokenizer(ABC):
-    """Text as ids of `vocabulary`, and back. Two are equal where they read and write the same."""
+    """Converts text to ids of a vocabulary, and back.
+
+    Two tokenizers are equal if they encode and decode in the same way.
+    """
 
     units: "TokenizerSpec"
+    """The configuration that this tokenizer was fitted with."""
     vocabulary: Vocabulary
+    """The symbols and their ids."""
 
     @abstractmethod
     def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
-        """The ids of `text`, without marks; `within`: of a text that begins in the midst of another.
+        """Returns the ids of a text, without BEGIN and END.
 
-        Raises DataError naming symbols never seen and where they stand; `known` leaves them out instead.
+        Args:
+          text: the text.
+          known: leave out unknown symbols instead of raising an error.
+          within: whether the text is a continuation of another text, and not its beginning.
+
+        Raises:
+          DataError: if a symbol is unknown and `known` is False. The message lists these symbols and their positions.
         """
 
     @abstractmethod
     def unknown_symbols(self, text: str) -> tuple[list[str], int]:
-        """The symbols of a text that were never seen, as often as they stand in it, and how many it has in all."""
+        """Returns the unknown symbols of a text, once for each occurrence, and the number of all its symbols."""
 
     @abstractmethod
     def decode(self, ids: Iterable, within: bool = False) -> str:
-        """The text of ids up to the end mark, without padding and begin marks; ValueError beyond the size.
+        """Returns the text of ids up to the first END, without PAD and BEGIN.
 
-        `within`: of ids that begin in the midst of a text.
+        Args:
+          ids: the ids.
+          within: whether the ids are a continuation of another text, and not its beginning.
+
+        Raises:
+          ValueError: if an id is outside of the vocabulary.
         """
 
     @abstractmethod
     def normalize(self, text: str) -> str:
-        """The text as `decode` writes it, symbols never seen too: what an answer is compared with."""
+        """Returns the text as `decode` would write it, unknown symbols included. Outputs are compared with this."""
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Those of the vocabulary."""
+        """The symbols of the vocabulary."""
         return self.vocabulary.symbols
 
     def to_json(self) -> dict[str, Any]:
-        """The codec as JSON holds it, for `from_json`."""
+        """Returns the tokenizer as a dict for JSON. `attnlab.data.text.units.from_json` reads it."""
         return {"kind": self.units.kind} | asdict(self.units) | {"symbols": self.vocabulary.to_json()}
 
 
 @dataclass(frozen=True)
 class TokenizerSpec(ABC):
-    """What the symbols of a text are. Plain configuration; `fit` learns which ones there are.
+    """Configuration of a tokenizer: what the symbols of a text are.
 
-    `kind` is their name in a file. `spells` says whether they are all of the text: joined, they are it again.
+    `fit` learns from text which symbols there are.
     """
 
     kind: ClassVar[str]
+    """Name of the class in files."""
     spells: ClassVar[bool] = True
+    """Whether the symbols contain the whole text, so that joining them gives the text again."""
 
     @abstractmethod
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
-        """The codec of the symbols in `sentences`; give the lines of both languages for one they share.
+        """Returns the tokenizer for the symbols in `sentences`.
 
-        Raises DataError where there is no text.
+        Args:
+          sentences: texts to learn from. For a vocabulary that two languages share, pass the lines of both.
+
+        Raises:
+          DataError: if there is no text.
         """
 
     @abstractmethod
     def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
-        """The codec with this vocabulary, whose `to_json` is `content`; ValueError where it cannot be one."""
+        """Returns the tokenizer that was saved with `Tokenizer.to_json`.
+
+        Args:
+          vocabulary: the saved vocabulary.
+          content: the whole dict that `to_json` returned.
+
+        Raises:
+          ValueError: if the two do not describe a tokenizer of this class.
+        """
 
 
 def normalize(text: str, lower: bool = False) -> str:
-    """The text in NFC, in lower case if asked: what looks the same is the same."""
+    """Returns the text in NFC, in lower case if `lower`, so that texts that look the same are equal."""
     return composed(text.lower() if lower else text)
 
 
 def present(sentences: Iterable[str]) -> list[str]:
-    """The sentences as a list; DataError where there is no text in them."""
+    """Returns the sentences as a list; raises DataError if they contain no text."""
     sentences = list(sentences)
     if not any(sentence.strip() for sentence in sentences):
         raise DataError(f"there is no text in {len(sentences)} sentences to learn symbols from")

@@ -1,4 +1,4 @@
-"""Documents of bytes: sentences of one class, joined, so that what they are about is told all along."""
+"""Documents of bytes: sentences of one class joined, so that evidence for the class is spread over the document."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ from attnlab.data.io.files import DataError
 from attnlab.data.rng import generator
 from attnlab.data.text.example import Example, Parts
 
-BYTES = 257  # ids: 0 is padding, then the bytes
+BYTES = 257  # number of ids: 0 is padding, n + 1 is byte n
 WORDS, LETTERS = 64, ("bdfgklmnprstvz", "aeiou")
-SENTENCES, SHORT, LONG = 400, 4, 12  # drawn of every class and part; how many words they have
+SENTENCES, SHORT, LONG = 400, 4, 12  # sentences drawn for each class and part; their least and largest number of words
 
 Pool = dict[str, list[bytes]]  # sentences by class
 
 
 def pools(parts: Parts) -> dict[str, Pool]:
-    """The sentences of each part by class; all parts list the classes of "train", sorted, and no others.
+    """Groups the sentences of each part by class.
 
-    A sentence stands once in all, in the last part that has it: what is examined is not trained on, and two documents
-    share none. Raises DataError for a class that "train" lacks.
+    Every part lists the classes of "train", sorted. Each sentence is kept once over all parts, in the last part that
+    has it. No sentence is therefore in both training and evaluation.
+
+    Args:
+      parts: the sentences of each part; the first target is the class.
+
+    Returns:
+      The pool of each part, by its name.
+
+    Raises:
+      DataError: if a part has a class that "train" lacks.
     """
     classes = sorted({str(example.targets[0]) for example in parts["train"]})
     found: dict[str, Pool] = {part: {name: [] for name in classes} for part in parts}
@@ -37,10 +46,19 @@ def pools(parts: Parts) -> dict[str, Pool]:
 
 
 def drawn(seed: int, classes: int, tilt: float) -> Parts:
-    """Sentences of made-up words, told apart by how often each word is used: {"train", "valid", "test"}.
+    """Draws sentences of made-up words, whose classes differ only in how often each word is used.
 
-    Of `WORDS` words each class prefers a half of its own, by `tilt` nats either way: who knows them tells a document of
-    n words of one class from another's with probability near Φ(tilt √(n/2)), as long as the tilt is small.
+    Each class prefers half of the `WORDS` words: their log frequency is higher by `tilt`, that of the others lower by
+    `tilt`. For a small tilt, an ideal observer distinguishes documents of n words of two classes with probability of
+    about Φ(tilt √(n/2)).
+
+    Args:
+      seed: seed of the words, the preferences and the sentences.
+      classes: number of classes.
+      tilt: strength of the preference, in nats.
+
+    Returns:
+      The parts "train", "valid" and "test", each with `SENTENCES` sentences of each class.
     """
     random = generator(seed, 0)
     words = _words(random)
@@ -60,7 +78,16 @@ def drawn(seed: int, classes: int, tilt: float) -> Parts:
 
 
 def check(pools: Mapping[str, Pool], least: int, path: str) -> None:
-    """Raise DataError, naming part and class, where one has no sentences, or they make fewer than `least` bytes."""
+    """Checks that every class of every part has enough sentences.
+
+    Args:
+      pools: the pools of each part.
+      least: the least number of bytes of the sentences of a class.
+      path: the file they come from, used in messages.
+
+    Raises:
+      DataError: if a class of a part has no sentences or fewer bytes. The message names both.
+    """
     for part, pool in pools.items():
         for name, sentences in pool.items():
             if not sentences:
@@ -75,7 +102,13 @@ def check(pools: Mapping[str, Pool], least: int, path: str) -> None:
 
 
 def written(random: np.random.Generator, sentences: list[bytes], lengths: list[int]) -> Iterator[bytes]:
-    """Documents of so many bytes, of sentences in random order, a space between; no sentence comes twice, in all."""
+    """Yields documents made of sentences in random order, joined by spaces. No sentence is used twice.
+
+    Args:
+      random: the generator for the order.
+      sentences: the sentences to use.
+      lengths: the number of bytes of each document. The last sentence of a document is cut there.
+    """
     order = iter(random.permutation(len(sentences)))
     for length in lengths:
         document = b""
@@ -85,7 +118,11 @@ def written(random: np.random.Generator, sentences: list[bytes], lengths: list[i
 
 
 def padded(documents: list[bytes], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ids [N width] int32, a byte and one, zero behind; and which are no padding [N width]."""
+    """Converts documents to ids, byte + 1, with zeros after each document.
+
+    Returns:
+      The ids [N width] int32, and a boolean array [N width] that is False at padding.
+    """
     lengths = np.array([len(document) for document in documents])
     keep = np.arange(width) < lengths[:, None]
     ids = np.zeros((len(documents), width), np.int32)
@@ -94,7 +131,7 @@ def padded(documents: list[bytes], width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _words(random: np.random.Generator) -> np.ndarray:
-    """Different words of one to three syllables."""
+    """Returns `WORDS` different words of one to three syllables."""
     found: dict[str, None] = {}
     while len(found) < WORDS:
         syllables = random.integers(1, 4)
@@ -104,4 +141,5 @@ def _words(random: np.random.Generator) -> np.ndarray:
 
 
 def _names(classes: int) -> list[str]:
+    """Returns the names of the classes."""
     return [f"kind {n}" for n in range(1, classes + 1)]

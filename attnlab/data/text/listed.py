@@ -1,4 +1,4 @@
-"""Symbols of which each stands by itself: characters, words and bytes."""
+"""Tokenizers whose vocabulary is the list of symbols that occur: characters, words and bytes."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -16,81 +16,87 @@ _BYTE = {symbol: n for n, symbol in enumerate(BYTES)}
 
 @dataclass(frozen=True)
 class Listed(TokenizerSpec):
-    """Units of which each stands by itself: the vocabulary is those that occur."""
+    """A tokenizer that splits a text by a fixed rule. Its vocabulary is the set of symbols that occur."""
 
     @abstractmethod
     def cut(self, text: str) -> Symbols:
-        """The symbols of a text."""
+        """Splits a text into symbols."""
 
     @abstractmethod
     def join(self, symbols: Sequence[str]) -> str:
-        """The text of symbols."""
+        """Joins symbols to a text."""
 
     def fit(self, sentences: Iterable[str]) -> Tokenizer:
-        """The codec of all symbols that occur, in the order of their code points."""
+        """Returns the tokenizer of all symbols that occur, in the order of their code points."""
         return ListCodec(self, Vocabulary.of(map(self.cut, present(sentences))))
 
     def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
-        """The codec with this vocabulary."""
+        """Returns the tokenizer with this vocabulary."""
         return ListCodec(self, vocabulary)
 
 
 @dataclass(frozen=True)
 class Characters(Listed):
-    """A symbol is a character: a code point of the text in NFC, in lower case if `lower`."""
+    """Splits text into characters: the code points of its NFC."""
 
     lower: bool = False
+    """Convert the text to lower case first."""
     kind = "characters"
 
     def cut(self, text: str) -> Symbols:
-        """The characters of a text."""
+        """Splits a text into characters."""
         return normalize(text, self.lower)
 
     def join(self, symbols: Sequence[str]) -> str:
-        """The characters side by side."""
+        """Concatenates the characters."""
         return "".join(symbols)
 
 
 @dataclass(frozen=True)
 class Words(Listed):
-    """A symbol is what stands between white space, in NFC, in lower case if `lower`; written with one space."""
+    """Splits text, in NFC, at white space. `join` puts one space between words."""
 
     lower: bool = False
+    """Convert the text to lower case first."""
     kind = "words"
     spells = False
 
     def cut(self, text: str) -> Symbols:
-        """The words of a text."""
+        """Splits a text into words."""
         return normalize(text, self.lower).split()
 
     def join(self, symbols: Sequence[str]) -> str:
-        """The words with a space between them."""
+        """Joins the words with one space between them."""
         return " ".join(symbols)
 
 
 @dataclass(frozen=True)
 class Bytes(Listed):
-    """A symbol is a byte of UTF-8: 256 there are, whatever the text, and any text comes back as it was.
+    """Splits text into the bytes of its UTF-8.
 
-    Bytes that are no UTF-8, as a model may answer, are written "�".
+    There are always 256 symbols, and any text is restored exactly. Bytes that are not valid UTF-8, which a model may
+    predict, are decoded as "�".
     """
 
     kind = "bytes"
 
     def cut(self, text: str) -> Symbols:
-        """The bytes of a text: "a" … as they are, those beyond ASCII and control characters "0xc3"."""
+        """Returns the bytes of a text as symbols.
+
+        Printable ASCII stands for itself, for example "a". Other bytes are written in hexadecimal, for example "0xc3".
+        """
         return [BYTES[byte] for byte in utf8(text)]
 
     def join(self, symbols: Sequence[str]) -> str:
-        """The text that the bytes spell."""
+        """Decodes the bytes as UTF-8."""
         return bytes(_BYTE[symbol] for symbol in symbols).decode("utf-8", errors="replace")
 
     def fit(self, sentences: Iterable[str] = ()) -> Tokenizer:
-        """The codec of all bytes: nothing is learned."""
+        """Returns the tokenizer of all 256 bytes. Nothing is learned from `sentences`."""
         return ListCodec(self, Vocabulary(BYTES))
 
     def restored(self, vocabulary: Vocabulary, content: dict[str, Any]) -> Tokenizer:
-        """The codec; ValueError where the vocabulary is not the 256 bytes."""
+        """Returns the tokenizer; raises ValueError if the vocabulary is not the 256 bytes."""
         if vocabulary.symbols != BYTES:
             raise ValueError("the symbols are not the 256 bytes")
         return self.fit()
@@ -98,31 +104,36 @@ class Bytes(Listed):
 
 @dataclass(frozen=True)
 class ListCodec(Tokenizer):
-    """The codec of symbols that stand each by itself."""
+    """The tokenizer of any `Listed` configuration."""
 
     units: Listed
+    """The rule that splits and joins text."""
 
     def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
-        """The ids of the symbols that `text` is cut into."""
+        """Returns the ids of the symbols of `text`."""
         symbols = self.units.cut(text)
         return self.vocabulary.encode(self.vocabulary.known(symbols) if known else symbols)
 
     def unknown_symbols(self, text: str) -> tuple[list[str], int]:
-        """Of the symbols that `text` is cut into."""
+        """Returns the unknown symbols of `text`, and the number of all its symbols."""
         symbols = self.units.cut(text)
         return self.vocabulary.unknown(symbols), len(symbols)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
-        """The symbols of the ids, joined."""
+        """Returns the symbols of the ids, joined."""
         return self.units.join(self.vocabulary.decode(ids))
 
     def normalize(self, text: str) -> str:
-        """The symbols that `text` is cut into, joined."""
+        """Splits `text` into symbols and joins them again."""
         return self.units.join(self.units.cut(text))
 
 
 def utf8(text: str) -> bytes:
-    """The bytes of a text. Raises DataError for half a character, as the surrogates of UTF-16 are."""
+    """Returns the UTF-8 bytes of a text.
+
+    Raises:
+      DataError: if the text contains a surrogate, which is half a character of UTF-16.
+    """
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -1,22 +1,22 @@
-"""The marks at the ends of a source sequence."""
+"""The begin and end marks of a source sequence."""
 
 from collections.abc import Iterable
 
 from attnlab.data.text.vocabulary import BEGIN, END
 
-# The marks before and after the symbols of a source, by name.
+# By name: the marks before and after the symbols of a source.
 SOURCE_MARKS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "end": ((), (END,)),
     "begin": ((BEGIN,), ()),
     "both": ((BEGIN,), (END,)),
     "none": ((), ()),
 }
-DEFAULT = "end"  # as fairseq, JoeyNMT and tensor2tensor mark sources; every task takes its default from here
-SHOWN = {BEGIN: "⊢", END: "∎"}  # how a mark is written where symbols are listed
+DEFAULT = "end"  # the default of all tasks, as in fairseq, JoeyNMT and tensor2tensor
+SHOWN = {BEGIN: "⊢", END: "∎"}  # how a mark is printed in a list of symbols
 
 
 def marked(ids: Iterable[int], marks: str) -> list[int]:
-    """The ids of a source with its marks; `marks` is one of `SOURCE_MARKS`.
+    """Adds the marks named by `marks`, one of `SOURCE_MARKS`, to the ids of a source.
 
     >>> marked([5, 3], "both")
     [1, 5, 3, 2]
@@ -26,7 +26,7 @@ def marked(ids: Iterable[int], marks: str) -> list[int]:
 
 
 def mark_count(marks: str) -> int:
-    """How many marks each source has.
+    """Returns how many marks each source has.
 
     >>> mark_count("end")
     1

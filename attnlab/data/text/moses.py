@@ -1,7 +1,8 @@
-"""Text as Moses' scripts leave it: in lower case, punctuation made uniform, marks apart from words (Koehn et al. 2007).
+"""Text as the Moses scripts leave it (Koehn et al. 2007): lower case, uniform punctuation, separated from words.
 
-What data sets of machine translation hold, and so what their models read. The rules are those of its `lowercase`,
-`normalize-punctuation` and `tokenizer`, in this order, written anew for English and German.
+Data sets for machine translation are in this form, and so are the inputs of models trained on them. The rules are those
+of `lowercase`, `normalize-punctuation` and `tokenizer`, in this order. This is a new implementation for English and
+German.
 """
 
 import re
@@ -19,8 +20,14 @@ _LETTER = r"[^\W\d_]"
 
 
 def tokenised(sentence: str, language: str) -> str:
-    """What a person writes, as the data sets have it; what they have stays as it is, but for German abbreviations
-    ("ca."), whose full stop is set apart here. `language`: "en" or "de".
+    """Converts what a person types to the form of the data sets.
+
+    Text that already has this form is unchanged, with one exception: the full stop of a German abbreviation ("ca.") is
+    separated.
+
+    Args:
+      sentence: the text.
+      language: "en" or "de".
 
     >>> tokenised("A man's T-shirt says “Hi”, 1,000 times.", "en")
     'a man &apos;s t-shirt says &quot; hi , &quot; 1,000 times .'
@@ -30,14 +37,14 @@ def tokenised(sentence: str, language: str) -> str:
     sentence = re.sub(within, beside, sentence)
     words: list[str] = []
     for word in sentence.split():
-        # What is escaped was told apart before.
+        # A word with escapes is tokenized already.
         words += [word] if _ESCAPED.search(word) else _parts(word, language)
     words = [piece for n, word in enumerate(words) for piece in _stopped(word, "".join(words[n + 1 : n + 2]), language)]
     return " ".join(words)
 
 
 def written(sentence: str) -> str:
-    """With the marks themselves for what stands for them: what a person reads.
+    """Replaces escapes by the marks they stand for, for display.
 
     >>> written("a man &apos;s")
     "a man 's"
@@ -46,11 +53,11 @@ def written(sentence: str) -> str:
 
 
 def _parts(word: str, language: str) -> list[str]:
-    """Its letters and its marks apart: but for hyphens, full stops, and commas within numbers."""
+    """Separates the marks of a word from its letters, except hyphens, full stops, and commas within numbers."""
     word = re.sub(r"([^\w\s.',-]|_|\.{2,})", r" \1 ", word)
     word = re.sub(r"(?<!\d),|,(?!\d)", " , ", word)
     if language == "en":
-        # One between letters stays with those behind it.
+        # An apostrophe between letters stays with the letters after it.
         word = re.sub(rf"(?<!{_LETTER})'|'(?!{_LETTER})", " ' ", word)
         word = re.sub(rf"(?<={_LETTER})'(?={_LETTER})", " '", word)
     else:
@@ -59,7 +66,11 @@ def _parts(word: str, language: str) -> list[str]:
 
 
 def _stopped(word: str, after: str, language: str) -> list[str]:
-    """Its full stop apart, unless it is an abbreviation's, or the sentence goes on; a German number keeps it."""
+    """Separates the full stop at the end of a word.
+
+    The full stop stays if the word is an abbreviation with other full stops, or if the next word is in lower case. In
+    German it also stays after a number or a single letter.
+    """
     stem = word.removesuffix(".")
     if stem == word or stem.endswith(".") or not stem:
         return [word]

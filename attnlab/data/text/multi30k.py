@@ -15,8 +15,9 @@ _ADDRESS = "https://raw.githubusercontent.com/multi30k/dataset"
 _RAW = f"{_ADDRESS}/c9be912dc05a3ebf9ae5bb5f7f58c1791cda43ab/data/task1/raw"
 _TOK = f"{_ADDRESS}/7bee46bc74186b4b6254603143610f730d40bf66/data/task1/tok"
 
-# File, bytes, sha256. The raw ones are served gzipped, and these are the bytes and hash of the packed file: a copy
-# packed anew is another. The tokenised ones are served as text; a copy may be gzipped, its content is verified.
+# File, bytes, sha256. The raw files are served gzipped. Their size and hash are those of the gzipped file, so a copy
+# that was compressed again does not match. The tokenized files are served as text. A copy of these may be gzipped; then
+# its content is verified.
 _TABLE = """
 train.en.gz 568929 d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f
 train.de.gz 637044 726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6
@@ -34,6 +35,7 @@ test_2016_flickr.lc.norm.tok.de 71917 c6a33d39d48f9f510de147651316cd9d918e09ad02
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     file, size, sha256 = row.split()
     return Source("multi30k", file, sha256, int(size), f"{_TOK if TOKENISED in file else _RAW}/{file}")
 
@@ -42,13 +44,19 @@ SOURCES = {source.file: source for source in map(_source, _TABLE.split("\n")[1:-
 
 
 def parts(source: str = "de", target: str = "en", tokenised: bool = True) -> Parts:
-    """The parts, a caption and its translation an example, in the order of the files.
+    """Returns the parts: a caption and its translation per example, in the order of the files.
 
-    29,000 to train with, 1,014 to validate, 1,000 (test2016) to test. `tokenised` are in lower case, their marks
-    of punctuation made uniform and set apart by spaces (Moses), as published numbers have them; the others are as
-    they were written. Only white space at the ends of lines is taken away.
+    There are 29,000 captions for training, 1,014 for validation and 1,000 (test2016) for test.
 
-    Raises ValueError for languages that are not "en" and "de", one of each; DataError as `files.read` does.
+    Args:
+      source: language of the sources, "en" or "de".
+      target: language of the targets, the other one.
+      tokenised: whether to use the text as published results do: lower case, with uniform punctuation separated by
+        spaces (Moses). If False, the text is as it was written, except for white space at the ends of lines.
+
+    Raises:
+      ValueError: if the languages are not "en" and "de", one of each.
+      DataError: as `files.read`.
     """
     check("source", source, LANGUAGES)
     check("target", target, LANGUAGES)
@@ -59,11 +67,13 @@ def parts(source: str = "de", target: str = "en", tokenised: bool = True) -> Par
 
 
 def _pairs(*names: str) -> list[Example]:
+    """Returns the examples of two files."""
     sources, targets = ([line.strip() for line in lines(_content(name))] for name in names)
     return [Example(source, (target,)) for source, target in aligned(names, sources, targets)]
 
 
 def _content(name: str) -> str:
+    """Returns the text of a file."""
     if TOKENISED in name:
         return text(read(SOURCES[name]), name)
     return text(gzip.decompress(read(SOURCES[f"{name}.gz"])), name)

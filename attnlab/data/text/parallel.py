@@ -1,4 +1,4 @@
-"""One's own pairs of lines: a file of two columns, or two files of which line n of one answers line n of the other."""
+"""Pairs of lines in a user's files: a file of two columns, or two files whose lines correspond."""
 
 from __future__ import annotations
 
@@ -18,16 +18,24 @@ S = TypeVar("S", str, list[int], list[str])
 
 @dataclass(frozen=True)
 class Limit:
-    """How long a line may be (`most`; 0: any length), and what becomes of a pair with a longer one or an empty one.
+    """The largest allowed length of a line, and the treatment of pairs with a longer or an empty line.
 
-    `longer` is "refuse" (a DataError), "truncate" (the longer line is cut at its end) or "skip" (the pair is
-    left out). `empty` says what becomes of a pair with one empty side: "refuse" or "skip". Raises ValueError for
-    anything else.
+    Raises:
+      ValueError: if a field has another value than its documentation allows.
     """
 
     most: int = 0
+    """The largest length; 0 means no limit."""
     longer: str = "refuse"
+    """Treatment of a pair with a longer line.
+
+    "refuse" raises DataError, "truncate" cuts the line at its end, "skip" leaves the pair out.
+    """
     empty: str = "refuse"
+    """Treatment of a pair with one empty side.
+
+    "refuse" raises DataError, "skip" leaves the pair out.
+    """
 
     def __post_init__(self):
         check("longer", self.longer, LONGER)
@@ -36,13 +44,21 @@ class Limit:
             raise ValueError(f"most={self.most!r} must be a whole number, 0 or more")
 
     def met(self, sides: Sequence[Sequence]) -> bool:
-        """Whether every side is short enough."""
+        """Whether no side is too long."""
         return not self.most or all(len(side) <= self.most for side in sides)
 
     def kept(self, sides: list[S], where: str) -> list[S] | None:
-        """The sides of a pair, each a text or its ids, as they are or cut; None where the pair is left out.
+        """Applies the limit to a pair.
 
-        Raises DataError with `where` (the file and the line) where a longer one is refused.
+        Args:
+          sides: the sides of the pair, each a text, its ids or its words.
+          where: the file and the line, used in messages.
+
+        Returns:
+          The sides, truncated if necessary, or None if the pair is left out.
+
+        Raises:
+          DataError: if a side is too long and `longer` is "refuse".
         """
         if self.met(sides):
             return sides
@@ -55,28 +71,31 @@ class Limit:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The pairs of one's own files, and what became of the other lines. Lines are counted from 1.
-
-    `lines` [N] holds the line of each example, the first where several became one; `empty` those left out because both
-    sides are empty; `half` those left out because one side is; `longer` those that a limit cut or left out; `joined`
-    those of a source with several targets.
-    """
+    """The examples of a user's files, and the lines that did not become an example. Line numbers start at 1."""
 
     path: str
+    """The path that was read."""
     examples: list[Example]
+    """The examples, N of them."""
     lines: list[int]
+    """The line of each example [N]; the first of its lines if several were merged."""
     empty: list[int]
+    """The lines that were left out because all of the line is empty."""
     longer: list[int]
+    """The lines that the limit truncated or left out."""
     limit: Limit = Limit()
+    """The limit that was applied."""
     joined: tuple[int, ...] = ()
+    """The lines whose source has several targets, and that `merged` made one example."""
     half: tuple[int, ...] = ()
+    """The lines that were left out because one side is empty."""
 
     def merged(self) -> Corpus:
-        """The corpus with each source (of a group) that has several targets as one example of several references.
+        """Merges lines with the same source and group, but different targets, into one example with several references.
 
-        The example stands where the first of its lines does, and its references are in the order of the lines, each
-        once. Lines that are alike as a whole stay as they are, and so do those that were cut: what they were before
-        may differ. Texts are compared in Unicode's NFC.
+        The example takes the position of its first line. Its references are in the order of the lines, without
+        repetition. Texts are compared in Unicode's NFC. If all lines of a source are the same, they stay separate
+        examples. Truncated lines also stay separate, because their full texts may differ.
         """
         cut = set(self.longer)
         rows: dict[tuple[str, str], list[int]] = {}
@@ -97,7 +116,7 @@ class Corpus:
         return replace(self, examples=[examples[n] for n in kept], lines=lines, joined=tuple(sorted(joined)))
 
     def notes(self) -> list[str]:
-        """A line for each thing that a reader should know; none where every line became an example."""
+        """Returns a line for each fact that the user should know; none if every line became an example."""
         treated = "cut" if self.limit.longer == "truncate" else "left out"
         length = f"longer than {self.limit.most} and {treated}"
         told = {"empty and left out": self.empty, length: self.longer}
@@ -112,17 +131,24 @@ class Corpus:
 
 
 def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
-    """The pairs of `path`, in the order of its lines, white space at their ends taken away.
+    """Reads pairs of lines, in the order of the lines, with white space removed at both ends.
 
-    `path` is one file, "corpus.tsv", each line a source, a tab and its target; or two with a comma between
-    them, "corpus.de,corpus.en", the sources and the targets line by line. Each is UTF-8, gzipped where its name
-    ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line that is empty on both sides is left out; one that
-    is empty on one side is refused, or left out, as `limit.empty` says. `limit` counts characters. With `grouped`, each
-    line of the one file has a third column: the group of the pair, such as its language.
+    A line that is empty on both sides is left out.
 
-    Raises DataError where a file is missing, damaged or not UTF-8 (with the byte), the files differ in their
-    number of lines, a line has not one tab (two where `grouped`), one side alone is empty and that is refused, the
-    group is empty, a line is longer than allowed, or nothing is left: with the number of the line.
+    Args:
+      path: one file of two columns with a tab between them ("corpus.tsv"), or the files of the sources and the targets
+        with a comma between them ("corpus.de,corpus.en"). Files are UTF-8, and gzipped if the name ends in .gz. A
+        byte-order mark and "\\r\\n" are accepted.
+      limit: the limit on the number of characters, and the treatment of pairs with one empty side.
+      grouped: whether the file has a third column: the group of the pair, for example its language.
+
+    Returns:
+      The corpus. Every example has one target.
+
+    Raises:
+      DataError: if a file is missing, damaged or not UTF-8, if the two files have different numbers of lines, or if
+        nothing is left. Also, with the number of the line, if the number of tabs is wrong, the group is empty, or the
+        limit refuses the line.
     """
     names = _names(path)
     if grouped and len(names) == 2:
@@ -153,9 +179,18 @@ def pairs(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
 
 
 def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
-    """The pairs of `path`, `merged`, or its sources alone: in a file without any tab, each line is a source.
+    """Reads pairs for inference: as `pairs` and merged, or sources only if the file contains no tab.
 
-    Examples of sources alone have no targets. Raises DataError as `pairs`.
+    Args:
+      path: as in `pairs`. If it is one file without tabs, each line is a source.
+      limit: as in `pairs`.
+      grouped: as in `pairs`.
+
+    Returns:
+      The corpus. Examples of sources only have no targets.
+
+    Raises:
+      DataError: as `pairs`.
     """
     names = _names(path)
     rows = lines(text(contents(user_path(path), path.endswith(".gz")), path)) if len(names) == 1 else []
@@ -177,23 +212,23 @@ def asked(path: str, limit: Limit = Limit(), grouped: bool = False) -> Corpus:
 
 
 def lines(content: str) -> list[str]:
-    """The lines of a text without their ends, "\\n" or "\\r\\n"; a byte-order mark is not of the first.
+    """Splits a text into lines at "\\n" or "\\r\\n", without these and without a byte-order mark.
 
-    Nothing else ends a line: form feeds and the separators of Unicode are part of it.
+    Nothing else ends a line. Form feeds and Unicode's separators are part of it.
     """
     rows = content.removeprefix("\ufeff").split("\n")
     return [row.removesuffix("\r") for row in (rows if rows[-1] else rows[:-1])]
 
 
 def aligned(names: Sequence[str], sources: list[str], targets: list[str]) -> list[Sequence[str]]:
-    """The lines of two files side by side; DataError with both counts where one has more."""
+    """Pairs the lines of two files; raises DataError if their numbers differ."""
     if len(sources) != len(targets):
         raise DataError(f"{names[0]} has {len(sources)} lines and {names[1]} {len(targets)}: each must answer one")
     return list(zip(sources, targets, strict=True))
 
 
 def lost(longer: Sequence[int], limit: Limit, half: Sequence[int] = ()) -> str:
-    """Why nothing is left of a file that holds something: every line is too long, or has one empty side."""
+    """Returns the part of a message that explains why nothing is left: lines are too long or have one empty side."""
     are = "is" if len(longer) == 1 else "are"
     long = f" of at most {limit.most}: its {_count(longer)} {are} longer and left out" if longer else ""
     halves = f"{_count(half)} with one empty side {'is' if len(half) == 1 else 'are'} left out" if half else ""
@@ -201,12 +236,12 @@ def lost(longer: Sequence[int], limit: Limit, half: Sequence[int] = ()) -> str:
 
 
 def skipped(path: str, half: Sequence[int]) -> list[str]:
-    """The note of a file whose lines with one empty side are left out; none where there are no such lines."""
+    """Returns the note about lines left out because one side is empty; an empty list if there are none."""
     return [f"{path}: {_count(half)} with one empty side left out"] if half else []
 
 
 def _names(path: str) -> list[str]:
-    """One file or two; a file whose own name has a comma is one."""
+    """Returns the one or two file names in `path`. An existing file whose own name contains a comma is one file."""
     try:
         names = [path] if user_path(path).is_file() else path.split(",")
     except OSError as error:
@@ -217,6 +252,7 @@ def _names(path: str) -> list[str]:
 
 
 def _columns(path: str, rows: list[str], count: int) -> list[Sequence[str]]:
+    """Splits each row into `count` columns at tabs; raises DataError for another number of tabs."""
     columns = []
     for number, row in enumerate(rows, start=1):
         found = row.split("\t") if row.strip(" ") else [""] * count
@@ -228,6 +264,7 @@ def _columns(path: str, rows: list[str], count: int) -> list[Sequence[str]]:
 
 
 def _half(names: Sequence[str], number: int, source: str) -> str:
+    """Returns the message for line `number`, of which one side is empty."""
     if len(names) == 1:
         return f"{names[0]}, line {number}: {'source' if not source else 'target'} is empty"
     empty, present = names if not source else names[::-1]
@@ -235,9 +272,11 @@ def _half(names: Sequence[str], number: int, source: str) -> str:
 
 
 def _start(row: str, most: int = 60) -> str:
+    """Returns the beginning of a row in quotes, for messages."""
     return repr(row if len(row) <= most else row[:most] + " …")
 
 
 def _count(numbers: Sequence[int], most: int = 5) -> str:
+    """Returns the number of lines and the first line numbers, in words."""
     shown = ", ".join(map(str, numbers[:most])) + (" …" if len(numbers) > most else "")
     return f"{len(numbers)} {'line' if len(numbers) == 1 else 'lines'} ({shown})"

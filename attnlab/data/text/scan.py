@@ -1,4 +1,4 @@
-"""SCAN: commands and the actions they mean, in splits that ask for composition (Lake and Baroni 2018)."""
+"""SCAN: commands and the actions they mean, in splits that test composition (Lake and Baroni 2018)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from attnlab.data.text.parallel import SKIPPING
 
 SPLITS = ("simple", "length", "addprim_jump", "addprim_turn_left")
 
-# The branch, not a commit: the hashes below say which state of it is meant.
+# The address names a branch and not a commit; the hashes below identify the version.
 _ADDRESS = "https://raw.githubusercontent.com/brendenlake/SCAN/master"
 
 # Folder, file, bytes, sha256.
@@ -28,6 +28,7 @@ add_prim_split test_addprim_turn_left 173679 15a82c2d25ac7c3c1fff7e18051fb085974
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     folder, name, size, sha256 = row.split()
     return Source("scan", f"tasks_{name}.txt", sha256, int(size), f"{_ADDRESS}/{folder}/tasks_{name}.txt")
 
@@ -36,13 +37,15 @@ SOURCES = tuple(map(_source, _TABLE.split("\n")[1:-1]))
 
 
 def parts(split: str) -> Parts:
-    """The parts of a split, words the symbols of both sides, each part in a fixed order; the test as published.
+    """Returns the parts of a split. The symbols of both sides are words.
 
-    The split has no part to validate with: a tenth of its training lines, rounded down, is held out, drawn in a
-    fixed order from the commands that occur once. So no command is in both, and the primitive that a split adds,
-    repeated on a tenth of its lines or so, stays where it is learned.
+    The test part is the published one. There is no published validation part, so a tenth of the training lines, rounded
+    down, is held out. These lines are drawn in a fixed order from the commands that occur once. No command is therefore
+    in both parts. The primitive that a split adds is repeated on about a tenth of the lines, and stays in training.
 
-    Raises ValueError for a split that is not known; DataError as `files.read` does.
+    Raises:
+      ValueError: if the split is not known.
+      DataError: as `files.read`.
     """
     check("split", split, SPLITS)
     lines, test = (shuffled(_examples(f"tasks_{part}_{split}.txt")) for part in ("train", "test"))
@@ -57,10 +60,18 @@ def parts(split: str) -> Parts:
 
 
 def rows(content: str, path: str, half: list[int] | None = None) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Each line's command and actions: "IN: walk twice OUT: I_WALK I_WALK", or with a tab between and neither mark.
+    """Yields the command and the actions of each line.
 
-    Where a list `half` is given, lines with one empty side are left out, and their numbers added to it. Raises
-    DataError naming the path and the line where a line is not of this form, or one side is empty and that is refused.
+    A line is "IN: walk twice OUT: I_WALK I_WALK", or a command, a tab and its actions, without these marks.
+
+    Args:
+      content: the text.
+      path: the file it comes from, used in messages.
+      half: if given, lines with one empty side are left out, and their numbers are appended to this list.
+
+    Raises:
+      DataError: if a line is not of this form, or one side is empty and `half` is not given. The message names the path
+        and the line.
     """
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
@@ -83,10 +94,14 @@ def rows(content: str, path: str, half: list[int] | None = None) -> Iterator[tup
 
 
 def read_user_file(path: str, half: list[int] | None = None) -> list[Example]:
-    """The examples of a user's file, gzipped where its name ends in .gz, in a fixed order that is not the file's.
+    """Reads the examples of a user's file, gzipped if its name ends in .gz, and returns them in a fixed random order.
 
-    `half` is as `rows` takes it. Raises DataError where the file is missing, damaged, not UTF-8, empty or not of the
-    format.
+    Args:
+      path: the file.
+      half: as in `rows`.
+
+    Raises:
+      DataError: if the file is missing, damaged, not UTF-8, empty or not of the format.
     """
     content = text(files.contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     if not (found := [Example(command, (actions,)) for command, actions in rows(content, path, half)]):
@@ -95,5 +110,6 @@ def read_user_file(path: str, half: list[int] | None = None) -> list[Example]:
 
 
 def _examples(file: str) -> list[Example]:
+    """Returns the examples of a published file."""
     (source,) = (source for source in SOURCES if source.file == file)
     return [Example(command, (actions,)) for command, actions in rows(text(read(source), file), file)]

