@@ -167,7 +167,7 @@ def _are_symbols(targets: Iterable[str]) -> bool:
 
 
 def _check_bleu(metric: str, part: str, references: Sequence[str], fitting: str) -> None:
-    """Raise DataError if the metric is BLEU and every reference of the part is too short for perfect answers to score."""
+    """Raise DataError if the metric is BLEU and would be 0 for perfect answers, because all references are too short."""
     if not metric.startswith("bleu") or any(len(reference.split()) >= ORDER for reference in references):
         return
     if MEASURES[metric](references, [[reference] for reference in references])[metric] == 0:
