@@ -99,7 +99,7 @@ def step(
     """Update a lane on one batch.
 
     If the loss, the gradient or the new model is not finite, the lane keeps the values that it had before the step. A
-    lane that diverged or stopped earlier does not change either. Other lanes are not affected.
+    lane that diverged or stopped earlier keeps its model, too. Other lanes are not affected.
 
     A model may have an attribute `paces`, {name of a top-level part: factor}. That part is trained with the lane's
     learning rate multiplied by the factor.

@@ -88,7 +88,7 @@ class ClassInterface(TextInterface):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"classes": [names]}."""
+        """The names of the classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 
 

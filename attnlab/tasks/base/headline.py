@@ -93,10 +93,10 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
     The references of "valid" and "test" decide. The targets of all parts decide whether they are made of a small set of
     symbols, for example phones.
 
-    - Sentences in a script without spaces have character BLEU. If they are Chinese, this is sacreBLEU's `zh`. -
-    References are short if the median has fewer than four words. Short references and symbols have exact match. - They
-    have the fraction of wrong answers (`word_error_rate`) instead in two cases: an example has several references,
-      or the references are symbols and all sources are single words.
+    - Sentences in a script without spaces have character BLEU. If they are Chinese, this is sacreBLEU's `zh`.
+    - References with a median of fewer than four words, and symbols, have exact match.
+    - The latter have the fraction of wrong answers (`word_error_rate`) instead if an example has several references.
+      Symbols also have it if all sources are single words.
     - All other references are sentences and have BLEU.
 
     Raises:
@@ -167,7 +167,7 @@ def _are_symbols(targets: Iterable[str]) -> bool:
 
 
 def _check_bleu(metric: str, part: str, references: Sequence[str], fitting: str) -> None:
-    """Raise DataError if the metric is BLEU and would be 0 for perfect answers, because all references are too short."""
+    """Raise DataError if the metric is BLEU and the references are too short for it: perfect answers would score 0."""
     if not metric.startswith("bleu") or any(len(reference.split()) >= ORDER for reference in references):
         return
     if MEASURES[metric](references, [[reference] for reference in references])[metric] == 0:

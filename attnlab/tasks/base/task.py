@@ -92,16 +92,18 @@ class Task(ABC):
     """A task: which data are used, and how much of them.
 
     Subclasses are frozen dataclasses and hold plain configuration. `load` reads or generates the data.
-
-    Attributes:
-        training_only_fields: The names of the fields that do not change the evaluation data. Variants of a study that
-            differ in other fields are evaluated on different data and are not compared.
-        missing_values: For fields that older run folders lack, the value with which those runs were made, if it differs
-            from the default.
     """
 
     training_only_fields: ClassVar[tuple[str, ...]] = ()
+    """The names of the fields that do not change the evaluation data.
+
+    Variants of a study that differ in other fields are evaluated on different data and are not compared.
+    """
     missing_values: ClassVar[dict[str, Any]] = {}
+    """Values of fields that older run folders lack.
+
+    It holds the value with which those runs were made, if it differs from the default.
+    """
 
     @property
     def unread(self) -> dict[str, Any]:
@@ -153,19 +155,16 @@ class Task(ABC):
 
 
 class TextInterface(ABC):
-    """Converts between text and the batches of a trained model. It needs none of the data the model was trained on.
-
-    Attributes:
-        shape: The shape of the task (`Pairs`, `Tokens`, …), from which a model is built.
-        decodes: Whether answers are decoded symbol by symbol.
-        continues: Whether the input is a prompt that is continued symbol by symbol. Both kinds have a method `answers`.
-        decoder: The decoder that is used by default. None is the greedy decoder.
-    """
+    """Converts between text and the batches of a trained model. It needs none of the data the model was trained on."""
 
     shape: Any
+    """The shape of the task (`Pairs`, `Tokens`, …), from which a model is built."""
     decodes: bool = False
+    """Whether answers are decoded symbol by symbol. The interface then has a method `answers`."""
     continues: bool = False
+    """Whether the input is a prompt that is continued symbol by symbol. The interface then has a method `answers`."""
     decoder: Any = None
+    """The default decoder. None is the greedy decoder."""
 
     @property
     @abstractmethod
@@ -214,23 +213,20 @@ class TextInterface(ABC):
 
 
 class TaskData(TextInterface):
-    """The data of a task in batches, the loss and the metrics.
-
-    Attributes:
-        fingerprint: The sha256 of the data in hexadecimal.
-        metric: The name of the headline metric among those of `score`.
-        higher: Whether a higher value of the headline metric is better.
-        notes: Messages for the user about how the data were read.
-        pretraining_steps: The number of first training steps with another objective than the one that is scored.
-        figure: The name of the number in each of `rows`, or "".
-    """
+    """The data of a task in batches, the loss and the metrics."""
 
     fingerprint: str
+    """The sha256 of the data in hexadecimal."""
     metric: str
+    """The name of the headline metric among those of `score`."""
     higher: bool
+    """Whether a higher value of the headline metric is better."""
     notes: tuple[str, ...] = ()
+    """Messages for the user about how the data were read."""
     pretraining_steps: int = 0
+    """The number of first training steps with another objective than the one that is scored."""
     figure: str = ""
+    """The name of the number in each of `rows`, or ""."""
 
     @property
     def first_steps(self) -> tuple[int, ...]:
@@ -287,10 +283,9 @@ class TaskData(TextInterface):
         return []
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Returns the number of items of which the headline metric is the fraction that is correct.
+        """Returns the number of scored items, if the headline metric is the fraction of correct items.
 
-        Returns:
-            The number, or None if the headline metric is not such a fraction.
+        Otherwise returns None.
         """
         return None
 

@@ -245,7 +245,7 @@ class NodeClassification(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"nodes": [names], "classes": [names]}."""
+        """The names of nodes and classes, as {"nodes": [names], "classes": [names]}."""
         return {"nodes": list(self.graph.names), "classes": list(self.graph.classes)}
 
     def _tell(self, model: Any, batch: Batch, key: Any) -> Batch:

@@ -81,7 +81,10 @@ class SpeechData(ClassificationData):
         return self._buckets.first_steps
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Returns strings of recordings, each varied independently, with noise whose loudness is drawn for each string."""
+        """Returns strings of recordings, each varied independently, with noise.
+
+        The loudness of the noise is drawn for each string.
+        """
         rows, (width,) = self._buckets.batch(seed, step, size)
         random, task = self._random(len(PARTS), seed, step), self.task
         loudness = task.noise * 10 ** random.uniform(-2, 0, size) if task.noise else None

@@ -183,7 +183,7 @@ class AssociationData(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"keys": [symbols], "values": [symbols]}."""
+        """The symbols, as {"keys": [symbols], "values": [symbols]}."""
         return {name: list(map(str, range(self.task.keys))) for name in ("keys", "values")}
 
     def _ask(self, model: Any, batch: Batch, key: Any) -> Batch:
@@ -194,7 +194,7 @@ class AssociationData(TaskData):
             v = model(row["keys"], row["values"], row["queries"], key=key)
             v = v.astype(jnp.promote_types(v.dtype, jnp.float32))
             at = jnp.take_along_axis(v, row["answers"][:, None], axis=1)[:, 0]
-            # ½‖v − onehot‖², without the one-hot.
+            # ½‖v − onehot‖² expanded, so that the one-hot vector is not built.
             loss = 0.5 * ((v * v).sum(axis=1) - 2 * at + 1)
             said = jnp.argmax(v, axis=1)
             return {"said": said, "loss": loss, "right": (said == row["answers"]).astype(v.dtype)}

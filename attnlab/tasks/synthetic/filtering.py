@@ -139,7 +139,7 @@ class ConvolutionData(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"channels": [names]}."""
+        """The names of the channels, as {"channels": [names]}."""
         return {"channels": [f"channel {n}" for n in range(1, self.task.channels + 1)]}
 
     def _drawn(self, part: str, seed: int, size: int, step: int = 0) -> Batch:

@@ -74,5 +74,5 @@ class SymbolQuestions(PredictionData, TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"tokens": [symbols]}."""
+        """The symbols, as {"tokens": [symbols]}."""
         return {"tokens": list(self.words)}

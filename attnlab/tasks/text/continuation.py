@@ -141,7 +141,7 @@ class LanguageModelData(PromptInterface, TaskData):
 
     @property
     def _measure(self) -> str:
-        """The unit of the cost: "character", or "word" if the symbols do not determine the text between words."""
+        """The unit of the cost: "character", or "word" if the text cannot be restored from its symbols."""
         return "character" if self.codec.units.spells else "word"
 
     def _amount(self, ids: np.ndarray) -> int:

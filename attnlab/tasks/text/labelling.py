@@ -57,7 +57,7 @@ class SentenceInterface(ClassInterface):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"text": the tokenizer with its symbols, "classes": [names], "length": the largest length of a sentence}."""
+        """The vocabulary, as {"text": tokenizer with its symbols, "classes": [names], "length": of a sentence}."""
         length = self.shape.source.length  # pyright: ignore[reportAttributeAccessIssue]
         return super().vocabulary | {"text": self.codec.to_json(), "length": length}
 

@@ -14,6 +14,8 @@ def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: floa
     If a model provides its hidden states and computes the loss from them (`attnlab.models.output_head.OutputHead`), the
     scores of all symbols are never held in memory at once. They would be the largest array of a training step.
 
+    A prediction is correct if no score is higher than that of the answer, and if the scores are not all equal.
+
     Args:
         model: The model.
         each: `each(call)` applies `call`, the model or a method of it, to every example of the batch.
@@ -22,9 +24,8 @@ def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: floa
         smoothing: The fraction of the target that is uniform over all symbols.
 
     Returns:
-        The smoothed mean loss over the scored positions; the cost at every position in nats, [B T]; and whether the
-        prediction is correct, 0 or 1, [B T]. A prediction is correct if no score is higher than that of the answer, and
-        if the scores are not all equal.
+        (loss, nats, right). `loss` is the smoothed mean over the scored positions. `nats` [B T] is the cost at every
+        position. `right` [B T] is 1 where the prediction is correct, else 0.
     """
     import jax
     import jax.numpy as jnp

@@ -81,15 +81,15 @@ class PairInterface(TextInterface):
         marks = vocabulary.get("source_marks", "none")
         if not isinstance(marks, str) or marks not in SOURCE_MARKS:
             raise DataError(f"{where}: source_marks={marks!r} must be one of {', '.join(SOURCE_MARKS)}")
-        # The vocabulary decides: its ids are what the model was trained on.
+        # The vocabulary takes precedence over the task, because the model was trained on its ids.
         how["source_marks"] = marks
         return cls(source, target, (lengths[0], lengths[1]), widths, **how)
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"source": the tokenizer of sources, "target": the tokenizer of targets, "lengths", "widths"}.
+        """The vocabulary, as {"source": tokenizer, "target": tokenizer, "lengths", "widths"}.
 
-        It also has "source_marks" if sources have marks.
+        The tokenizers include their symbols. If sources have marks, it also has "source_marks".
         """
         codecs = {"source": self.source.to_json(), "target": self.target.to_json()}
         marks = {} if self.source_marks == "none" else {"source_marks": self.source_marks}

@@ -46,7 +46,7 @@ class PromptInterface(PredictionData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"text": the tokenizer with its symbols, "length": the length of a block}."""
+        """The vocabulary, as {"text": tokenizer with its symbols, "length": of a block}."""
         return {"text": self.codec.to_json(), "length": self.shape.length}
 
     @property

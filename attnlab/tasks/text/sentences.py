@@ -44,7 +44,7 @@ class SentenceTask(Task):
     units: TokenizerSpec = Words(lower=True)
     """What the symbols of a sentence are."""
     least: int = 2
-    """Words that occur fewer times in training are replaced by the unknown word."""
+    """Words that occur fewer times in training are replaced by the unknown word. Other units than words ignore it."""
     buckets: int = 2
     """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
     empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)

@@ -25,7 +25,7 @@ class BoxTask(Task):
     """The width of the images in pixels."""
 
     def with_test(self, problem: Any, file: str) -> DetectionData:
-        """Returns the data with a folder or an archive of images, with or without a table of boxes, as the test part."""
+        """Returns the data with a folder or an archive of images as the test part. A table of boxes is optional."""
         inside = within(user_path(file))
         table = any(name.lower().endswith(".tsv") for name in inside)
         rows, path = scenes.listed(inside, file) if table else ([], file)
