@@ -23,7 +23,7 @@ class Train:
     Every seed is trained with every learning rate. Each (seed, learning rate) pair is a *lane*, and all lanes run in
     one compiled program.
 
-    Adam follows Kingma and Ba 2015; decoupled weight decay follows Loshchilov and Hutter 2019.
+    Adam follows Kingma and Ba 2015. Decoupled weight decay follows Loshchilov and Hutter 2019.
 
     Raises:
         ValueError: If a value cannot work, or if two values exclude each other. The message names the field.
@@ -72,13 +72,13 @@ class Train:
     restore_best: bool = True
     """Whether the model with the best validation score is the one that is tested and loaded later.
 
-    This applies only with `patience`. Each lane has its own best model; of equal scores the latest counts. With False,
+    This applies only with `patience`. Each lane has its own best model. Of equal scores the latest counts. With False,
     the model of the last step is used.
     """
     target: float | None = None
     """The value of the headline metric on the validation data at which a lane stops. None disables this."""
     average: int = 0
-    """The number of models whose mean is tested and loaded later. 0 uses the last model without averaging.
+    """The number of models whose mean is tested and loaded later. 0 disables averaging.
 
     The models are those of the last step and of every `save_every` steps before it. They lie closer together if they
     would otherwise not fit into `average_span`. Averaging excludes `patience` and `target`.
