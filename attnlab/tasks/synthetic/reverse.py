@@ -70,7 +70,7 @@ class Reverse(PairTask):
 
 @dataclass(frozen=True)
 class Copy(Reverse):
-    """Integers copied: "3 1 4" → "3 1 4". The fields are those of `reverse`."""
+    """Integers copied: "3 1 4" → "3 1 4". Scored by exact match and BLEU. The fields are those of `reverse`."""
 
     @property
     def backwards(self) -> bool:

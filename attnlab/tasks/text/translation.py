@@ -21,9 +21,9 @@ EDGES = (10, 15, 20)  # edges, in words of the source, of the groups for which s
 
 @dataclass(frozen=True)
 class Multi30k(PairTask):
-    """Captions of photographs, between English and German: 29,000 pairs.
+    """Captions of photographs, in English and German. Scored by BLEU, also for each range of source lengths.
 
-    Scored by BLEU, also by the source's length.
+    There are 29,000 training pairs.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "units", "joint", "smoothing", "buckets")
