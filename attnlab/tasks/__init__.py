@@ -1,4 +1,4 @@
-"""What a model is asked to do: data, batches, the loss, the metrics. Importing it imports no jax."""
+"""Tasks: data, batches, the loss and the metrics. Importing this package does not import jax."""
 
 from attnlab.registry import Registry
 from attnlab.tasks.base.task import Classes, Frames, Image, Pairs, Task, TaskData, Tokens

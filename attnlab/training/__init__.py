@@ -1,1 +1,4 @@
-"""Training: state, optimiser, loop, checkpoints. Knows a task by its contract and nothing of attention."""
+"""Training: state, optimiser, loop and checkpoints.
+
+It uses a task only through its interface, and does not depend on attention.
+"""

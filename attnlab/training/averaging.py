@@ -1,4 +1,4 @@
-"""The model that stands for a run: the last, the mean of the last few (Vaswani et al. 2017, 6.1), or the best."""
+"""The model that is tested for a run: the last, the best, or the mean of the last few (Vaswani et al. 2017, 6.1)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from attnlab.training.stopping import where_lane
 
 
 def averaged_steps(train: Train) -> list[int]:
-    """The steps whose models are averaged: `train.average` of them, within the last `train.average_steps`.
+    """Returns the steps whose models are averaged: `train.average` of them, within the last `train.average_steps`.
 
-    They are steps at which a checkpoint is saved, as long as these lie so close together.
+    They coincide with steps at which a checkpoint is saved, if these are close enough together.
     """
     if not train.average:
         return []
@@ -27,7 +27,7 @@ def averaged_steps(train: Train) -> list[int]:
 
 
 def accumulate_mean(train: Train, state: State, step: int) -> State:
-    """The lanes with their models of that step in the mean, where it is one of those counted."""
+    """Returns the state with its current models added to the mean, if `step` is one of `averaged_steps`."""
     steps = averaged_steps(train)
     if step not in steps:
         return state
@@ -35,14 +35,15 @@ def accumulate_mean(train: Train, state: State, step: int) -> State:
 
 
 def tested_model(train: Train) -> Literal["mean", "best", "last"]:
-    """Which model of a lane is tested: the mean of several, the best on validation, or the last."""
+    """Returns which model of a lane is tested: the mean of several, the best on the validation data, or the last."""
     return "mean" if train.average else "best" if train.patience and train.restore_best else "last"
 
 
 def averaged(train: Train, state: State, step: int) -> Any:
-    """The model of every lane that would be tested if the run ended at that step.
+    """Returns the model of every lane that would be tested if the run ended at `step`.
 
-    The mean, once there is one; the best on validation, where lanes go back to it and have one; else the last.
+    This is the mean if there is one, the best model if best models are restored and the lane has one, and otherwise the
+    last model.
     """
     if state.best_model is not None:
         return where_lane(jnp.isfinite(state.best), state.best_model, state.model)

@@ -1,4 +1,4 @@
-"""The checkpoints of a run: saved whole or not at all, verified before use, the last and the best of them kept."""
+"""The checkpoints of a run: written completely or not at all, verified before use, and pruned to a few."""
 
 from __future__ import annotations
 
@@ -25,22 +25,29 @@ from attnlab.training.manifest import CheckpointError, DamagedError
 
 __all__ = ["CheckpointError", "Checkpoints", "DamagedError", "Keep"]
 
-OVERHEAD = 1 << 18  # bytes of a checkpoint beside its numbers: the manifest and orbax's own files
+OVERHEAD = 1 << 18  # bytes of a checkpoint in addition to its arrays: the manifest and orbax's own files
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Which checkpoints stay: the `last` few, the `best` few by their merit, and those of each `every` steps (0: none).
+    """Which checkpoints are kept.
 
-    The newest always does. A merit that is not finite is never among the best.
+    The newest checkpoint is always kept. A score that is not finite is never among the best.
     """
 
     last: int = 2
+    """The number of newest checkpoints to keep."""
     best: int = 1
+    """The number of checkpoints with the best scores to keep."""
     every: int = 0
+    """The interval in steps at which checkpoints are kept. 0 keeps none for this reason."""
 
     def of(self, merits: dict[int, float | None]) -> set[int]:
-        """The steps to keep, of {step: merit; None where validation was not looked at}."""
+        """Returns the steps to keep.
+
+        Args:
+            merits: The score of each saved step, more being better, or None if the step was not evaluated.
+        """
         steps = sorted(merits)
         known = sorted((merit, step) for step, merit in merits.items() if merit is not None and math.isfinite(merit))
         best = [step for _, step in known[-self.best :]] if self.best else []
@@ -49,31 +56,44 @@ class Keep:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """A folder for each step that was saved.
+    """A folder of checkpoints, with one subfolder for each saved step.
 
-    `identity` tells this run from others by {name: digest}, such as those of its configuration and its data: what was
-    saved by another is refused. `note` hears one line about each checkpoint that is passed over. While one is written
-    its folder is `.STEP.growing`, while it is dropped `.STEP.going`; a crash may leave either, until `sweep`.
+    While a checkpoint is being written, its folder is named `.STEP.growing`. While it is being removed, its folder is
+    named `.STEP.going`. A crash may leave either; `sweep` removes them.
     """
 
     folder: Path
+    """The folder of all checkpoints of the run."""
     keep: Keep = Keep()
+    """Which checkpoints are kept after each save."""
     identity: dict[str, str] = field(default_factory=dict)
+    """Digests that identify the run, by name, for example of its configuration and its data.
+
+    A checkpoint with another identity is refused.
+    """
     note: Callable[[str], None] = lambda text: None
+    """Called with one line of text for each checkpoint that is skipped because it is damaged."""
 
     def steps(self) -> list[int]:
-        """The steps that were saved, ascending; what a crash left half-written is none of them."""
+        """Returns the saved steps in ascending order, without partly written ones."""
         names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
     def save(self, step: int, state: Any, facts: dict[str, Any], merit: float | None = None) -> None:
-        """Write the state and the facts beside it, complete or not at all; then drop those that need not be kept.
+        """Write a checkpoint, completely or not at all, then remove those that need not be kept.
 
-        `merit` is how well it does on validation, more being better: of several learning rates, the one that is ahead.
-        Later steps are dropped too: training went back behind them because they could not be used. What is written is
-        on the disk, not in a buffer, when this ends.
+        Checkpoints of later steps are removed too: they exist only if they could not be used and training continued
+        from an earlier one. The data is flushed to the disk when this returns.
 
-        Raises CheckpointError where it cannot be written, or where there is no room for it.
+        Args:
+            step: The step of the state.
+            state: The state, a tree of arrays.
+            facts: Further values to store, in JSON types.
+            merit: The validation score of the learning rate that leads at this step, more being better. None if the
+                step was not evaluated.
+
+        Raises:
+            CheckpointError: If the checkpoint cannot be written, or if there is no room for it.
         """
         final, growing = self.folder / str(step), self.folder / f".{step}.growing"
         try:
@@ -93,7 +113,7 @@ class Checkpoints:
             raise CheckpointError(f"checkpoint {final} could not be written: {error.strerror or error}") from error
 
     def check_room(self, state: Any, more: int = 1) -> None:
-        """Raise CheckpointError where the disk has no room for so many more checkpoints of that state."""
+        """Raise CheckpointError if the disk has no room for `more` further checkpoints of that state."""
         needed = more * (size(state) + OVERHEAD)
         there = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
         free = shutil.disk_usage(there).free
@@ -105,10 +125,20 @@ class Checkpoints:
             )
 
     def restore(self, target: Any) -> tuple[int, Any, dict[str, Any]] | None:
-        """The newest state that verifies, as a tree like `target`: (step, state, facts). None if none was saved.
+        """Restore the newest checkpoint that passes verification.
 
-        One that is damaged is named and passed over. Raises CheckpointError where all are, and for one that may be
-        intact and cannot be used here: to continue from an older one would in time drop it.
+        A damaged checkpoint is reported to `note` and skipped.
+
+        Args:
+            target: A tree with the expected structure, shapes and dtypes.
+
+        Returns:
+            (step, state, facts), or None if no checkpoint was saved.
+
+        Raises:
+            DamagedError: If there are checkpoints and all are damaged.
+            CheckpointError: If a checkpoint may be intact but cannot be used here. To continue from an older one would
+                eventually remove it.
         """
         steps, reasons = self.steps(), []
         for step in reversed(steps):
@@ -127,9 +157,12 @@ class Checkpoints:
         return None
 
     def best(self) -> int:
-        """The step that did best on validation, of those still there. Raises CheckpointError where none is known.
+        """Returns the saved step with the best validation score.
 
-        One whose merit cannot be read is named and passed over.
+        A checkpoint whose score cannot be read is reported to `note` and skipped.
+
+        Raises:
+            CheckpointError: If no saved step has a score.
         """
         merits = {step: self._merit(step, self.note) for step in self.steps()}
         known = [(merit, step) for step, merit in merits.items() if merit is not None]
@@ -138,9 +171,11 @@ class Checkpoints:
         return max(known)[1]
 
     def read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
-        """State and facts of one step.
+        """Returns the state and the facts of one step.
 
-        Raises CheckpointError where there is none, and where a file, the run, the tree, a shape or a dtype differs.
+        Raises:
+            CheckpointError: If there is no such step, or if a file, the run, the tree, a shape or a dtype differs from
+                what is expected.
         """
         folder = self.folder / str(step)
         if not folder.exists():
@@ -150,14 +185,14 @@ class Checkpoints:
         return _read(folder, target), found["facts"]
 
     def _drop(self, step: int) -> None:
-        """Let one go, in one move: a crash leaves it whole or gone."""
+        """Remove a checkpoint. It is renamed first, so that a crash leaves it complete or gone."""
         path, going = self.folder / str(step), self.folder / f".{step}.going"
         if path.exists():
             path.rename(going)
             _remove(going)
 
     def sweep(self) -> None:
-        """Clear away what a crash left half-written or half-dropped. Raises OSError."""
+        """Remove what a crash left partly written or partly removed. Raises OSError."""
         if self.folder.is_dir():
             for path in [*self.folder.glob(".*.growing"), *self.folder.glob(".*.going")]:
                 _remove(path)
@@ -179,10 +214,13 @@ class Checkpoints:
 
 @contextmanager
 def in_utf8(folder: Path) -> Iterator[Path]:
-    """The folder's absolute path, in letters that name it in UTF-8 too, as tensorstore reads every path.
+    """Yield an absolute path of the folder that is valid in UTF-8, as tensorstore encodes every path.
 
-    In an ASCII or Latin-1 locale, and for a name that is no UTF-8, they would name another folder or none: there it is
-    opened, and named by its descriptor. Raises OSError where the system has no such names.
+    In an ASCII or Latin-1 locale, or for a name that is not valid UTF-8, the plain path would name another folder or
+    none. The folder is then opened and named by its file descriptor.
+
+    Raises:
+        OSError: If the system has no names for file descriptors.
     """
     path = folder.absolute()
     if os.fsencode(path) == str(path).encode("utf-8", "replace"):
@@ -199,7 +237,7 @@ def in_utf8(folder: Path) -> Iterator[Path]:
 
 
 def size(state: Any) -> int:
-    """The bytes of the numbers in a tree of arrays or of their shapes."""
+    """Returns the number of bytes of a tree of arrays, or of a tree of their shapes and dtypes."""
     return sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(state))
 
 
@@ -211,9 +249,9 @@ def _remove(path: Path) -> None:
 
 
 def _write(folder: Path, state: Any) -> None:
-    import orbax.checkpoint as ocp  # seconds to import, and needed only here and where one is read
+    import orbax.checkpoint as ocp  # the import takes seconds, and only reading and writing need it
 
-    # What its threads meet is raised here; they print pages of it besides.
+    # Errors of orbax's threads are raised here. The threads also print long tracebacks, which are suppressed.
     _ignore_late_writes()
     log = logging.getLogger("absl")
     level = log.level
@@ -223,7 +261,7 @@ def _write(folder: Path, state: Any) -> None:
             writer.save(place / "state", flatten(state))
     except OSError:
         raise
-    except Exception as error:  # tensorstore tells of a full disk by a ValueError of a page, in which the number stands
+    except Exception as error:  # tensorstore reports a full disk by a long ValueError that contains the error number
         said = " ".join(str(error).split())
         found = re.search(r"os_error_code='(\d+)'", said)
         raise OSError(int(found[1]), os.strerror(int(found[1]))) if found else OSError(None, said[:300]) from error
@@ -232,9 +270,10 @@ def _write(folder: Path, state: Any) -> None:
 
 
 def _ignore_late_writes() -> None:
-    """Print no traceback for each write that tensorstore's threads end after the first one failed.
+    """Suppress the tracebacks of tensorstore's threads for writes that end after the first failed write.
 
-    They report to an event loop that is closed by then, and what that raises Python hands to `sys.unraisablehook`.
+    These threads report to an event loop that is closed by then. Python passes the resulting error to
+    `sys.unraisablehook`.
     """
     before = sys.unraisablehook
     if getattr(before, "__name__", "") == "ignoring_late_writes":
@@ -256,19 +295,19 @@ def _read(folder: Path, target: Any) -> Any:
     try:
         with in_utf8(folder) as place, ocp.PyTreeCheckpointer() as reader:
             return unflatten(reader.restore(place / "state", restore_args=kinds), target)
-    except Exception as error:  # whatever orbax and tensorstore say of what they cannot read
-        # Its files are those that were saved: what fails lies here, as memory or a device.
+    except Exception as error:  # orbax and tensorstore raise many types
+        # The files have been verified, so the cause is on this side, for example memory or a device.
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise CheckpointError(f"checkpoint {folder} is intact and cannot be loaded here: {said}") from error
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:
-    """The leaves by path, keys as their data."""
+    """Returns the leaves as numpy arrays by path. Random keys are converted to their data."""
     return {jax.tree_util.keystr(path): _plain(leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 
 def unflatten(values: dict[str, Any], target: Any) -> Any:
-    """A tree like `target` with those values."""
+    """Returns a tree like `target` with the values of `flatten`."""
 
     def leaf(path, like):
         value = values[jax.tree_util.keystr(path)]
@@ -278,7 +317,7 @@ def unflatten(values: dict[str, Any], target: Any) -> Any:
 
 
 def _keys(state: Any) -> dict[str, list]:
-    """The random keys in a state, as numbers."""
+    """Returns the random keys in a state by path, as lists of numbers."""
     leaves = jax.tree_util.tree_leaves_with_path(state)
     return {jax.tree_util.keystr(path): _plain(leaf).tolist() for path, leaf in leaves if _is_key(leaf)}
 

@@ -1,4 +1,7 @@
-"""What a training run is asked to do: steps, batch, optimiser, seeds. Plain data; imports no jax."""
+"""The configuration of a training run: steps, batch size, optimiser, seeds.
+
+This module holds plain data and does not import jax.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,73 +12,88 @@ COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "
 COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
 BETAS = ("beta1", "beta2")
 SHARES = ("average_span", "final_rate")
-MANY = 65_536  # seeds that may be counted: each is a lane of the program
-RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # what float32 holds in full: lanes keep their rate in it
+MANY = 65_536  # the largest number of seeds: each seed is a lane of the compiled program
+RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # the normal range of float32, in which lanes keep their rate
 
 
 @dataclass(frozen=True)
 class Train:
-    """How a model is trained: the optimiser is AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019).
+    """How a model is trained. The optimiser is AdamW.
 
-    Every seed is trained with every learning rate; each pair is a lane, and all lanes are one program.
+    Every seed is trained with every learning rate. Each (seed, learning rate) pair is a *lane*, and all lanes run in
+    one compiled program.
 
-    Attributes:
-        steps: updates of each lane.
-        batch_size: examples of a gradient.
-        learning_rate: the peak, or several of them.
-        schedule: what the rate does after the warm-up: "constant"; "cosine", to zero one step after the last;
-            "inverse_sqrt", as 1/√step.
-        final_rate: the share of the peak that the cosine falls to, instead of to zero.
-        warmup: steps in which the rate rises linearly to its peak.
-        weight_decay: decoupled. It spares biases, scales and shifts of norms, embeddings, tables of positions and
-            constants of gates.
-        decay_all: whether weight decay reaches those, too.
-        beta1: how much of the mean gradient Adam keeps in each step.
-        beta2: how much of the mean squared gradient Adam keeps in each step.
-        clip: the largest global norm of a gradient; 0 for no bound.
-        accumulate: gradients that are averaged before each update.
-        seeds: how many (3 means 0, 1, 2), or which.
-        evaluate_every: steps between validations; the last step is validated, too.
-        save_every: steps between checkpoints; the last step is saved, too.
-        patience: a lane stops after so many evaluations in a row without a new best; 0 for never.
-        restore_best: where there is patience, the model that is tested, and loaded later, is each lane's best on
-            validation, of equals the last; False for the model of the last step.
-        target: a lane stops once its headline metric on validation reaches this; None for never.
-        average: the model that is tested, and loaded later, is the mean of so many models: the last one, and those
-            every `save_every` steps before it, or closer together where they would not lie within `average_span`; 0
-            for the last model alone.
-        average_span: the last share of the steps, within which all models of the mean lie.
-        keep_last: the newest checkpoints that stay on disk.
-        keep_best: the checkpoints that stay because they did best on validation, by the rate that was ahead then.
-        keep_every: checkpoints of every so many steps stay; 0 for none.
+    Adam follows Kingma and Ba 2015. Decoupled weight decay follows Loshchilov and Hutter 2019.
 
     Raises:
-        ValueError: for what cannot work, naming the field.
+        ValueError: If a value cannot work, or if two values exclude each other. The message names the field.
     """
 
     steps: int = 1000
+    """The number of updates of each lane."""
     batch_size: int = 64
+    """The number of examples in each gradient. An update uses `batch_size · accumulate` examples."""
     learning_rate: float | tuple[float, ...] = 1e-3
+    """The peak learning rate, or a tuple of different peaks. Each peak is trained with every seed."""
     schedule: Schedule = "cosine"
+    """How the learning rate changes after the warm-up.
+
+    "constant" keeps the peak. "cosine" decays to `final_rate` times the peak, which it reaches one step after the last.
+    "inverse_sqrt" decays as 1/√step.
+    """
     final_rate: float = 0.0
+    """The fraction of the peak at which the cosine schedule ends, in 0 … 1. Other schedules require 0."""
     warmup: int = 100
+    """The number of steps in which the learning rate rises linearly to its peak. 0 starts at the peak."""
     weight_decay: float = 0.0
+    """The coefficient of decoupled weight decay.
+
+    By default the decay skips biases, scales and shifts of norms, embeddings, tables of positions and constants of
+    gates.
+    """
     decay_all: bool = False
+    """Whether weight decay applies to every parameter, including those that it skips by default."""
     beta1: float = 0.9
+    """Adam's decay rate of the mean gradient, at least 0 and below 1."""
     beta2: float = 0.999
+    """Adam's decay rate of the mean squared gradient, at least 0 and below 1."""
     clip: float = 1.0
+    """The largest global norm of a gradient. Larger gradients are scaled down to it. 0 disables clipping."""
     accumulate: int = 1
+    """The number of gradients that are averaged before each update."""
     seeds: int | tuple[int, ...] = 3
+    """The number of seeds (3 means the seeds 0, 1 and 2), or a tuple of the seeds themselves, each in 0 … 2³²−1."""
     evaluate_every: int = 250
+    """The number of steps between evaluations on the validation data. The last step is always evaluated."""
     save_every: int = 500
+    """The number of steps between checkpoints. The last step is always saved."""
     patience: int = 0
+    """The number of consecutive evaluations without a new best after which a lane stops. 0 disables early stopping."""
     restore_best: bool = True
+    """Whether the model with the best validation score is the one that is tested and loaded later.
+
+    This applies only with `patience`. Each lane has its own best model. Of equal scores the latest counts. With False,
+    the model of the last step is used.
+    """
     target: float | None = None
+    """The value of the headline metric on the validation data at which a lane stops. None disables this."""
     average: int = 0
+    """The number of models whose mean is tested and loaded later. 0 disables averaging.
+
+    The models are those of the last step and of every `save_every` steps before it. They lie closer together if they
+    would otherwise not fit into `average_span`. Averaging excludes `patience` and `target`.
+    """
     average_span: float = 0.1
+    """The fraction of the steps, counted from the end, that contains all averaged models, in 0 … 1."""
     keep_last: int = 2
+    """The number of newest checkpoints to keep on disk."""
     keep_best: int = 1
+    """The number of checkpoints to keep because of their validation score.
+
+    The score of a checkpoint is that of the learning rate that led at that step.
+    """
     keep_every: int = 0
+    """The interval in steps at which checkpoints are kept permanently. 0 keeps none for this reason."""
 
     def __post_init__(self):
         self._check_kinds()
@@ -123,12 +141,12 @@ class Train:
         if not self.seed_list or len(set(self.seed_list)) < len(self.seed_list):
             raise ValueError(f"train.seeds={self.seeds} must name different seeds, at least one")
         for seed in self.seed_list:
-            # jax.random.key wraps seeds at 2³² without a word.
+            # jax.random.key silently wraps seeds at 2³²: two different seeds would train the same lane.
             if not 0 <= seed < 2**32:
                 raise ValueError(f"train.seeds={self.seeds} must lie in 0 … 2³²−1")
 
     def _check_kinds(self) -> None:
-        """Refuse values of another kind before they are compared: Python's own words would name no field."""
+        """Check the type of every value, so that later comparisons cannot fail with a message that names no field."""
         for name in (*COUNTS, *COUNTS_OR_NONE):
             _whole(name, getattr(self, name), getattr(self, name))
         for name in ("weight_decay", "clip", *BETAS, *SHARES):
@@ -147,7 +165,16 @@ class Train:
 
     @staticmethod
     def missing_values(written: dict[str, Any]) -> dict[str, Any]:
-        """What older runs did, by fields that they do not have: where it makes no difference, the default."""
+        """Returns values for fields that an older run folder lacks.
+
+        The default is returned if it does not change what the run did.
+
+        Args:
+            written: The fields that the run folder holds.
+
+        Returns:
+            The value of each newer field that reproduces the behaviour of the version that wrote the folder.
+        """
         return {
             "decay_all": bool(written.get("weight_decay")),
             "restore_best": not written.get("patience"),
@@ -156,29 +183,29 @@ class Train:
 
     @property
     def average_steps(self) -> int:
-        """How many of the last steps the models of the mean lie within."""
-        # A share of 0.29 of 100 steps is 29, whatever floats make of the product.
+        """The number of last steps that contain all averaged models."""
+        # The small constant corrects rounding: 0.29 · 100 is 28.999… in floating point and must give 29.
         return math.floor(self.average_span * self.steps + 1e-6)
 
     @property
     def seed_list(self) -> tuple[int, ...]:
-        """The seeds, listed."""
+        """The seeds as a tuple."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else tuple(self.seeds)
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The learning rates, listed."""
+        """The peak learning rates as a tuple."""
         rate = self.learning_rate
         return tuple(rate) if isinstance(rate, tuple) else (rate,)
 
     @property
     def lanes(self) -> tuple[tuple[int, float], ...]:
-        """Every (seed, learning rate), rates within seeds."""
+        """All (seed, learning rate) pairs. The learning rate varies fastest."""
         return tuple((seed, rate) for seed in self.seed_list for rate in self.rates)
 
 
 def _whole(name: str, value: Any, entry: Any) -> None:
-    # True is an int to Python, and no count.
+    # `isinstance` would accept True, because bool is a subclass of int.
     if type(entry) is not int:
         raise ValueError(f"train.{name}={value!r} must be {'a whole number' if entry is value else 'whole numbers'}")
 

@@ -1,4 +1,4 @@
-"""Where lanes and batches lie when there are several devices."""
+"""The sharding of lanes and batches over several devices."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 @dataclass(frozen=True)
 class Devices:
-    """Lanes lie over the rows of a mesh of devices, the examples of a batch over its columns.
+    """A mesh of devices: lanes are distributed over its rows, the examples of a batch over its columns.
 
-    What is computed is the same, in another order of sums: numbers agree to rounding, bits do not.
+    Sharding changes the order of sums. Results agree with those of one device up to rounding, but not bit for bit.
     """
 
     mesh: Mesh
+    """The mesh, with axes "lanes" and "batch"."""
 
     @property
     def lanes(self) -> NamedSharding:
-        """The place of what has an axis of lanes first: a state."""
+        """The sharding of arrays with a leading axis of lanes, for example a state."""
         return NamedSharding(self.mesh, PartitionSpec("lanes"))
 
     @property
     def batches(self) -> NamedSharding:
-        """The place of batches [steps, lanes, examples, ...]."""
+        """The sharding of batches [steps, lanes, examples, ...]."""
         return NamedSharding(self.mesh, PartitionSpec(None, "lanes", "batch"))
 
     @property
     def whole(self) -> NamedSharding:
-        """The place of what every device has all of."""
+        """The sharding of arrays that are replicated on every device."""
         return NamedSharding(self.mesh, PartitionSpec())
 
     def __str__(self) -> str:
@@ -42,9 +43,14 @@ class Devices:
 
 
 def devices(lanes: int, examples: int, given: Sequence[Any] | None = None) -> Devices | None:
-    """As many of the devices there are (or of those given) as divide lanes and examples evenly, lanes first.
+    """Returns a mesh of as many devices as divide lanes and examples evenly, or None if that is one device.
 
-    None where that is one.
+    Devices are assigned to lanes first, the remaining ones to examples.
+
+    Args:
+        lanes: The number of lanes.
+        examples: The number of examples in a batch.
+        given: The devices to use. None uses all devices.
 
     >>> devices(3, 32, jax.devices()[:1]) is None
     True

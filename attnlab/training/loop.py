@@ -1,4 +1,4 @@
-"""The loop: from the last checkpoint to the last step, recording, evaluating and saving on the way."""
+"""The training loop: it continues from the last checkpoint to the last step, and records, evaluates and saves."""
 
 from __future__ import annotations
 
@@ -21,17 +21,27 @@ from attnlab.training.trainer import Trainer
 
 @dataclass
 class Fitted:
-    """What training left: the final state and models, and the seconds that all of it took, interruptions apart."""
+    """The result of training: the final state, the models and the resources that it took."""
 
     state: Any
-    model: Any  # every lane's: the last, the mean of the last few, or the best on validation
-    step: int  # the last one made: fewer than planned where every lane was done before
-    diverged_step: np.ndarray  # the step at which each lane's numbers ceased to be finite; -1 where they did not
-    first_nonfinite: list[str | None]  # what of each lane was not finite first; None where all of it was
+    """The final state of all lanes."""
+    model: Any
+    """The model of every lane that is tested: the last, the mean of the last few, or the best on the validation data.
+    """
+    step: int
+    """The last step that was made. It is less than planned if every lane stopped early."""
+    diverged_step: np.ndarray
+    """For each lane, the step at which its numbers ceased to be finite, or -1 if it did not diverge."""
+    first_nonfinite: list[str | None]
+    """For each lane, the name of the first non-finite quantity, or None if all are finite."""
     seconds: float
+    """The total training time in seconds, without the time between an interruption and the restart."""
     compile_seconds: float
-    seconds_per_step: float | None  # None where no step was to be made
-    memory_bytes: int | None  # of training, as the compiler estimates its peak; None likewise
+    """The time of all compilations in seconds."""
+    seconds_per_step: float | None
+    """The median time of a step in seconds, without compilation. None if no step was made."""
+    memory_bytes: int | None
+    """The peak memory of training in bytes, as estimated by the compiler. None if no step was made."""
 
 
 def fit(
@@ -42,12 +52,26 @@ def fit(
     progress: Any,
     limit: int | None = 512,
 ) -> Fitted:
-    """Train every lane to its last step; from the newest checkpoint, if there is one.
+    """Train every lane to its last step, starting from the newest checkpoint if there is one.
 
-    `record(rows)` keeps a row for every lane of every dispatch; `cut(step)` drops those behind the step that training
-    goes on from. Validation looks at `limit` examples. A lane that diverges is told to `progress`, with the step and
-    what was not finite, and stays as it was before. Raises Interrupted on a signal, after saving, and
-    CheckpointError where there is no room for what will be saved.
+    A lane that diverges keeps the values that it had before the diverging step. The step and the non-finite quantity
+    are reported to `progress`.
+
+    Args:
+        trainer: The trainer of all lanes.
+        checkpoints: Where the state is saved and restored.
+        record: Called as `record(rows)` after each dispatch, with one row of metrics for each lane.
+        cut: Called as `cut(step)` once at the start. It must drop recorded rows after the step from which training
+            continues.
+        progress: A listener, see `attnlab.training.progress.Progress`.
+        limit: The number of validation examples for each evaluation. None uses all.
+
+    Returns:
+        The final state and models.
+
+    Raises:
+        Interrupted: On a signal, after saving.
+        CheckpointError: If the disk has no room for the checkpoints that will be saved.
     """
     train = trainer.train
     state, step, before = _begin(trainer, checkpoints)
@@ -78,7 +102,7 @@ def fit(
         if caught:
             if saved != step:
                 checkpoints.save(step, state, watch.elapsed())
-            # After the last step too: examining it takes long, and the same command goes on to that.
+            # Also after the last step: the test that follows takes long, and the same command resumes there.
             raise Interrupted(caught[0], reached(step))
     return Fitted(
         state, averaged(train, state, step), step, np.asarray(state.diverged_step), _named(state, names),
@@ -87,7 +111,7 @@ def fit(
 
 
 class _Watch:
-    """The seconds since the first start, interruptions apart, those of a step without compilation, and its memory."""
+    """Measures the training time across restarts, the time of a step without compilation, and the memory."""
 
     def __init__(self, trainer: Trainer, before: dict[str, Any]):
         self.trainer, self.before = trainer, before
@@ -95,7 +119,7 @@ class _Watch:
 
     @contextmanager
     def dispatch(self, count: int) -> Iterator[None]:
-        """Time a dispatch of `count` steps."""
+        """Time one dispatch of `count` steps."""
         ready, compiled = time.perf_counter(), self.trainer.compile_seconds
         yield
         compiling = self.trainer.compile_seconds - compiled
@@ -103,15 +127,15 @@ class _Watch:
 
     @property
     def seconds(self) -> float:
-        """Those so far."""
+        """The training time so far in seconds, including earlier runs."""
         return self.before["seconds"] + time.perf_counter() - self.began
 
     def elapsed(self) -> dict[str, Any]:
-        """The seconds so far, all and those of compilation; of a step its seconds and bytes.
+        """Returns the total and compilation seconds, and the seconds and bytes of a step, under the names in `Fitted`.
 
-        Where none was made since it was taken up again, those of before.
+        If no step was made since the restart, the step time and memory are those of the earlier run.
         """
-        # The median, so that a noisy machine does not count.
+        # The median is robust to single slow dispatches on a busy machine.
         pace = round(float(np.median(self.paces)), 5) if self.paces else self.before.get("seconds_per_step")
         return {
             "seconds": self.seconds,
@@ -122,6 +146,7 @@ class _Watch:
 
 
 def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[str, Any]]:
+    """Returns the state to start from, its step, and the facts of its checkpoint."""
     nothing = {"seconds": 0.0, "compile_seconds": 0.0}
     checkpoints.sweep()
     if not checkpoints.steps():
@@ -131,13 +156,13 @@ def _begin(trainer: Trainer, checkpoints: Checkpoints) -> tuple[Any, int, dict[s
 
 
 def _boundary(train: Any, step: int) -> int:
-    """The next step at which something other than training happens."""
+    """Returns the next step after which an evaluation, a checkpoint, an averaging step or the end is due."""
     regular = (step - step % every + every for every in (train.evaluate_every, train.save_every))
     return min(train.steps, *regular, *(at for at in averaged_steps(train) if at > step))
 
 
 def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray]) -> list[dict]:
-    """A row for every lane: the mean over the dispatch of each metric."""
+    """Returns one row for each lane: the mean of each metric over the dispatch."""
     return [
         {"step": step, "seed": seed, "learning_rate": rate, "seconds": round(seconds, 3)}
         | {name: float(np.mean(values[:, n])) for name, values in metrics.items()}
@@ -146,27 +171,28 @@ def _rows(train: Any, step: int, seconds: float, metrics: dict[str, np.ndarray])
 
 
 def _learning(state: Any) -> bool:
-    """Whether any lane still moves."""
+    """Returns whether any lane is still training."""
     return bool(np.any(np.asarray(state.is_training)))
 
 
 def _shown(state: Any) -> np.ndarray:
-    """The lanes whose mean is told on the way: those that did not diverge, or all where every one did."""
+    """Returns the lanes that reported means cover: those that did not diverge, or all if every lane diverged."""
     alive = np.asarray(state.alive)
     return np.flatnonzero(alive if alive.any() else ~alive)
 
 
 def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> None:
-    """Refuse a disk that will be full before the last step."""
+    """Raise CheckpointError if the disk will be full before the last step."""
     ahead = [*range(step - step % train.save_every + train.save_every, train.steps, train.save_every), train.steps]
     if step < train.steps:
-        # One more than are kept, for the next is written before the last goes; the best may be the first ones.
+        # One more than are kept, because the next is written before an old one is dropped. The scores decrease with
+        # the step: in the worst case the best checkpoints are the first ones and add to the newest.
         kept = checkpoints.keep.of({at: -float(at) for at in ahead})
         checkpoints.check_room(state, max(1, min(len(kept) + 1, len(ahead)) - len(checkpoints.steps())))
 
 
 def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: int) -> list[str]:
-    """A line for each lane that has diverged since it was looked at `before`."""
+    """Returns a message for each lane that has diverged since `before`, an earlier `diverged_step`."""
     found, told = np.asarray(state.diverged_step), _named(state, names)
     good = f"the last good checkpoint is that of step {saved}" if saved else "no checkpoint was saved yet"
     return [
@@ -182,7 +208,7 @@ def _named(state: Any, names: list[str]) -> list[str | None]:
 
 
 def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict]) -> list[dict[str, float]]:
-    """Validate every lane into its row."""
+    """Evaluate every lane on the validation data, and add the metrics to its row."""
     scores = trainer.evaluate(state.model, "valid", limit)
     for row, score in zip(rows, scores, strict=True):
         row |= {f"valid.{name}": value for name, value in score.items() if "." not in name}
@@ -190,9 +216,11 @@ def _evaluate(trainer: Trainer, state: Any, limit: int | None, rows: list[dict])
 
 
 def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tuple[Any, float | None]:
-    """The state, lanes that are done by these scores stopped; the merit of the rate that stands best: more is better.
+    """Returns the state after early stopping, and the selection score of the step (more is better).
 
-    A rate's merit is the mean over its lanes that did not diverge; None where no rate has a finite one.
+    The score of a learning rate is the mean of the headline metric over its lanes that did not diverge, negated if
+    lower is better. The selection score is that of the best learning rate, or None if no learning rate has a finite
+    score.
     """
     problem, train, alive = trainer.problem, trainer.train, np.asarray(state.alive)
     values = np.array([score[problem.metric] for score in scores])

@@ -1,8 +1,8 @@
-"""What a checkpoint's folder holds, written down beside it and verified before anything of it is used.
+"""The manifest of a checkpoint: it describes the files of the folder and is verified before any of them is used.
 
-orbax 0.12.8 by itself restores another dtype, and a file of arrays with a bit flipped, without a word (of 100 flips
-tried 99 gave other numbers and none an error); the manifest has the sha256 and the size of every file, and the shape
-and dtype of every leaf.
+orbax 0.12.8 by itself silently restores another dtype, and silently restores arrays from a file with a flipped bit. Of
+100 flips tried, 99 gave other numbers and none gave an error. The manifest therefore holds the sha256 and the size of
+every file, and the shape and dtype of every leaf.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ FIELDS = {"step", "merit", "identity", "keys", "facts", "leaves", "files"}
 
 
 class CheckpointError(Exception):
-    """A checkpoint that cannot be used or written, in one line that names it."""
+    """A checkpoint cannot be used or written. The message is one line that names it."""
 
     exit_code = 4
 
 
 class DamagedError(CheckpointError):
-    """A checkpoint whose files are not those that were saved. Every other one may be intact."""
+    """The files of a checkpoint are not those that were saved. Other checkpoints may be intact."""
 
 
 def write(folder: Path, manifest: dict[str, Any]) -> None:
-    """Seal the folder: every file in it is described and on the disk, not in a buffer, when this ends."""
+    """Write the manifest of a folder.
+
+    When this returns, every file in the folder is described and flushed to the disk.
+    """
     content = json.dumps({**manifest, "files": hashes(folder, settling=True)}, indent=1).encode()
     with (folder / MANIFEST).open("wb") as file:
         file.write(with_checksum(content))
@@ -43,9 +46,11 @@ def write(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder, alone.
+    """Returns the manifest of a folder, without checking the files that it describes.
 
-    Raises DamagedError where it is missing or was altered, CheckpointError where the system does not let it be read.
+    Raises:
+        DamagedError: If the manifest is missing or was altered.
+        CheckpointError: If the system does not permit reading it.
     """
     path = folder / MANIFEST
     try:
@@ -73,10 +78,17 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> dict[str, Any]:
-    """The manifest of a folder that holds what it says, made at that step, by that run, of a tree like `target`.
+    """Verify a checkpoint and return its manifest.
 
-    Raises DamagedError naming the first file that differs, and CheckpointError for one that may be intact: of another
-    run, or of another state than the one expected here.
+    Args:
+        folder: The folder of the checkpoint.
+        step: The expected step.
+        identity: The expected identity of the run. Names that the manifest lacks are not compared.
+        target: A tree with the expected structure, shapes and dtypes.
+
+    Raises:
+        DamagedError: If the step or a file differs from what was saved. The message names the first such file.
+        CheckpointError: If the checkpoint may be intact but belongs to another run, or holds another state.
     """
     manifest = read(folder)
     if manifest["step"] != step:
@@ -99,7 +111,7 @@ def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> di
 
 
 def described(tree: Any) -> dict[str, list]:
-    """Path of every leaf -> [shape, dtype]."""
+    """Returns [shape, dtype] of every leaf by path."""
     return {
         jax.tree_util.keystr(path): [list(leaf.shape), str(leaf.dtype)]
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
@@ -107,14 +119,20 @@ def described(tree: Any) -> dict[str, list]:
 
 
 def _kind(leaf: Any) -> str:
-    """A leaf in words, as "float32 [8, 8]"."""
+    """Describe a leaf in words, for example "float32 [8, 8]"."""
     return f"{leaf[1]} {leaf[0]}" if isinstance(leaf, list) and len(leaf) == 2 else "missing"
 
 
 def hashes(folder: Path, settling: bool = False) -> dict[str, list]:
-    """Path of every file below a folder, the manifest apart -> [sha256, bytes]; settled on the disk where asked.
+    """Returns [sha256, size in bytes] of every file below a folder by path, except for the manifest.
 
-    Raises DamagedError naming what is no plain file, CheckpointError naming what the system does not let be read.
+    Args:
+        folder: The folder.
+        settling: Whether to flush each file to the disk.
+
+    Raises:
+        DamagedError: If an entry is not a regular file.
+        CheckpointError: If the system does not permit reading a file.
     """
     files = {}
     for path in sorted(folder.rglob("*")):

@@ -1,4 +1,4 @@
-"""Memory that is not there: what to lower."""
+"""A readable error for a lack of memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from attnlab.training.config import Train
 
 
 class OutOfMemoryError(Exception):
-    """What was asked for does not fit into memory; one line that says what to lower."""
+    """The program does not fit into memory. The message is one line that says which fields to lower."""
 
     exit_code = 2
 
 
 @contextmanager
 def fitting(train: Train, doing: str) -> Iterator[None]:
-    """Turns what jax and numpy say of memory that is not there into an OutOfMemoryError that says what to lower."""
+    """Convert memory errors of JAX and numpy into an OutOfMemoryError.
+
+    Args:
+        train: The training configuration, whose values the message names.
+        doing: What was being done, for the message.
+
+    Raises:
+        OutOfMemoryError: If the block raises a MemoryError, or a JAX error with RESOURCE_EXHAUSTED.
+    """
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""The optimiser: Adam with decoupled weight decay, at a unit rate that each lane multiplies by its own."""
+"""The optimiser: Adam with decoupled weight decay at a learning rate of 1. Each lane multiplies by its own rate."""
 
 from typing import Any
 
@@ -10,18 +10,19 @@ from attnlab.training.config import Train
 
 
 def optimiser(train: Train) -> optax.GradientTransformation:
-    """Gradient to direction: clip by global norm, Adam, weight decay (Loshchilov and Hutter 2019).
+    """Returns the transformation from gradients to update directions.
 
-    The learning rate is left out, because it differs by lane.
+    It clips by the global norm, applies Adam and adds decoupled weight decay (Loshchilov and Hutter 2019). It does not
+    apply a learning rate, because the rate differs between lanes.
     """
     clip = optax.clip_by_global_norm(train.clip) if train.clip else optax.identity()
     return optax.chain(clip, optax.scale_by_adam(train.beta1, train.beta2), _weight_decay(train))
 
 
 def _weight_decay(train: Train) -> optax.GradientTransformation:
-    """Add `weight_decay` times the parameter, where it decays."""
+    """Returns a transformation that adds `weight_decay` times the parameter, for parameters that are decayed."""
 
-    # Not optax's mask: it would put nodes of its own into modules.
+    # Not `optax.masked`: it would insert its own nodes into the modules' trees.
     @optax.stateless
     def add(direction, model):
         shrink = lambda d, p, decays: d + train.weight_decay * p if decays or train.decay_all else d
@@ -31,18 +32,21 @@ def _weight_decay(train: Train) -> optax.GradientTransformation:
 
 
 def decays(model: Any) -> Any:
-    """Whether weight decay reaches each array of a model: a tree like it, of booleans.
+    """Returns which arrays of a model are subject to weight decay, as a tree of booleans with the model's structure.
 
-    It spares the parts whose class says `decays = False`, such as `attnlab.modules.parameter.NoDecay`.
+    Parts whose class has `decays = False`, for example `attnlab.modules.parameter.NoDecay`, are not decayed.
     """
     spared = lambda part: not getattr(part, "decays", True)
     return jax.tree.map(lambda part: jax.tree.map(lambda _: not spared(part), part), model, is_leaf=spared)
 
 
 def schedule(train: Train) -> optax.Schedule:
-    """Step to share of the peak learning rate: linear to 1 in `warmup` steps, then as `train.schedule` says."""
+    """Returns the schedule of the learning rate as a fraction of its peak.
+
+    The rate rises linearly to 1 within `train.warmup` steps, then follows `train.schedule`.
+    """
     if train.schedule == "cosine":
-        # Counted from the peak, the end comes one step after the last: a step at rate 0 would be for nothing.
+        # The decay is counted from the peak and ends one step after the last: a step at rate 0 would be wasted.
         after = optax.cosine_decay_schedule(1.0, max(1, train.steps - max(1, train.warmup) + 1), train.final_rate)
     elif train.schedule == "inverse_sqrt":
         start = max(1, train.warmup)
@@ -51,7 +55,7 @@ def schedule(train: Train) -> optax.Schedule:
         after = optax.constant_schedule(1.0)
     if not train.warmup:
         return after
-    # From 1/warmup, not from 0: the first step should move.
+    # The warm-up starts at 1/warmup instead of 0, so that the first step has an effect.
     return optax.join_schedules(
         [optax.linear_schedule(1 / train.warmup, 1.0, train.warmup - 1), after], [train.warmup - 1]
     )

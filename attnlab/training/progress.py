@@ -1,4 +1,4 @@
-"""What the training loop tells of its progress, and a listener that says nothing."""
+"""The events that the training loop reports, and a listener that ignores them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,57 @@ from typing import Any, Protocol
 
 
 class Progress(Protocol):
-    """What a run tells as it goes. Steps count from 0 for each variant; times are in seconds."""
+    """A listener for the events of a run.
+
+    Steps count from 0 for each variant. Times are in seconds.
+    """
 
     def waiting(self, what: str) -> AbstractContextManager[Any]:
-        """Before the first variant, within a `with`: what is being done. It may be refused, so no line of it stays."""
+        """Returns a context in which the preparation `what` is shown, before the first variant.
+
+        The line is transient, because the preparation may end with a refusal.
+        """
         ...
 
     def variant(
         self, name: str, index: int, count: int, total_steps: int, done_steps: int = 0, later_steps: int = 0
     ) -> None:
-        """Variant `index` (from 0) of `count` begins, or goes on after `done_steps`; others take `later_steps`."""
+        """A variant begins or resumes.
+
+        Args:
+            name: The name of the variant.
+            index: Its index, from 0.
+            count: The number of variants.
+            total_steps: The steps of this variant.
+            done_steps: The steps that were done in an earlier run.
+            later_steps: The steps of the variants that follow.
+        """
         ...
 
     def compiling(self, what: str) -> None:
-        """A program is being compiled; nothing moves meanwhile."""
+        """The compilation of a program begins. Training pauses until it ends."""
         ...
 
     def compiled(self, what: str, seconds: float) -> None:
-        """It is compiled."""
+        """The compilation of a program ended after `seconds`."""
         ...
 
     def advanced(self, step: int, loss: float, steps_per_second: float | None = None) -> None:
-        """`step` steps are done; `loss` the mean over lanes that did not diverge. A speed not given is measured."""
+        """Training reached a step.
+
+        Args:
+            step: The number of steps done.
+            loss: The mean loss over the lanes that did not diverge.
+            steps_per_second: The speed. If None, the listener measures it.
+        """
         ...
 
     def evaluated(self, step: int, metrics: Mapping[str, float]) -> None:
-        """An evaluation after `step` steps: each metric's mean over lanes that did not diverge."""
+        """An evaluation after `step` steps ended. `metrics` are means over the lanes that did not diverge."""
         ...
 
     def saved(self, step: int) -> None:
-        """A checkpoint is on disk."""
+        """The checkpoint of `step` is on disk."""
         ...
 
     def finished(self) -> None:
@@ -45,44 +66,44 @@ class Progress(Protocol):
         ...
 
     def note(self, text: str) -> None:
-        """Anything else that a person should know."""
+        """A message for the user that is none of the other events."""
         ...
 
     def close(self) -> None:
-        """Nothing more will come; the terminal is as before."""
+        """The run ends. The terminal must be restored to its previous state."""
         ...
 
 
 class Silent:
-    """Says nothing: for programs and tests."""
+    """A listener that ignores all events, for programs and tests."""
 
     def waiting(self, what):
-        """Nothing."""
+        """Ignore the event."""
         return nullcontext()
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
-        """Nothing."""
+        """Ignore the event."""
 
     def compiling(self, what):
-        """Nothing."""
+        """Ignore the event."""
 
     def compiled(self, what, seconds):
-        """Nothing."""
+        """Ignore the event."""
 
     def advanced(self, step, loss, steps_per_second=None):
-        """Nothing."""
+        """Ignore the event."""
 
     def evaluated(self, step, metrics):
-        """Nothing."""
+        """Ignore the event."""
 
     def saved(self, step):
-        """Nothing."""
+        """Ignore the event."""
 
     def finished(self):
-        """Nothing."""
+        """Ignore the event."""
 
     def note(self, text):
-        """Nothing."""
+        """Ignore the event."""
 
     def close(self):
-        """Nothing."""
+        """Ignore the event."""

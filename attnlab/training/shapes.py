@@ -1,4 +1,4 @@
-"""Steps whose batches differ in shape, in one compiled loop."""
+"""Support for training steps whose batches differ in shape, in one compiled loop."""
 
 from __future__ import annotations
 
@@ -9,25 +9,30 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-Shapes = Mapping[str, tuple[int, ...]]  # of a batch: the shape of each of its arrays
+Shapes = Mapping[str, tuple[int, ...]]  # the shape of each array of a batch, by name
 
 
 class Steps(NamedTuple):
-    """The batches of consecutive steps of every lane, as one dispatch takes them.
-
-    `batches` holds arrays [steps, lanes, B, ...], each padded with zeros to the largest of `shapes`; `kind` [steps]
-    says which of the shapes the batch of a step has, and `cut` takes the padding away again.
-    """
+    """The batches of consecutive steps of every lane, stacked for one dispatch."""
 
     batches: dict[str, np.ndarray]
+    """Arrays [steps, lanes, B, ...] by name, each padded with zeros to the largest of `shapes`."""
     kind: np.ndarray
+    """For each step, the index in `shapes` of the shape of its batch without padding, [steps]."""
     shapes: tuple[Shapes, ...]
+    """The shapes that a batch can have. `by_shape` removes the padding according to them."""
 
 
 def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes], count: int) -> Steps:
-    """The batches [lanes, B, ...] of some steps as `count` of one shape: the last is repeated to fill them up.
+    """Stack the batches of several steps.
 
-    Raises ValueError for a batch that has none of the shapes.
+    Args:
+        rows: The batch of each step, with arrays [lanes, B, ...].
+        shapes: The shapes that a batch of a lane can have.
+        count: The number of steps in the result. The last batch is repeated to fill them.
+
+    Raises:
+        ValueError: If a batch has none of the shapes.
     """
     kinds = [_kind(row, shapes) for row in rows]
     filled, kinds = [*rows, *[rows[-1]] * (count - len(rows))], [*kinds, *kinds[-1:] * (count - len(kinds))]
@@ -40,9 +45,9 @@ def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes],
 
 
 def by_shape(function: Callable, shapes: Sequence[Shapes], kind: Any) -> Callable:
-    """`function(model, batch, key)` of the batch without its padding: of the shape that `kind` names.
+    """Returns `function(model, batch, key)` applied to the batch without its padding.
 
-    Each shape is compiled by itself, and one of them runs.
+    Each shape is compiled as its own branch of a `lax.switch`, and `kind` selects the branch that runs.
     """
     if len(shapes) == 1:
         return function
@@ -66,5 +71,5 @@ def _kind(row: dict[str, np.ndarray], shapes: Sequence[Shapes]) -> int:
 
 
 def _padded(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """x [lanes, ...] with zeros after its end along every other axis."""
+    """Returns x [lanes, ...] with zeros appended along every axis except the first."""
     return np.pad(x, [(0, 0), *((0, most - n) for n, most in zip(x.shape[1:], shape, strict=True))])

@@ -1,4 +1,4 @@
-"""The training of one lane as a pure function of its key: `start` and `step`; lanes are a vmap of both."""
+"""The training of one lane as pure functions of its key: `start` and `step`. Lanes are a vmap of both."""
 
 from __future__ import annotations
 
@@ -19,46 +19,63 @@ from attnlab.training.shapes import Shapes, by_shape
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class State:
-    """One lane: its model, its optimiser, its key and rate, the steps done.
+    """The state of one lane.
 
-    `diverged_step` is the step, counted from 0, in which it diverged, `stopped` how many it had made when it was done
-    early, −1 where it did not, or was not; `first_nonfinite` says what was not finite first when it diverged
-    (`parameter_names` names it by this number), −1 where all is; `best` is its best merit on validation so far,
-    `evaluations_since_best` the evaluations since (`attnlab.training.stopping`), `mean` the average of its models so
-    far, where one is asked for (`attnlab.training.averaging`). Where lanes go back to it, `best_model` is its best
-    model on validation, and `best_step` the step of that, −1 before there is one.
+    In a `Trainer` every array has a leading axis of lanes.
     """
 
     model: Any
+    """The current model."""
     optimiser: Any
+    """The state of the optimiser."""
     key: PRNGKeyArray
+    """The random key of the lane. The key of a step, for example for dropout, is derived from it."""
     rate: Float[Array, ""]
+    """The peak learning rate."""
     step: Int[Array, ""]
+    """The number of steps done."""
     diverged_step: Int[Array, ""]
+    """The step, counted from 0, in which the lane diverged, or −1."""
     first_nonfinite: Int[Array, ""]
+    """The index in `parameter_names` of the first quantity that was not finite when the lane diverged, or −1."""
     stopped: Int[Array, ""]
+    """The number of steps done when the lane stopped early, or −1."""
     best: Float[Array, ""]
+    """The best validation score so far, signed so that more is better (see `attnlab.training.stopping`)."""
     evaluations_since_best: Int[Array, ""]
+    """The number of evaluations since the best score."""
     mean: Any = None
+    """The mean of the models so far, or None without averaging (see `attnlab.training.averaging`)."""
     best_model: Any = None
+    """The model with the best validation score, or None if best models are not restored."""
     best_step: Any = None
+    """The step of `best_model`, −1 before there is one, or None if best models are not restored."""
 
     @property
     def alive(self) -> Bool[Array, ""]:
-        """Whether its numbers are still finite."""
+        """Whether all numbers of the lane have been finite so far."""
         return self.diverged_step < 0
 
     @property
     def is_training(self) -> Bool[Array, ""]:
-        """Whether it still moves: alive, and not done."""
+        """Whether the lane is still updated: it has neither diverged nor stopped early."""
         return self.alive & (self.stopped < 0)
 
 
 def start(create: Callable[[PRNGKeyArray], Any], train: Train, seed: Int[Array, ""], rate: Float[Array, ""]) -> State:
-    """A lane before its first step. The model's key and the dropout's key both come from the seed."""
+    """Returns the state of a lane before its first step.
+
+    The key of the model and the key of the dropout are both derived from the seed.
+
+    Args:
+        create: Creates a model from a key.
+        train: The training configuration.
+        seed: The seed of the lane.
+        rate: The peak learning rate of the lane.
+    """
     key = jax.random.key(seed)
     model = create(jax.random.fold_in(key, 0))
-    # Each its own array: what is donated may not be shared.
+    # Every field has its own array: a donated buffer may not be shared by two fields.
     step, waits = jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32)
     diverged_step, first_nonfinite, stopped = (jnp.full((), -1, jnp.int32) for _ in range(3))
     best = jnp.full((), -jnp.inf, jnp.float32)
@@ -79,14 +96,24 @@ def step(
     kind: Int[Array, ""] | int = 0,
     shapes: Sequence[Shapes] = ({},),
 ) -> tuple[State, dict[str, Array]]:
-    """One update on one batch: `loss(model, batch, key) -> (scalar, metrics)`. Answers the state and the metrics.
+    """Update a lane on one batch.
 
-    Where there are several `shapes`, the batch is padded, and is cut to the one that `kind` names.
+    If the loss, the gradient or the new model is not finite, the lane keeps the values that it had before the step. A
+    lane that diverged or stopped earlier keeps its model, too. Other lanes are not affected.
 
-    A model may hold `paces`, {name of a part of it: factor}: that part learns at the lane's rate times that factor.
+    A model may have an attribute `paces`, {name of a top-level part: factor}. That part is trained with the lane's
+    learning rate multiplied by the factor.
 
-    A lane whose loss, gradient or new model is not finite is frozen as it was before that step, one that is done as it
-    was then; their neighbours go on.
+    Args:
+        loss: The loss function, `loss(model, batch, key) -> (scalar, metrics)`.
+        train: The training configuration.
+        state: The state of the lane.
+        batch: The batch of the lane. If there are several `shapes`, it is padded to the largest.
+        kind: The index in `shapes` of the shape of this batch without padding.
+        shapes: The shapes that a batch can have.
+
+    Returns:
+        The new state, and the metrics by name: "loss", "gradient_norm" (before clipping) and those of `loss`.
     """
     key = jax.random.fold_in(state.key, state.step)
     differentiate = by_shape(partial(gradients, loss, train.accumulate), shapes, kind)
@@ -97,7 +124,8 @@ def step(
     scale = -state.rate * schedule(train)(state.step)
     move = lambda path, p, d: p + (_pace(state.model, path) * scale * d).astype(p.dtype)
     model = jax.tree_util.tree_map_with_path(move, state.model, direction)
-    # The norms, not each number: weights whose squares overflow give no finite product either.
+    # Testing the sums of squares is cheaper than testing each number. It also rejects weights whose squares overflow,
+    # which would not give finite products either.
     weights = _squares(model)
     finite = jnp.isfinite(value) & jnp.isfinite(norm) & jnp.isfinite(jnp.sum(weights))
     dies = state.is_training & ~finite
@@ -120,13 +148,16 @@ def step(
 
 
 def _pace(model: Any, path: tuple[Any, ...]) -> float:
-    """How fast a leaf learns beside the lane's rate: as the model's `paces` say of the part it is in, else alike."""
+    """Returns the learning-rate multiplier of a leaf: the entry in the model's `paces` for its part, or 1."""
     part = jax.tree_util.keystr(path[:1], simple=True)
     return getattr(model, "paces", {}).get(part, 1.0)
 
 
 def parameter_names(model: Any) -> list[str]:
-    """What may cease to be finite in a step of that model: the loss, the gradient of each leaf, each leaf itself."""
+    """Returns the names of what may become non-finite in a step of that model.
+
+    These are the loss, then the gradient of each leaf, then each leaf itself.
+    """
     names = [
         jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value") for path, _ in _leaves(model)
     ]
@@ -136,14 +167,17 @@ def parameter_names(model: Any) -> list[str]:
 def _first_nonfinite(
     value: Float[Array, ""], gradient: Float[Array, " n"], model: Float[Array, " n"]
 ) -> Int[Array, ""]:
-    """The first of `parameter_names` that is not finite; where only a sum overflows, the largest in it."""
+    """Returns the index in `parameter_names` of the first quantity that is not finite.
+
+    If only the sum over all leaves overflows, it is the index of the largest leaf.
+    """
     first = lambda squares: jnp.argmax(jnp.where(jnp.isfinite(squares), squares, jnp.inf)).astype(jnp.int32)
     of_model = jnp.where(jnp.isfinite(jnp.sum(gradient)), len(gradient) + first(model), first(gradient))
     return jnp.where(jnp.isfinite(value), 1 + of_model, 0).astype(jnp.int32)
 
 
 def _squares(tree: Any) -> Float[Array, " n"]:
-    """The sum of squares of each leaf."""
+    """Returns the sum of squares of each leaf."""
     return jnp.stack([jnp.sum(jnp.square(jnp.abs(leaf))) for _, leaf in _leaves(tree)])
 
 
@@ -152,13 +186,19 @@ def _leaves(tree: Any) -> list[tuple[Any, Any]]:
 
 
 def gradients(loss: Callable, accumulate: int, model: Any, batch: dict[str, Array], key: PRNGKeyArray):
-    """((loss, metrics), gradient), averaged over `accumulate` equal parts of the batch, one after another."""
+    """Compute the loss, the metrics and the gradient of a batch.
+
+    The batch is split into `accumulate` equal parts, which are computed one after another and averaged.
+
+    Returns:
+        ((loss, metrics), gradient).
+    """
     whole = jax.value_and_grad(loss, has_aux=True)
     if accumulate == 1:
         return whole(model, batch, key)
     parts = jax.tree.map(lambda x: x.reshape(accumulate, -1, *x.shape[1:]), batch)
     keys = jax.random.split(key, accumulate)
-    # Summed in a scan, so that only one part's activations stand in memory.
+    # Summed in a scan, so that memory holds the activations of one part only.
     zero = jax.tree.map(jnp.zeros_like, jax.eval_shape(whole, model, jax.tree.map(lambda x: x[0], parts), key))
 
     def add(total, here):

@@ -1,4 +1,4 @@
-"""When a lane is done before its last step: at a target, or after evaluations without a gain."""
+"""Early stopping: a lane stops at a target, or after several evaluations without a new best."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from attnlab.training.state import State
 
 
 def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pretraining_steps: int = 0) -> State:
-    """The lanes after an evaluation that gave the headline metric `values` [lanes]; those that are done are stopped.
+    """Update the early-stopping state of all lanes after an evaluation.
 
-    Done is a lane that reached `train.target`, or that has not bettered its best for `train.patience` evaluations. A
-    value that is not a number is no gain. Where lanes go back to their best model, one that is as good or better is
-    kept as `state.best_model`. Evaluations of the first `pretraining_steps` steps, which learn something else than
-    what is scored, do not count.
+    A lane stops if it reaches `train.target`, or if it has no new best score for `train.patience` evaluations. A value
+    that is NaN never counts as a new best. If best models are restored, a model that is as good as the best or better
+    is kept as `state.best_model`.
+
+    Args:
+        train: The training configuration.
+        state: The state of all lanes.
+        values: The headline metric of each lane, [lanes].
+        higher: Whether a higher value is better.
+        pretraining_steps: The number of first steps whose evaluations do not count, because these steps train another
+            objective than the one that is scored.
+
+    Returns:
+        The new state.
     """
     sign = 1 if higher else -1
     merit = jnp.asarray(sign * np.asarray(values, np.float64), jnp.float32)
@@ -30,7 +40,8 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
     if train.target is not None:
         done |= merit >= jnp.float32(sign * train.target)
     if state.best_model is not None:
-        # Of equals the last: a metric that stands still, such as exact match at 0, says nothing against training.
+        # Of equal scores the latest model is kept: a constant metric, for example exact match at 0, is no reason to
+        # prefer an earlier model.
         keep = counts & (merit >= state.best)
         model = where_lane(keep, state.model, state.best_model)
         at = jnp.where(keep, state.step, state.best_step)
@@ -45,6 +56,10 @@ def early_stop(train: Train, state: State, values: np.ndarray, higher: bool, pre
 
 @jax.jit
 def where_lane(chosen: Any, first: Any, second: Any) -> Any:
-    """For each lane one of two trees of arrays that have lanes first: the first where `chosen` [lanes] is true."""
+    """Select, for each lane, between two trees of arrays with a leading axis of lanes.
+
+    Returns:
+        A tree with the values of `first` where `chosen` [lanes] is true, else of `second`.
+    """
     pick = lambda a, b: jnp.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, b)
     return jax.tree.map(pick, first, second)

@@ -1,4 +1,4 @@
-"""All lanes of one variant as one program: compiled steps and answers."""
+"""The trainer of one variant: it compiles and runs the training steps and the answers of all lanes as one program."""
 
 from __future__ import annotations
 
@@ -18,48 +18,64 @@ from attnlab.training.devices import Devices, devices
 from attnlab.training.memory import fitting
 from attnlab.training.shapes import Shapes, Steps, stack_steps
 
-# Steps to a dispatch: enough that its overhead vanishes. On a CPU that is the memory of temporaries, which comes from
-# the system anew each time: of dates with three lanes a dispatch of one step takes twice as long as a step in a loop.
+# Steps in one dispatch: enough that the overhead of a dispatch becomes negligible. On a CPU the overhead is the memory
+# of temporaries, which is requested from the system at each dispatch. For `dates` with three lanes, a dispatch of one
+# step takes twice as long as one step of a longer dispatch.
 DISPATCH = 8
-# What is compiled, in words; the others are answers by a decoder.
+# How messages name the compiled programs. Programs that are not listed are answers by a particular decoder.
 PROGRAMS = {"train": "the training step", "loss": "the loss", "answer": "the answers"}
 
 
 @dataclass
 class Trainer:
-    """Seeds × learning rates of one model on one problem, trained together.
+    """Trains all seeds × learning rates of one model on one task, together.
 
-    `create(key) -> model`; `problem` follows `attnlab.tasks.base.Problem`. `announce(what)` and `announced(what,
-    seconds)` hear of every compilation. `devices` are those to compute on; None: all of them.
+    Programs are compiled once for each shape of their arguments and kept.
     """
 
     create: Callable
+    """Creates a model: `create(key) -> model`."""
     problem: Any
+    """The loaded data of the task, an `attnlab.tasks.base.task.TaskData`."""
     train: Train
+    """The training configuration, which determines the lanes."""
     announce: Callable[[str], None] = lambda what: None
+    """Called as `announce(what)` before each compilation."""
     announced: Callable[[str, float], None] = lambda what, seconds: None
+    """Called as `announced(what, seconds)` after each compilation."""
     devices: Sequence[Any] | None = None
+    """The devices to compute on. None uses all devices."""
     compiled: dict = field(default_factory=dict)
+    """The compiled programs by (name, shapes)."""
     compile_seconds: float = 0.0
-    memory_bytes: int | None = None  # of a dispatch of training, as the compiler estimates its peak; None before one
+    """The total time of all compilations so far, in seconds."""
+    memory_bytes: int | None = None
+    """The peak memory of a training dispatch in bytes, as estimated by the compiler. None before the first dispatch."""
 
     @cached_property
     def spread(self) -> Devices | None:
-        """How lanes and batches lie over the devices; None where there is one."""
+        """The sharding of lanes and batches over the devices, or None for a single device."""
         return devices(len(self.train.lanes), self.train.batch_size * self.train.accumulate, self.devices)
 
     def start(self) -> lane.State:
-        """Every lane before its first step."""
+        """Returns the state of all lanes before the first step. Each array has a leading axis of lanes."""
         seeds, rates = zip(*self.train.lanes, strict=True)
-        # Not jitted as a whole: op by op, later variants find what the first one compiled.
+        # Not jitted as a whole: executed op by op, later variants reuse the ops that the first variant compiled.
         begin = jax.vmap(partial(lane.start, self.create, self.train))
         with fitting(self.train, "creating the models"):
             return begin(jnp.asarray(seeds, jnp.uint32), jnp.asarray(rates, jnp.float32))
 
     def batches(self, step: int, stop: int) -> tuple[Steps, int]:
-        """The batches of the steps from `step` up to `stop`, of one dispatch at most, and how many steps these are.
+        """Returns the batches of the next steps, for at most one dispatch.
 
-        A dispatch ends before a step whose batch has other arrays, as where another phase of training begins.
+        A dispatch ends before a step whose batch has other arrays, for example if another phase of training begins.
+
+        Args:
+            step: The first step.
+            stop: The step before which the dispatch ends at the latest.
+
+        Returns:
+            The stacked batches and the number of steps that they cover.
         """
         rows = []
         for at in range(step, min(stop, step + DISPATCH)):
@@ -70,7 +86,7 @@ class Trainer:
         return stack_steps(rows, self._shapes[frozenset(rows[0])], DISPATCH), len(rows)
 
     def _row(self, step: int) -> dict[str, np.ndarray]:
-        """The batch of a step for every lane [lanes, B, ...]."""
+        """Returns the batch of one step for every lane, with arrays [lanes, B, ...]."""
         size = self.train.batch_size * self.train.accumulate
         by_seed = {seed: self.problem.batch(seed, step, size) for seed in self.train.seed_list}
         names = by_seed[self.train.seed_list[0]]
@@ -78,7 +94,7 @@ class Trainer:
 
     @cached_property
     def _shapes(self) -> dict[frozenset[str], list[Shapes]]:
-        """The shapes of a lane's batches, by the names of their arrays."""
+        """The shapes that the batches of a lane can have, by the names of their arrays."""
         found: dict[frozenset[str], list[Shapes]] = {}
         size = self.train.batch_size * self.train.accumulate
         for step in self.problem.first_steps:
@@ -89,7 +105,19 @@ class Trainer:
         return found
 
     def advance(self, state: lane.State, steps: Steps, count: int):
-        """`count` steps of every lane in one dispatch. Answers (state, {metric: [count, lanes]})."""
+        """Run `count` steps of every lane in one dispatch.
+
+        Args:
+            state: The state of all lanes. Its buffers are donated and cannot be used afterwards.
+            steps: The batches, as returned by `batches`.
+            count: The number of steps to run, at most the number of steps that `steps` covers.
+
+        Returns:
+            The new state, and each metric by name as an array [count, lanes].
+
+        Raises:
+            OutOfMemoryError: If the program does not fit into memory.
+        """
         program, placed = _advance(self.problem.loss, self.train, steps.shapes), {}
         batches: Any = steps.batches
         with fitting(self.train, "training"):
@@ -103,11 +131,21 @@ class Trainer:
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
 
     def evaluate(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[dict[str, float]]:
-        """The metrics of every lane's model on a part of the data, answered by a decoder where one is given."""
+        """Evaluate the model of every lane on one part of the data.
+
+        Args:
+            model: The models of all lanes, each array with a leading axis of lanes.
+            part: "valid" or "test".
+            limit: The number of examples to evaluate. None evaluates all.
+            decoder: The decoder of the answers. None uses the task's default.
+
+        Returns:
+            The metrics by name for each lane.
+        """
         return self.scores(part, self.answers(model, part, limit, decoder), limit)
 
     def losses(self, model: Any, part: str, limit: int | None = None) -> list[float]:
-        """The loss of every lane's model on a part of the data: the mean over the batches of its examination."""
+        """Returns the loss of every lane's model on one part of the data: the mean over its evaluation batches."""
         loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
         found = []
         with fitting(self.train, "answering"):
@@ -116,11 +154,15 @@ class Trainer:
         return np.mean(found, axis=0).tolist()
 
     def scores(self, part: str, answers: list[list[Any]], limit: int | None = None) -> list[dict[str, float]]:
-        """The metrics of every lane, from what `answers` found."""
+        """Returns the metrics of every lane, computed from the result of `answers`."""
         return [self.problem.score(part, lane, limit) for lane in answers]
 
     def answers(self, model: Any, part: str, limit: int | None = None, decoder: Any = None) -> list[list[Any]]:
-        """What every lane's model answers to the batches of an examination: a list of batches for each lane."""
+        """Returns every lane's answers to the evaluation batches.
+
+        Returns:
+            For each lane, a list with one answer for each batch.
+        """
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
         with fitting(self.train, "answering"):
@@ -131,7 +173,11 @@ class Trainer:
         return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
 
     def _compile(self, what: str, function: Callable, arguments: tuple, **options: Any) -> Callable:
-        """The function compiled for these shapes, once; the options are those of `jax.jit`."""
+        """Returns the function compiled for the shapes of its arguments. The options are those of `jax.jit`.
+
+        Each combination of `what` and shapes is compiled once. The key uses only the shapes of the second argument, the
+        batch.
+        """
         shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(arguments[1]))
         if (what, shapes) not in self.compiled:
             said = f"{PROGRAMS.get(what, what)} ({_sizes(arguments[1], 2 if what == 'train' else 0)})"
@@ -145,7 +191,7 @@ class Trainer:
 
 
 def _sizes(batches: dict[str, Any], leading: int) -> str:
-    """The sizes of a batch in words, after so many axes of steps and lanes.
+    """Describe the sizes of a batch, without its first `leading` axes (steps and lanes).
 
     >>> _sizes({"source": np.zeros((32, 24)), "target": np.zeros((32, 12)), "label": np.zeros(32)}, 0)
     'batch 32, 24 and 12 tokens'
@@ -160,15 +206,22 @@ def _sizes(batches: dict[str, Any], leading: int) -> str:
 
 
 def _peak(program: Any) -> int:
-    """The bytes that a compiled program holds at most: what it is given, what it answers, and what lies between."""
+    """Returns the peak memory of a compiled program in bytes.
+
+    It is the size of arguments, outputs and temporaries. Buffers that outputs share with arguments count once.
+    """
     found = program.memory_analysis()
     given, answered, shared = (getattr(found, f"{what}_size_in_bytes") for what in ("argument", "output", "alias"))
     return given + answered - shared + found.temp_size_in_bytes
 
 
 def _advance(loss: Callable, train: Train, shapes: Sequence[Shapes]) -> Callable:
-    """Steps of all lanes: a loop whose count is traced, so that one program serves dispatches of any length."""
-    # Jitted, it is traced once for both uses below. All lanes share the kind: a switch stays one.
+    """Returns a function that runs several steps of all lanes.
+
+    The number of steps is traced, so that one compiled program serves dispatches of any length up to `DISPATCH`.
+    """
+    # The inner jit makes JAX trace the step once for both uses below. All lanes share `kind` (in_axes None), so that
+    # the switch over shapes stays a switch; a batched index would turn it into a select that computes every branch.
     one = jax.jit(jax.vmap(partial(lane.step, loss, train, shapes=shapes), (0, 0, None)), inline=True)
 
     def advance(state, batches, kind, count):

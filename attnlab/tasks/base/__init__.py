@@ -1,1 +1,1 @@
-"""What all tasks share: the contract, batching, checks, metrics, and problems of classes."""
+"""The common parts of all tasks: interfaces, batching, checks, metrics and classification."""

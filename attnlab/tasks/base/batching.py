@@ -1,4 +1,4 @@
-"""Examples in batches of one size."""
+"""Splitting examples into batches of one size."""
 
 from typing import Any
 
@@ -8,9 +8,16 @@ from attnlab.tasks.base.task import Batch
 
 
 def even(whole: Batch, most: int, **blank: Any) -> list[Batch]:
-    """Examples [N …] in batches of up to `most` and one size, so that one program serves; the last one filled up.
+    """Split examples into batches of equal size, so that one compiled program serves all.
 
-    With zeros, or with what `blank` says by name: so that they ask nothing.
+    Args:
+        whole: The examples, arrays [N, ...] by name.
+        most: The largest batch size.
+        **blank: The value that fills up the last batch, by array name. The default is 0. It must mark the rows as not
+            scored.
+
+    Returns:
+        The batches, the last one filled up.
     """
     count = len(next(iter(whole.values())))
     size = min(most, count)

@@ -1,4 +1,4 @@
-"""What a task's fields may hold. Every check raises ValueError naming the field and the value."""
+"""Checks of a task's fields. Every check raises ValueError and names the field and the value."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -9,7 +9,7 @@ from attnlab.data.text.units import TokenizerSpec
 
 
 def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 - 1) -> None:
-    """Each of the fields must be a whole number in `least` … `most`."""
+    """Check that each of the fields is an integer in `least` … `most`."""
     for field in fields:
         value = getattr(task, field)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -17,17 +17,17 @@ def counts(task: Any, fields: Iterable[str], least: int = 1, most: int = 2**31 -
 
 
 def examples(task: Any, parts: Iterable[str]) -> None:
-    """How many examples each of the parts is to have: they are all held in memory."""
+    """Check the number of examples of each part. It is bounded because all examples are held in memory."""
     counts(task, [f"{part}_examples" for part in parts], most=10_000_000)
 
 
 def seed(task: Any) -> None:
-    """The seed must fit in 32 bits."""
+    """Check that the seed fits in 32 bits."""
     counts(task, ["seed"], least=0, most=2**32 - 1)
 
 
 def unused(task: Any, given: str, names: Iterable[str]) -> None:
-    """Where the field `given` says what others would otherwise decide, these must stand as they are by default."""
+    """Check that fields which the field `given` makes irrelevant have their defaults."""
     defaults = {field.name: field.default for field in fields(task)}
     for name in names:
         if (value := getattr(task, name)) != defaults[name]:
@@ -35,20 +35,25 @@ def unused(task: Any, given: str, names: Iterable[str]) -> None:
 
 
 def text(task: Any) -> None:
-    """What tasks of pairs of texts have in common: units, a share of smoothing, buckets."""
+    """Check the fields that tasks of text pairs have in common: units, smoothing and buckets."""
     units(task)
     smoothing(task)
     buckets(task)
 
 
 def units(task: Any) -> None:
-    """What the symbols of a text are."""
+    """Check that `units` is a TokenizerSpec."""
     if not isinstance(task.units, TokenizerSpec):
         raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
 
 
 def files(task: Any) -> None:
-    """Each part must have a file, and one of its own: DataError where two name one."""
+    """Check that each part names a file.
+
+    Raises:
+        ValueError: If a part names none.
+        DataError: If two parts name the same file.
+    """
     names = {part: getattr(task, part) for part in ("train", "valid", "test")}
     for part, name in names.items():
         if not name:
@@ -57,11 +62,11 @@ def files(task: Any) -> None:
 
 
 def smoothing(task: Any) -> None:
-    """The share of a target that all symbols have alike."""
+    """Check the fraction of label smoothing."""
     if isinstance(task.smoothing, bool) or not isinstance(task.smoothing, int | float) or not 0 <= task.smoothing < 1:
         raise ValueError(f"task.smoothing={task.smoothing!r} must be at least 0 and below 1")
 
 
 def buckets(task: Any) -> None:
-    """How many lengths batches come in: each is a shape to compile for."""
+    """Check the number of batch lengths. It is bounded because a program is compiled for each length."""
     counts(task, ["buckets"], most=16)

@@ -1,4 +1,4 @@
-"""The problem of sorting: a class for an example, or for each of its positions."""
+"""Classification: one class for each example, or for each of its positions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import numpy as np
 from attnlab.data.text.vocabulary import Vocabulary
 from attnlab.tasks.base.task import Batch, Classes, Row, TaskData, TextInterface
 
-NONE = -1  # the label of what is not asked for
+NONE = -1  # the label of examples and positions that are not scored
 
 
 class ClassInterface(TextInterface):
-    """Batches are {"source": [B …], "keep": [B T] bool, "label": [B] or [B T] int32}; label −1 asks nothing.
+    """The interface to inputs and answers of a classifier.
 
-    A batch of images has no "keep". A model is called with source, keep (None where the batch has none) and a key,
-    and answers scores [classes], or [T classes] where the shape says `each`. `classes` names them.
+    Batches are {"source": [B, ...], "keep": [B T] bool, "label": [B] or [B T] int32}. Positions with label −1 are not
+    scored. A batch of images has no "keep".
+
+    A model is called with source, keep (None if the batch has none) and a key. It returns scores [classes], or [T
+    classes] if `shape.each`.
+
+    Args:
+        classes: The names of the classes.
     """
 
     shape: Classes
@@ -27,7 +33,11 @@ class ClassInterface(TextInterface):
         self._names = Vocabulary(self.classes)
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, the mean over what is asked; and {"accuracy"} there."""
+        """Compute the cross-entropy in nats.
+
+        Returns:
+            The mean over the scored positions, and {"accuracy"} over the same positions.
+        """
         import jax
         import jax.numpy as jnp
         import optax
@@ -43,17 +53,23 @@ class ClassInterface(TextInterface):
         return loss, {"accuracy": accuracy}
 
     def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
-        """The model's scores of every class [B classes] or [B T classes], in float32 at least; a key an example."""
+        """Returns the model's scores of the classes, [B classes] or [B T classes], at least in float32.
+
+        Args:
+            model: The model.
+            batch: The batch.
+            keys: One key for each example, or None.
+        """
         import jax
         import jax.numpy as jnp
 
         source, keep = (None if batch.get(name) is None else jnp.asarray(batch[name]) for name in ("source", "keep"))
         found = jax.vmap(lambda source, keep, key: model(source, keep, key=key))(source, keep, keys)
-        # Sums of half-precision exponentials lose the tail.
+        # In half precision, the softmax's sum of exponentials loses small terms.
         return found.astype(jnp.promote_types(found.dtype, jnp.float32))
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"label": the likeliest class, "probability": what it is given}, [B] or [B T] each."""
+        """Returns {"label": the most probable class, "probability": its probability}, each [B] or [B T]."""
         import jax
         import jax.numpy as jnp
 
@@ -61,7 +77,10 @@ class ClassInterface(TextInterface):
         return {"label": jnp.argmax(chances, axis=-1).astype(jnp.int32), "probability": chances.max(axis=-1)}
 
     def format_answer(self, answer: Batch) -> str:
-        """The class, and what probability it is given; of every position, the classes in their order."""
+        """Returns the class and its probability as text.
+
+        If every position has a class, it returns the classes in order.
+        """
         label, chance = (np.asarray(answer[name])[0] for name in ("label", "probability"))
         if label.ndim:
             return " ".join(self.classes[n] for n in label)
@@ -69,22 +88,25 @@ class ClassInterface(TextInterface):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"classes": [names]}."""
+        """The names of the classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 
 
 class ClassificationData(ClassInterface, TaskData):
-    """Examples of which each has a class; scored by accuracy."""
+    """Data with a class for each example, scored by accuracy."""
 
     metric, higher = "accuracy", True
     figure = "probability"
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
-        """The examples of `examination(part, limit)` as text or by name, for `rows`; empty where they have neither."""
+        """Returns the text or the name of each example of `eval_batches(part, limit)`, for `rows`.
+
+        The list is empty if examples have neither.
+        """
         return []
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """Each example with its class, the class that it is given, and the probability of that."""
+        """Returns each example with its class, the predicted class and the probability of that."""
         label = np.concatenate([np.asarray(batch["label"]) for batch in self.eval_batches(part, limit)])
         said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
         return [
@@ -93,7 +115,7 @@ class ClassificationData(ClassInterface, TaskData):
         ]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy"}: the share of what is asked that is answered right; {} where nothing is asked."""
+        """Returns {"accuracy"}: the fraction of scored positions that are correct, or {} if nothing is scored."""
         right = asked = 0
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             label = np.asarray(batch["label"])
@@ -102,5 +124,5 @@ class ClassificationData(ClassInterface, TaskData):
         return {"accuracy": right / asked} if asked else {}
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """What is asked."""
+        """Returns the number of scored positions."""
         return sum(int((np.asarray(batch["label"]) >= 0).sum()) for batch in self.eval_batches(part, limit))

@@ -1,4 +1,4 @@
-"""What tells the data of a task apart whose examples are drawn as they are asked for."""
+"""The fingerprint of generated data."""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,7 +10,10 @@ from attnlab.tasks.base.task import Batch
 
 
 def fingerprint(task: Any, batches: Iterable[Batch]) -> str:
-    """The sha256 of the task and of the first that its generator makes of it: another version of it is other data."""
+    """Returns the sha256 of a task's configuration and of some batches that its generator makes.
+
+    The batches are included so that another version of the generator gives another fingerprint.
+    """
     digest = hashlib.sha256(repr(task).encode())
     for batch in batches:
         for name, values in batch.items():

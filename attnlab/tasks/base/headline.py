@@ -1,4 +1,4 @@
-"""Which metric is the headline of a user's own pairs of texts: what their references look like decides."""
+"""The choice of the headline metric for a user's own text pairs, from what the references look like."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ MEASURES = {
     "exact_match": exact_match,
 }
 METRICS = (AUTO, *MEASURES)
-LOWER = ("word_edit_rate", "word_error_rate")  # metrics of which less is better
+LOWER = ("word_edit_rate", "word_error_rate")  # metrics of which a lower value is better
 
-ORDER = 4  # BLEU-4 counts runs of four tokens
-UNSPACED = 8  # characters between spaces, on average, from which a script without spaces makes sentences
-SYMBOLS, USES = 200, 20  # at most so many distinct words, each used so often on average, are a set of symbols
+ORDER = 4  # BLEU-4 counts n-grams of up to four tokens
+UNSPACED = 8  # in a script without spaces, the mean characters between spaces from which references are sentences
+SYMBOLS, USES = 200, 20  # a set of symbols has at most SYMBOLS distinct words, each used USES times on average
 
-# Scripts that put no spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han.
+# Scripts without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, kana and Han.
 _KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _BARE = re.compile(f"[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff{_KANA}{_HAN}]")
@@ -50,29 +50,34 @@ _JAPANESE = re.compile(f"[{_KANA}]")
 
 @dataclass(frozen=True)
 class Headline:
-    """The `metric` that decides, the `metrics` that are reported, and what the references look like, in words.
-
-    `units` are the name of the units that fit targets better than characters or words do; "" where nothing speaks
-    against those.
-    """
+    """The headline metric, the reported metrics, and why they were chosen."""
 
     metric: str
+    """The name of the headline metric."""
     metrics: tuple[str, ...]
+    """The names of all reported metrics."""
     why: str
+    """A description of the references, for messages."""
     units: str = ""
+    """The name of the units that fit the targets better than the default, "words" or "characters". "" if none does."""
 
     @property
     def higher(self) -> bool:
-        """Whether more of it is better."""
+        """Whether a higher value of the headline metric is better."""
         return self.metric not in LOWER
 
     def measure(self, answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        """The metrics of texts, by name."""
+        """Returns the reported metrics of answers by name."""
         found = [MEASURES[name](answers, references) for name in self.metrics]
         return {name: value for values in found for name, value in values.items()}
 
     def notes(self, asked: str, units: TokenizerSpec) -> tuple[str, ...]:
-        """What a person should know of the choice, where `asked` is `task.metric` and targets are read in `units`."""
+        """Returns messages for the user about the choice.
+
+        Args:
+            asked: The value of `task.metric`.
+            units: The units in which targets are read.
+        """
         chosen = f"headline: {self.metric}, because {self.why}; task.metric=NAME takes another"
         said = (chosen,) if asked == AUTO else ()
         if self.units == "words" and isinstance(units, Characters | Bytes):
@@ -83,15 +88,19 @@ class Headline:
 
 
 def headline(parts: Parts, asked: str = AUTO) -> Headline:
-    """The headline of these examples, or the metric that is `asked` for: a function of the texts alone.
+    """Choose the headline metric from the texts of the examples, or use the metric `asked`.
 
-    The references of "valid" and "test" decide, and the targets of all parts say whether they are made of a small set
-    of symbols. Sentences of a script without spaces have BLEU of characters, by sacreBLEU's `zh` where they are
-    Chinese. References of fewer than four words in the median, and symbols such as phones, have the share of wrong
-    answers (`word_error_rate`) where an example has several references, or symbols answer single words; else exact
-    match. All other references are sentences, and have BLEU.
+    The references of "valid" and "test" decide. The targets of all parts decide whether they are made of a small set of
+    symbols, for example phones.
 
-    Raises DataError where BLEU is asked for and would be 0 for perfect answers to a part.
+    - Sentences in a script without spaces have character BLEU. If they are Chinese, this is sacreBLEU's `zh`.
+    - References with a median of fewer than four words, and symbols, have exact match.
+    - The latter have the fraction of wrong answers (`word_error_rate`) instead if an example has several references.
+      Symbols also have it if all sources are single words.
+    - All other references are sentences and have BLEU.
+
+    Raises:
+        DataError: If BLEU is asked for and would be 0 for perfect answers to a part.
 
     >>> from attnlab.data.text.example import Example
     >>> one = [Example("rot", ("red",)), Example("grün", ("green",))]
@@ -108,6 +117,7 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
 
 
 def _headline(parts: Parts) -> Headline:
+    """Choose the headline metric from the texts."""
     examples = [*parts["valid"], *parts["test"]]
     references = [_text(target) for example in examples for target in example.targets]
     several = sum(len(example.targets) > 1 for example in examples)
@@ -131,19 +141,19 @@ def _headline(parts: Parts) -> Headline:
 
 
 def _unspaced(references: Sequence[str]) -> str:
-    """The metric of sentences in a script without spaces between words; "" of anything else."""
+    """Returns the metric for sentences in a script without spaces between words, or "" for other references."""
     text = "".join(references)
     tokens = [token for reference in references for token in reference.split()]
     letters = sum(map(len, tokens))
     if 2 * len(_BARE.findall(text)) <= letters or letters < UNSPACED * len(tokens):
         return ""
-    # sacreBLEU's `zh` sets Chinese characters apart and leaves kana, Thai and the like together.
+    # sacreBLEU's `zh` splits Chinese characters, but not kana, Thai or other scripts.
     chinese = 2 * len(_CHINESE.findall(text)) > letters and not _JAPANESE.search(text)
     return "bleu_zh" if chinese else "bleu_characters"
 
 
 def _are_symbols(targets: Iterable[str]) -> bool:
-    """Whether targets are sequences of a few symbols with spaces between them, such as phones, digits or actions."""
+    """Returns whether targets are sequences of a few symbols separated by spaces, for example phones or digits."""
     seen: set[str] = set()
     tokens = count = 0
     for target in targets:
@@ -152,12 +162,12 @@ def _are_symbols(targets: Iterable[str]) -> bool:
         tokens, count = tokens + len(words), count + 1
         if len(seen) > SYMBOLS:
             return False
-    # A target of one word is a class or a word, whatever its number.
+    # A target of one word is a class or a word, however often it occurs.
     return tokens >= USES * len(seen) and tokens >= 2 * count
 
 
 def _check_bleu(metric: str, part: str, references: Sequence[str], fitting: str) -> None:
-    """Raise DataError where a metric is BLEU and no reference of a part is long enough for perfect answers to score."""
+    """Raise DataError if the metric is BLEU and the references are too short for it: perfect answers would score 0."""
     if not metric.startswith("bleu") or any(len(reference.split()) >= ORDER for reference in references):
         return
     if MEASURES[metric](references, [[reference] for reference in references])[metric] == 0:

@@ -1,6 +1,6 @@
-"""How well answers match their references, of which each answer has one or several: rates in 0 … 1.
+"""Metrics of answers against references. Each answer has one or several references, and rates are in 0 … 1.
 
-Exact match and error rates take sequences of symbols; what is named for text takes strings.
+Exact match and error rates take sequences of symbols. The BLEU and chrF metrics and `word_edits` take strings.
 """
 
 import math
@@ -14,42 +14,50 @@ References = Sequence[Sequence[str]]
 
 
 def bleu(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """{"bleu"}: corpus BLEU-4 of text, mixed case, cut by sacreBLEU's 13a (Papineni et al. 2002; Post 2018).
+    """Compute {"bleu"}: corpus BLEU-4 of text (Papineni et al. 2002; Post 2018).
 
-    Raises ValueError where there are no answers, or not a list of references to each.
+    It is case-sensitive, and text is tokenised by sacreBLEU's 13a.
+
+    Args:
+        answers: The answers.
+        references: The references of each answer.
+
+    Raises:
+        ValueError: If there are no answers, or if an answer has no list of references.
     """
     return {"bleu": _bleu(answers, references, tokenize="13a")}
 
 
 def bleu_tokenised_lower(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """{"bleu_tokenised_lower"}: corpus BLEU-4 of text in lower case, words being what stands between spaces.
+    """Compute {"bleu_tokenised_lower"}: corpus BLEU-4 of lower-cased text whose words are separated by spaces.
 
-    For text that is tokenised already, as the published numbers on Multi30k have it; never beside `bleu`. Raises
-    as `bleu` does.
+    It is meant for text that is already tokenised, as in the published numbers on Multi30k. Its values are not
+    comparable with `bleu`. Raises ValueError as `bleu` does.
     """
     return {"bleu_tokenised_lower": _bleu(answers, references, tokenize="none", lowercase=True)}
 
 
 def bleu_zh(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """{"bleu_zh"}: corpus BLEU-4 of Chinese text, each Chinese character a token (sacreBLEU's `zh`).
+    """Compute {"bleu_zh"}: corpus BLEU-4 of Chinese text, with each Chinese character as a token (sacreBLEU's `zh`).
 
-    Raises as `bleu` does.
+    Raises ValueError as `bleu` does.
     """
     return {"bleu_zh": _bleu(answers, references, tokenize="zh")}
 
 
 def bleu_characters(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """{"bleu_characters"}: corpus BLEU-4 of text in any script, each character a token (sacreBLEU's `char`).
+    """Compute {"bleu_characters"}: corpus BLEU-4 of text, with each character as a token (sacreBLEU's `char`).
 
-    For scripts without spaces between words, such as those of Japanese and Thai. Raises as `bleu` does.
+    It is meant for scripts without spaces between words, for example Japanese and Thai. Raises ValueError as `bleu`
+    does.
     """
     return {"bleu_characters": _bleu(answers, references, tokenize="char")}
 
 
 def chrf(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """{"chrf"}: chrF2 of text, over characters in runs of one to six, spaces apart (Popović 2015; 2016).
+    """Compute {"chrf"}: chrF2 of text, over character n-grams of one to six, without spaces (Popović 2015; 2016).
 
-    Raises as `bleu` does.
+    Raises ValueError as `bleu` does.
     """
     from sacrebleu.metrics.chrf import CHRF
 
@@ -57,10 +65,10 @@ def chrf(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
 
 
 def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """{"word_edit_rate"} of text: Σ d(answer, r) / Σ |r| in words, r the nearest reference of each answer.
+    """Compute {"word_edit_rate"} of text: Σ d(answer, r) / Σ |r| in words.
 
-    The word error rate of speech recognition; `error_rates` means by that name the share of wrong words. Raises as
-    `bleu` does.
+    Here r is the nearest reference of each answer. Speech recognition calls this the word error rate. In `error_rates`
+    that name means the fraction of wrong words. Raises ValueError as `bleu` does.
     """
     _check(answers, references)
     split = [answer.split() for answer in answers]
@@ -69,12 +77,19 @@ def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> d
 
 
 def word_errors(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """{"word_error_rate"}: the share of answers that are none of their references, as `error_rates` has it."""
+    """Compute {"word_error_rate"}: the fraction of answers that equal none of their references, as in `error_rates`."""
     return {"word_error_rate": 1 - _matched(answers, references)}
 
 
 def perplexity(nats: float, tokens: int) -> float:
-    """exp(nats / tokens): of the sum of cross-entropies over that many tokens; ∞ where it is beyond a float.
+    """Compute exp(nats / tokens).
+
+    Args:
+        nats: The sum of the cross-entropies.
+        tokens: The number of tokens.
+
+    Returns:
+        The perplexity, or ∞ if it exceeds the range of a float.
 
     >>> perplexity(0.0, 5)
     1.0
@@ -86,9 +101,17 @@ def perplexity(nats: float, tokens: int) -> float:
 
 
 def by_length(lengths: Sequence[int], edges: Sequence[int]) -> dict[str, list[int]]:
-    """Which examples have which length: their indices by bucket, for a metric of each. Empty buckets are left out.
+    """Group examples by length, to compute a metric for each group.
 
-    The edges are the longest of each bucket but the last. ValueError where they do not ascend from 1 or more.
+    Args:
+        lengths: The length of each example.
+        edges: The largest length of each bucket except for the last.
+
+    Returns:
+        The indices of the examples in each bucket by name. Empty buckets are left out.
+
+    Raises:
+        ValueError: If the edges do not ascend from 1 or more.
 
     >>> by_length([3, 10, 11, 25], (10, 20))
     {'0-10': [0, 1], '11-20': [2], '21+': [3]}
@@ -104,15 +127,16 @@ def by_length(lengths: Sequence[int], edges: Sequence[int]) -> dict[str, list[in
 
 
 def exact_match(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """{"exact_match"}: the share of answers that are one of their references."""
+    """Compute {"exact_match"}: the fraction of answers that equal one of their references."""
     return {"exact_match": _matched(answers, references)}
 
 
 def error_rates(answers: Sequence[Sequence[str]], references: Sequence[References]) -> dict[str, float]:
-    """{"word_error_rate", "phoneme_error_rate"}.
+    """Compute {"word_error_rate", "phoneme_error_rate"}.
 
-    Word error: the share of answers that are none of their references. Phoneme error: Σ d(answer, r) / Σ |r|
-    with r the nearest reference of each answer (the first of equals); above 1 where answers run on.
+    The word error rate is the fraction of answers that equal none of their references. The phoneme error rate is Σ
+    d(answer, r) / Σ |r|, where r is the nearest reference of each answer (the first of equally near ones). It exceeds 1
+    if answers are much too long.
     """
     return {
         "word_error_rate": 1 - _matched(answers, references),
@@ -121,7 +145,7 @@ def error_rates(answers: Sequence[Sequence[str]], references: Sequence[Reference
 
 
 def distance(a: Sequence[str], b: Sequence[str]) -> int:
-    """The fewest insertions, deletions and substitutions that turn `a` into `b` (Levenshtein 1966).
+    """Returns the fewest insertions, deletions and substitutions that turn `a` into `b` (Levenshtein 1966).
 
     >>> distance("kitten", "sitting")
     3
@@ -147,7 +171,7 @@ def _edit_rate(answers: Sequence[Sequence[str]], references: Sequence[Sequence[S
 
 def _matched(answers: Sequence[Sequence[str]], references: Sequence[References]) -> float:
     pairs = zip(answers, references, strict=True)
-    # A string is the sequence of its characters: both sides are compared as such.
+    # A string is treated as the sequence of its characters, on both sides.
     right = sum(tuple(answer) in {tuple(reference) for reference in accepted} for answer, accepted in pairs)
     return right / max(1, len(answers))
 
@@ -155,12 +179,15 @@ def _matched(answers: Sequence[Sequence[str]], references: Sequence[References])
 def _bleu(answers: Sequence[str], references: Sequence[Sequence[str]], **options: Any) -> float:
     from sacrebleu.metrics.bleu import BLEU
 
-    # What it says of text that looks tokenised is for those who choose a tokeniser; here the name says which.
+    # `force` suppresses the warning about tokenised text. Here the metric's name states the tokeniser.
     return BLEU(force=True, **options).corpus_score(list(answers), _streams(answers, references)).score / 100
 
 
 def _streams(answers: Sequence[str], references: Sequence[Sequence[str]]) -> list[list[Any]]:
-    """The references as sacreBLEU reads them: the first of each answer, the second of each, …, None where none."""
+    """Returns the references as sacreBLEU expects them: all first references, all second ones, …
+
+    A missing reference is None.
+    """
     _check(answers, references)
     most = max(map(len, references))
     return [[accepted[n] if n < len(accepted) else None for accepted in references] for n in range(most)]
@@ -170,6 +197,6 @@ def _check(answers: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     if not len(answers) == len(references) > 0:
         raise ValueError(f"{len(answers)} answers to {len(references)} lists of references")
     for n, accepted in enumerate(references):
-        # A string would be read as references of one character each.
+        # A string would be read as one reference for each character.
         if isinstance(accepted, str) or not accepted:
             raise ValueError(f"references[{n}]={accepted!r} must be a list of strings, and not empty")

@@ -1,4 +1,4 @@
-"""An example of a task's own data, asked for by its number."""
+"""Inputs that refer to an example of the task's own data by its number."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,18 @@ from attnlab.data.io.files import DataError
 
 
 def numbered(text: str, counts: Mapping[str, int], what: str = "images") -> tuple[str, int] | None:
-    """("test", 11) for "test:12", the twelfth of the part; None where `text` is no such thing.
+    """Parse a reference to an example, for example "test:12" for the twelfth example of the test part.
 
-    `counts` says how many examples each part that may be asked has, `what` what they are. Raises DataError for a number
-    that the part has not.
+    Args:
+        text: The input.
+        counts: The number of examples of each part that may be used.
+        what: What examples are called in the error message.
+
+    Returns:
+        The part and the index from 0, for example ("test", 11), or None if `text` is not such a reference.
+
+    Raises:
+        DataError: If the part has no example of that number.
     """
     found = re.fullmatch(rf"({'|'.join(counts)}):([0-9]+)", text.strip())
     if found is None:

@@ -1,4 +1,4 @@
-"""Problems of one sequence of which some tokens are to be foretold."""
+"""Tasks of one sequence in which some tokens are to be predicted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from attnlab.tasks.text.language_modeling import token_loss
 
 
 class PredictionData(TextInterface):
-    """Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}: where asked, the answer is to be foretold.
+    """The loss of a model that predicts tokens of one sequence.
 
-    A model is called with tokens [T] and keep=None, for there is no padding, and answers scores [T vocabulary].
+    Batches are {"tokens", "answers": [B T] int32, "asked": [B T] bool}. At positions where `asked` is true, the model
+    is to predict `answers`.
+
+    A model is called with tokens [T] and keep=None, because there is no padding. It returns scores [T vocabulary].
     """
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, the mean over the places that ask; and {"accuracy"} there."""
+        """Compute the cross-entropy in nats.
+
+        Returns:
+            The mean over the positions where `asked` is true, and {"accuracy"} over the same positions.
+        """
         import jax.numpy as jnp
 
         asked = jnp.asarray(batch["asked"])
@@ -23,7 +30,7 @@ class PredictionData(TextInterface):
         return loss, {"accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
     def _foretold(self, model: Any, batch: Batch, key: Any) -> tuple[Any, Any, Any]:
-        """As `token_loss` says: the loss, and at every place [B T] what the answer costs, and whether it is right."""
+        """Returns the result of `token_loss`: the loss, and the cost and correctness at every position [B T]."""
         import jax
         import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""Problems of sorting whose examples are drawn as they are asked for."""
+"""Classification tasks whose examples are generated when they are requested."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Classes
 
-EXAMINED, POSITIONS = 256, 2**15  # examples of an examination's batch, and positions in it: maps are their squares
+# The most examples and the most positions in an evaluation batch. Attention maps grow with the square of a sequence.
+EXAMINED, POSITIONS = 256, 2**15
 
 
 class GeneratedData(ClassificationData):
-    """A training batch is a function of (seed, step), so none comes again; the examinations are drawn once.
+    """Classification data that are generated.
 
-    The task has a `seed`, `valid_examples` and `test_examples`; `positions` are those of one example.
+    A training batch is a function of (seed, step), so that no batch repeats. The validation and test parts are
+    generated once.
+
+    Args:
+        task: The task, with fields `seed`, `valid_examples` and `test_examples`.
+        classes: The names of the classes.
+        shape: The shape of the task.
+        positions: The number of positions of one example, which bounds the size of an evaluation batch.
     """
 
     def __init__(self, task: Any, classes: Sequence[str], shape: Classes, positions: int):
@@ -37,25 +45,29 @@ class GeneratedData(ClassificationData):
 
     @abstractmethod
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
-        """Examples of a part: {"source" [N …], "keep" [N T] where there is any, "label" [N] int32}."""
+        """Generate examples of a part.
+
+        Returns:
+            {"source": [N, ...], "keep": [N T] if there is padding, "label": [N] int32}.
+        """
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Examples drawn for that seed and step."""
+        """Generate the training batch of a seed and step."""
         return self._drawn(size, "train", seed, step)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` examples of the part, the last batch filled up with such as ask nothing."""
+        """Returns the first `limit` examples of the part. The rows that fill up the last batch are not scored."""
         check_part(part, limit)
         return even({name: x[:limit] for name, x in self._parts[part].items()}, self._most, label=NONE)
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
-        """The symbols of each example with a space between them."""
+        """Returns the symbols of each example, separated by spaces."""
         examples = {name: x[:limit] for name, x in self._parts[part].items()}
         count = len(examples["label"])
         return [self.written({name: x[n : n + 1] for name, x in examples.items()}) for n in range(count)]
 
     def written(self, example: Batch) -> str:
-        """One example, a batch of one, as text."""
+        """Returns a batch of one example as text."""
         return " ".join(self.tokens(example)["source"])
 
     def _drawn(self, size: int, part: str, *more: int) -> Batch:

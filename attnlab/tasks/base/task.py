@@ -1,4 +1,7 @@
-"""What a task is, and what a problem must answer. Importing it imports no jax."""
+"""The interfaces of tasks: `Task` (configuration), `TaskData` (loaded data) and `TextInterface` (inputs and answers).
+
+Importing this module does not import jax.
+"""
 
 from __future__ import annotations
 
@@ -6,207 +9,289 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-Batch = dict[str, Any]  # arrays by name: numpy's on the host, jax's where it is traced
+Batch = dict[str, Any]  # arrays by name: numpy arrays on the host, JAX arrays in traced functions
 
 
 class Row(NamedTuple):
-    """One example of an examination and a model's answer to it, as text.
-
-    `input` is the input, or its name where it is no text. `expected` is the right answer, None where it is not known;
-    several right answers have " ||| " between them. `answer` is None where the model answers no text. `figure` is a
-    number that belongs to the answer, such as its probability; `TaskData.figure` names it.
-    """
+    """One example of an evaluation and a model's answer to it, as text."""
 
     input: str
+    """The input, or its name if it is not text."""
     expected: str | None
+    """The correct answer, or None if it is unknown. Several correct answers are separated by " ||| "."""
     answer: str | None
+    """The answer of the model, or None if the model does not answer with text."""
     figure: float | None = None
+    """A number that belongs to the answer, for example its probability. `TaskData.figure` names it."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What a sequence-to-sequence model must be built for: ids below the vocabularies, up to these lengths.
+    """The shape of a sequence-to-sequence task: what its model must be built for.
 
-    The target's length counts its end mark. Both cover the padding of every batch a problem gives. `joint` says that
-    an id means the same symbol on both sides.
+    The lengths cover the padding of every batch of the task.
     """
 
     source_vocabulary: int
+    """The number of ids of the source. Ids are below it."""
     target_vocabulary: int
+    """The number of ids of the target. Ids are below it."""
     source_length: int
+    """The largest number of tokens of a source, including its marks."""
     target_length: int
+    """The largest number of tokens of a target, including its end mark."""
     joint: bool = False
+    """Whether an id means the same symbol in source and target."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a model of one sequence must be built for: ids below the vocabulary, up to this length."""
+    """The shape of a task of one token sequence: what its model must be built for."""
 
     vocabulary: int
+    """The number of ids. Ids are below it."""
     length: int
+    """The largest number of tokens."""
 
 
 @dataclass(frozen=True)
 class Frames:
-    """What a model of a sequence of vectors must be built for: so many numbers each, up to this length."""
+    """The shape of a task of one sequence of vectors: what its model must be built for."""
 
     features: int
+    """The number of features of a vector."""
     length: int
+    """The largest number of vectors."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """What a model of images must be built for: so many rows, columns and numbers a pixel."""
+    """The shape of an image: what its model must be built for."""
 
     height: int
+    """The number of rows of pixels."""
     width: int
+    """The number of columns of pixels."""
     channels: int
+    """The number of channels of a pixel."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """What a model that sorts must be built for: what it reads, and into how many classes.
-
-    `each` says that every position has a class of its own; otherwise the whole example has one.
-    """
+    """The shape of a classification task: what its model must be built for."""
 
     source: Tokens | Frames | Image
+    """The shape of the input."""
     classes: int
+    """The number of classes."""
     each: bool = False
+    """Whether every position has its own class. If False, each example has one class."""
 
 
 class Task(ABC):
-    """A frozen dataclass that says which data, and how much of it. Plain configuration.
+    """A task: which data are used, and how much of them.
 
-    `training_only_fields` names those of its fields that leave the examination as it is: variants of a study that
-    differ in others are asked different things, and are not compared. `missing_values` holds, by field, what older run
-    folders that lack the field were made with, where that is not its default.
+    Subclasses are frozen dataclasses and hold plain configuration. `load` reads or generates the data.
     """
 
     training_only_fields: ClassVar[tuple[str, ...]] = ()
+    """The names of the fields that do not change the evaluation data.
+
+    Variants of a study that differ in other fields are evaluated on different data and are not compared.
+    """
     missing_values: ClassVar[dict[str, Any]] = {}
+    """Values of fields that older run folders lack.
+
+    It holds the value with which those runs were made, if it differs from the default.
+    """
 
     @property
     def unread(self) -> dict[str, Any]:
-        """The fields that `load` does not read, given the others, with the values that say so."""
+        """The fields that `load` does not read given the other fields, with the value that marks each as unused."""
         return {}
 
     @abstractmethod
     def load(self) -> TaskData:
-        """Read or generate the data. Raises DataError where it cannot be had."""
-
-    def with_test(self, problem: Any, file: str) -> TaskData:
-        """The loaded `problem` with the examples of a user's file as its test; its `notes` are about that file.
-
-        The file has the format of the task's own files. Where the format allows it, the file may hold inputs without
-        answers: then `score` returns {}.
+        """Read or generate the data.
 
         Raises:
-            DataError: naming the file, and the line where there is one, for what the trained model cannot be given.
-            NotImplementedError: where the task reads no files.
+            DataError: If the data are not available.
+        """
+
+    def with_test(self, problem: Any, file: str) -> TaskData:
+        """Returns the data with the examples of a user's file as the test part.
+
+        The file has the format of the task's own files. If the format permits it, the file may hold inputs without
+        answers; `score` then returns {}.
+
+        Args:
+            problem: The loaded data.
+            file: The path of the file.
+
+        Returns:
+            The new data. Their `notes` are about that file.
+
+        Raises:
+            DataError: If the trained model cannot be given an example. The message names the file, and the line if
+                there is one.
+            NotImplementedError: If the task reads no files.
         """
         raise NotImplementedError(f"task={type(self).__name__} makes its own examples and reads no other files")
 
     def text_interface(self, vocabulary: dict[str, Any], where: str) -> TextInterface | None:
-        """What asks a model that was trained on this task and tells its answers, from the vocabulary of its problem.
+        """Returns the interface to inputs and answers of a model trained on this task, without loading the data.
 
-        None where nobody can be asked without the data. Raises DataError beginning with `where`, the vocabulary's
-        file, where it is none of such a problem.
+        Args:
+            vocabulary: The vocabulary of the data, as `TextInterface.vocabulary` returned it.
+            where: The name of the vocabulary's file, with which error messages begin.
+
+        Returns:
+            The interface, or None if the model cannot be used without the data.
+
+        Raises:
+            DataError: If the vocabulary does not belong to such a task.
         """
         return None
 
 
 class TextInterface(ABC):
-    """What a trained model is asked with, and its answers told: what needs none of the data it was trained on.
-
-    `shape` (`Pairs`, `Tokens`, …) is all that a model is built from; `decodes` says whether answers are decoded symbol
-    by symbol, `continues` whether what a person gives is gone on with so (both have `answers`), and `decoder` how,
-    where nobody says (None: greedily).
-    """
+    """Converts between text and the batches of a trained model. It needs none of the data the model was trained on."""
 
     shape: Any
+    """The shape of the task (`Pairs`, `Tokens`, …), from which a model is built."""
     decodes: bool = False
+    """Whether answers are decoded symbol by symbol. The interface then has a method `answers`."""
     continues: bool = False
+    """Whether the input is a prompt that is continued symbol by symbol. The interface then has a method `answers`."""
     decoder: Any = None
+    """The default decoder. None is the greedy decoder."""
 
     @property
     @abstractmethod
     def vocabulary(self) -> dict[str, Any]:
-        """What ids mean, and whatever else `Task.text_interface` reads, as JSON: what `vocabulary.json` holds."""
+        """The meaning of ids, and whatever else `Task.text_interface` reads, in JSON types.
+
+        It is stored in `vocabulary.json`.
+        """
 
     @abstractmethod
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """The mean loss of a batch and other scalars by name. Traceable; key None: no dropout."""
+        """Compute the loss of a batch. The function is traceable.
+
+        Args:
+            model: The model.
+            batch: A training or evaluation batch.
+            key: The key for dropout. None disables dropout.
+
+        Returns:
+            The mean loss, and further scalars by name.
+        """
 
     @abstractmethod
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """What the model answers to an examination's batch. Traceable.
+        """Compute the model's answer to an evaluation batch. The function is traceable.
 
-        Where answers are decoded symbol by symbol it takes a `decoder` besides; None is the greedy one.
+        If answers are decoded symbol by symbol, it also takes an argument `decoder`. None is the greedy decoder.
         """
 
     @abstractmethod
     def encode_prompt(self, text: str) -> Batch:
-        """One input as a batch of one. Raises DataError naming what was never seen, and where."""
+        """Returns one input as a batch of size 1.
+
+        Raises:
+            DataError: If the text has symbols that were never seen in training, or is not a valid input. The message
+                names them.
+        """
 
     @abstractmethod
     def format_answer(self, answer: Batch) -> str:
-        """An answer of one as text."""
+        """Returns the answer to a batch of size 1 as text."""
 
     @abstractmethod
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0, "source" and "target", for the axes of an attention map."""
+        """Returns the symbols of row 0 under "source" and "target", to label the axes of an attention map."""
 
 
 class TaskData(TextInterface):
-    """Data in batches, what a model is to learn from them, and how well it did.
-
-    `fingerprint` is the sha256 (hex) of the data; `metric` the headline among those of `score`, and `higher` whether
-    more of it is better; `notes` what a person should know of how the data were read, and `pretraining_steps` how many
-    of the first steps of training are of another kind than what is scored. `figure` names the number in each of `rows`.
-    """
+    """The data of a task in batches, the loss and the metrics."""
 
     fingerprint: str
+    """The sha256 of the data in hexadecimal."""
     metric: str
+    """The name of the headline metric among those of `score`."""
     higher: bool
+    """Whether a higher value of the headline metric is better."""
     notes: tuple[str, ...] = ()
+    """Messages for the user about how the data were read."""
     pretraining_steps: int = 0
+    """The number of first training steps with another objective than the one that is scored."""
     figure: str = ""
+    """The name of the number in each of `rows`, or ""."""
 
     @property
     def first_steps(self) -> tuple[int, ...]:
-        """Steps whose batches have, together, every shape that a training batch can have. One where all are alike."""
+        """Steps whose batches together have every shape that a training batch can have.
+
+        This is one step if all shapes are equal.
+        """
         return (0,)
 
     @abstractmethod
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """A training batch [size …]: a function of the arguments, its shapes of step and size alone.
+        """Returns a training batch [size, ...].
 
-        Each example comes once an epoch.
+        The batch is a function of the arguments, and its shapes are functions of step and size only. Each example
+        occurs once in an epoch.
+
+        Args:
+            seed: The seed of the lane.
+            step: The step, from 0.
+            size: The number of examples.
         """
 
     @abstractmethod
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Examples of "valid" or "test" in batches of one shape, the last one padded: all, or `limit` of them.
+        """Returns the evaluation batches of a part. All have one shape, and the last one is padded.
 
-        These are always the same ones, and no worse a sample where a file is sorted (`attnlab.tasks.base.sampled`).
+        The examples are always the same. A limited number is sampled at random, so that a file sorted by class gives a
+        representative sample (`attnlab.tasks.base.sampled`).
+
+        Args:
+            part: "valid" or "test".
+            limit: The number of examples. None returns all.
         """
 
     @abstractmethod
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """The metrics by name, rates in 0 … 1; answers in the order of `eval_batches(part, limit)`."""
+        """Compute the metrics of a part.
+
+        Args:
+            part: "valid" or "test".
+            answers: The model's answers, in the order of `eval_batches(part, limit)`.
+            limit: The number of examples, as given to `eval_batches`.
+
+        Returns:
+            The metrics by name. Rates are in 0 … 1.
+        """
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """The examples of a part with a model's answers, as text; both in the order of `eval_batches(part, limit)`.
+        """Returns the examples of a part with the model's answers, as text.
 
-        Empty where an example and its answer cannot be written on a line, as a generated image.
+        The order is that of `eval_batches(part, limit)`. The list is empty if an example and its answer cannot be
+        written on one line, for example a generated image.
         """
         return []
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Of how many the headline metric of `score` is the share that is right; None where it is no such share."""
+        """Returns the number of scored items, if the headline metric is the fraction of correct items.
+
+        Otherwise returns None.
+        """
         return None
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """What was answered to an examination's batch, as PNG by caption; of a batch that is shorter, of fewer rows."""
+        """Returns pictures of the answers to an evaluation batch, as PNG by caption.
+
+        If the batch is shorter, the pictures show fewer examples.
+        """
         return {}

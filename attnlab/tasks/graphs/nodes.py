@@ -1,4 +1,4 @@
-"""The class of every node of a graph, from a few that are known (Yang, Cohen, Salakhutdinov 2016)."""
+"""Node classification: the class of every node of a graph, from a few known ones (Yang, Cohen, Salakhutdinov 2016)."""
 
 from __future__ import annotations
 
@@ -21,45 +21,54 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, Task, TaskData
 
-EXAMINED = 1024  # nodes of an examination's batch: each batch goes over the whole graph
+EXAMINED = 1024  # nodes in an evaluation batch; each batch computes the whole graph
 
 
 class GraphTask(Task):
-    """A task of one graph."""
+    """A task on one graph."""
 
     def with_test(self, problem: Any, file: str) -> NodeClassification:
-        """The problem on the graph of an npz file: all of its nodes, or the test nodes of the graph trained on."""
+        """Returns the data on the graph of an npz file.
+
+        All nodes of that graph are the test part. If it is the graph that was trained on, its own test nodes are.
+        """
         return problem.with_test(graph_file.read(files.user_path(file), file, problem.graph.classes), file)
 
 
 @dataclass(frozen=True)
 class Cora(GraphTask):
-    """Papers and what they cite: the field of each of 1,000, from 140 that are known; scored by accuracy.
+    """Papers and their citations: the field of each of 1,000 papers, from 140 known ones. Scored by accuracy.
 
-    The parts are those of Planetoid. A batch of 140 is all that is known.
+    The parts are those of Planetoid. A batch of 140 contains all labelled training nodes.
     """
 
     def load(self) -> NodeClassification:
-        """Read the graph, fetched where it is not at hand."""
+        """Read the graph. It is downloaded if it is not available locally."""
         return NodeClassification(*cora.parts())
 
 
 @dataclass(frozen=True)
 class Nodes(GraphTask):
-    """The class of nodes of a graph of one's own; scored by accuracy.
-
-    `graph` names an npz file of sparse matrices, laid out as that of Cora, whose edges are taken in both directions;
-    without one, a graph of 2,000 nodes in four communities is drawn. `split` names a file of lines of a node's name, a
-    tab and its part (train, valid, test); without one, the parts are drawn by `seed`: `each` of every class to train
-    with, and of the others `valid_examples` and `test_examples`.
-    """
+    """The classes of the nodes of your own graph. Scored by accuracy."""
 
     graph: str = ""
+    """The path of an npz file of sparse matrices, with the layout of Cora's. Edges are used in both directions.
+
+    "" generates a graph of 2,000 nodes in four communities.
+    """
     split: str = ""
+    """The path of a file that assigns nodes to parts. Each line is the name of a node, a tab, and train, valid or test.
+
+    "" draws the parts from `seed`.
+    """
     each: int = 20
+    """The number of training nodes of each class, if there is no `split`."""
     valid_examples: int = 500
+    """The number of validation nodes, if there is no `split`."""
     test_examples: int = 1000
+    """The number of test nodes, if there is no `split`."""
     seed: int = 0
+    """The seed of the parts and of a generated graph, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["each"], most=graphs.MOST)
@@ -69,7 +78,7 @@ class Nodes(GraphTask):
             checks.unused(self, "split", ["each", "valid_examples", "test_examples"])
 
     def load(self) -> NodeClassification:
-        """Read or draw the graph, and divide it."""
+        """Read or generate the graph, and divide its nodes."""
         graph = graph_file.read(files.user_path(self.graph)) if self.graph else graphs.drawn(2000, 4, self.seed)
         if self.split:
             return NodeClassification(graph, graphs.split(graph, files.user_path(self.split)))
@@ -79,19 +88,27 @@ class Nodes(GraphTask):
 
 @dataclass(frozen=True)
 class Labelled:
-    """What a model of a graph must be built for: so many nodes, each with features, and classes of them."""
+    """The shape of the task: what a graph model must be built for."""
 
     nodes: int
+    """The number of nodes."""
     features: int
+    """The number of features of a node."""
     classes: int
+    """The number of classes."""
 
 
 class NodeClassification(TaskData):
-    """One graph, of which some nodes' classes are known. `parts` holds nodes by "train", "valid" and "test".
+    """One graph in which the classes of some nodes are known.
 
-    Batches are {"node", "label": [B] int32}, label −1: not asked. A model is called with edges [E 2], entries [M 2] and
-    values [M] of the whole graph (`attnlab.data.graphs.graphs.Graph`), which are the same in every batch and stand in
-    the program, and answers scores [N classes]; its `penalty()` is added to the loss.
+    Batches are {"node", "label": [B] int32}. Nodes with label −1 are not scored. A model is called with edges [E 2],
+    entries [M 2] and values [M] of the whole graph (`attnlab.data.graphs.graphs.Graph`). These are the same in every
+    batch and are constants of the compiled program. The model returns scores [N classes], and its `penalty()` is added
+    to the loss.
+
+    Args:
+        graph: The graph.
+        parts: The nodes of "train", "valid" and "test".
     """
 
     metric, higher = "accuracy", True
@@ -109,12 +126,16 @@ class NodeClassification(TaskData):
         self.fingerprint = digest.hexdigest()
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Nodes whose class is known, each once an epoch."""
+        """Returns nodes whose class is known. Each occurs once in an epoch."""
         rows, _ = self._order.batch(seed, step, size)
         return self._asked(self.parts["train"][rows])
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, the mean over the nodes asked, and the model's penalty; {"nats", "accuracy"}."""
+        """Compute the cross-entropy in nats plus the model's penalty.
+
+        Returns:
+            The sum, and {"nats", "accuracy"}: the means over the scored nodes.
+        """
         import jax.numpy as jnp
 
         told = self._tell(model, batch, key)
@@ -124,16 +145,20 @@ class NodeClassification(TaskData):
         return nats + model.penalty().astype(nats.dtype), {"nats": nats, "accuracy": accuracy}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"label", "probability", "nats", "right": [B]}: the likeliest class, and how likely; if right, 1."""
+        """Returns {"label", "probability", "nats", "right": [B]}.
+
+        "label" is the most probable class. "nats" is the cost of the correct class. "right" is 1 if the prediction is
+        correct.
+        """
         return self._tell(model, batch, None)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Up to 1,024 nodes a batch."""
-        # Filled up with the first node, which is not asked for.
+        """Returns batches of up to 1,024 nodes."""
+        # The rows that fill up the last batch are node 0 with an unknown label, which is not scored.
         return even(self._asked(self._examined(part, limit)), EXAMINED, label=UNKNOWN)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy", "nats"}: the means over the nodes whose class is known; {} where there are none."""
+        """Returns {"accuracy", "nats"}: the means over the nodes whose class is known, or {} if there are none."""
         known = self.graph.labels[self._examined(part, limit)] != UNKNOWN
         values = {
             metric: np.concatenate([np.asarray(answer[name], np.float64) for answer in answers])[: len(known)][known]
@@ -142,10 +167,17 @@ class NodeClassification(TaskData):
         return {metric: float(value.mean()) for metric, value in values.items()} if known.any() else {}
 
     def with_test(self, graph: Graph, path: str) -> NodeClassification:
-        """The same problem on another graph, read from the file `path`: all of its nodes are the test.
+        """Returns the data with another graph, all of whose nodes are the test part.
 
-        A model for it must be built for its `shape`. Raises DataError for another number of features, and for a class
-        that training has not.
+        A model must be built for the `shape` of the result. If the graph is the one that was trained on, its own test
+        nodes are the test part.
+
+        Args:
+            graph: The other graph.
+            path: The path of its file, for messages.
+
+        Raises:
+            DataError: If the number of features differs, or if a class does not occur in training.
         """
         found = copy(self)
         found.notes = (f"{path} is the graph that it was trained on: the nodes of its test are examined",)
@@ -168,7 +200,7 @@ class NodeClassification(TaskData):
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """Each node by its name, with its class, the class that it is given, and the probability of that."""
+        """Returns each node by name, with its class, the predicted class and the probability of that."""
         said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
         names, classes, labels = self.graph.names, self.graph.classes, self.graph.labels
         return [
@@ -182,23 +214,27 @@ class NodeClassification(TaskData):
         ]
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Nodes."""
+        """Returns the number of evaluated nodes."""
         return len(self._examined(part, limit))
 
     def encode_prompt(self, text: str) -> Batch:
-        """One node by its name. Raises DataError where the graph has none of it."""
+        """Returns one node by its name.
+
+        Raises:
+            DataError: If the graph has no such node.
+        """
         if (name := composed(text.strip())) not in self._at:
             known = ", ".join(self.graph.names[:3])
             raise DataError(f"the graph has no node {name!r}; its {len(self._at):,} nodes are {known}, …")
         return self._asked(np.array([self._at[name]], np.int32))
 
     def format_answer(self, answer: Batch) -> str:
-        """The class, and how likely it is held to be."""
+        """Returns the predicted class and its probability."""
         label, probability = (np.asarray(answer[name])[0] for name in ("label", "probability"))
         return f"{self.graph.classes[int(label)]} {probability:.2f}"
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The node with those it is joined to, and the class it has, where that is known."""
+        """Returns the node and its neighbours as "source", and its class, if known, as "target"."""
         node, graph = int(np.asarray(batch["node"])[0]), self.graph
         joined = graph.edges[graph.edges[:, 0] == node, 1]
         label = int(graph.labels[node])
@@ -209,7 +245,7 @@ class NodeClassification(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"nodes": [names], "classes": [names]}."""
+        """The names of nodes and classes, as {"nodes": [names], "classes": [names]}."""
         return {"nodes": list(self.graph.names), "classes": list(self.graph.classes)}
 
     def _tell(self, model: Any, batch: Batch, key: Any) -> Batch:
@@ -238,7 +274,7 @@ class NodeClassification(TaskData):
 
 
 def _absent(graph: Graph, parts: Mapping[str, np.ndarray]) -> list[str]:
-    """A line for each part that lacks a class."""
+    """Returns a message for each part that lacks a class."""
     told = []
     for part in PARTS:
         lacking = np.setdiff1d(np.arange(len(graph.classes)), graph.labels[parts[part]])

@@ -1,1 +1,1 @@
-"""Tasks on recordings: classes of words, strings of words."""
+"""Tasks on recordings: single spoken words and strings of them."""

@@ -1,4 +1,4 @@
-"""Pictures of strings of spoken words: the frames, what was spoken, and what was answered."""
+"""Pictures of strings of spoken words: the frames, the spoken words and the predicted words."""
 
 from __future__ import annotations
 
@@ -10,26 +10,39 @@ import numpy as np
 from attnlab.plotting import COLOURS, canvas, png
 from attnlab.tasks.base.task import Batch
 
-COLUMNS, MOST = 2, 8  # strings side by side, and in all
+COLUMNS, MOST = 2, 8  # strings in a row of the picture, and in total
 RIGHT, WRONG = COLOURS[2], COLOURS[0]
 
 
 class Span(NamedTuple):
-    """A string of N words in T frames: `source` [T bands], the piece of each frame, −1 for none, the words spoken and
-    answered [N], and whether each frame was given its class [T]."""
+    """A string of N words in T frames."""
 
     source: np.ndarray
+    """The frames, [T bands]."""
     piece: np.ndarray
+    """The index of the word of each frame, or −1 for none, [T]."""
     words: list[str]
+    """The spoken words, N."""
     answered: list[str]
+    """The predicted words, N."""
     right: np.ndarray
+    """Whether the class of each frame is predicted correctly, [T]."""
 
 
 def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batch) -> bytes:
-    """Frames of `step` seconds; above each word what was spoken, below it what was answered, wrong ones in red.
+    """Draw the frames of strings, with the spoken words above and the predicted words below.
 
-    `batch` and `answer` are those of `attnlab.tasks.speech.speech.SpeechData`, whose classes have these names. A line
-    under the frames is green where a frame is given its class, and red where another.
+    Wrong words are red. A line under the frames is green where the class of a frame is predicted correctly, and red
+    elsewhere.
+
+    Args:
+        classes: The names of the classes.
+        step: The time between frames in seconds.
+        batch: A batch of `attnlab.tasks.speech.speech.SpeechData`.
+        answer: The answer to it.
+
+    Returns:
+        A PNG.
     """
     strings = [_heard(classes, n, batch, answer) for n, keep in enumerate(np.asarray(batch["keep"])) if keep.any()]
     rows = -(-min(MOST, len(strings)) // COLUMNS)
@@ -60,7 +73,7 @@ def _draw(axes: Any, one: Span, step: float) -> None:
         for at in (start, stop):
             axes.axvline(at, color="white", linewidth=0.8)
         middle = (start + stop) / 2
-        # A name is no mathematics, whatever dollars it has.
+        # A dollar sign in a name must not start matplotlib's math mode.
         style = {"ha": "center", "fontsize": 10, "parse_math": False}
         axes.text(middle, bands * 1.02, word, va="bottom", **style)
         colour = RIGHT if word == answered else WRONG

@@ -1,4 +1,4 @@
-"""The problem of strings of spoken words: which word does each frame belong to, and which words are they?"""
+"""The data of strings of spoken words: the word of each frame, and the words of the string."""
 
 from __future__ import annotations
 
@@ -25,21 +25,29 @@ from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.task import Batch, Classes, Frames, Row
 from attnlab.tasks.speech.spectrograms import spectrograms
 
-EXAMINED = 50  # strings of an examination's batch at most
+EXAMINED = 50  # strings in an evaluation batch at most
 SILENCE = float(np.log(FLOOR))
-GAP = "·"  # the class of the silence between words, where there is any
+GAP = "·"  # the class of the silence between words, if there is any
 CAPTION = "Log-mel frames over time: above them what was spoken, below what was answered"
-SHORTEST = 5  # frames in a row of one class that are taken for a word, where nobody says where words stand
-PAUSE = 3  # and of silence, for what is told two words of one kind apart
+SHORTEST = 5  # consecutive frames of a class that make a word, if the positions of words are unknown
+PAUSE = 3  # consecutive frames of silence that separate two equal words
 
 
 class SpeechData(ClassificationData):
-    """Strings of `task.digits` recordings, in log-mel frames: the problem of `Spoken`, `Sounds` and `Tones`.
+    """The data of `Spoken`, `Sounds` and `Tones`: strings of `task.digits` recordings, in log-mel frames.
 
-    Batches are {"source": [B T bands], "keep": [B T], "label": [B T] the class of each frame, "piece": [B T] which
-    recording of the string it belongs to}; −1 is neither. A frame's band is measured from its mean in training, in
-    standard deviations. Every frame is scored; a word is the class whose mean log-probability over its frames is
-    greatest.
+    Batches are {"source": [B T bands], "keep": [B T], "label": [B T], "piece": [B T]}. "label" is the class of each
+    frame, and "piece" the recording in the string that it belongs to; −1 means neither. Bands are normalised by their
+    mean and standard deviation over the training frames. Every frame is scored. A word is the class with the greatest
+    mean log-probability over its frames.
+
+    Args:
+        task: The task.
+        parts: The recordings of "train", "valid" and "test".
+        notes: Messages about how the recordings were read.
+
+    Raises:
+        ValueError: If `task.gap` is above 0 but less than half a frame.
     """
 
     def __init__(self, task: Any, parts: Parts, notes: tuple[str, ...] = ()):
@@ -73,19 +81,29 @@ class SpeechData(ClassificationData):
         return self._buckets.first_steps
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Strings of recordings varied each by itself, under noise whose loudness is drawn for each string."""
+        """Returns strings of recordings, each varied independently, with noise.
+
+        The loudness of the noise is drawn for each string.
+        """
         rows, (width,) = self._buckets.batch(seed, step, size)
         random, task = self._random(len(PARTS), seed, step), self.task
         loudness = task.noise * 10 ** random.uniform(-2, 0, size) if task.noise else None
         return self._batch("train", rows, width, lambda x: varied(random, x, task.speed, task.shift), loudness)
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy of a frame in nats, and {"frame_accuracy"}."""
+        """Compute the cross-entropy in nats, the mean over frames.
+
+        Returns:
+            The loss, and {"frame_accuracy"}.
+        """
         loss, told = super().loss(model, batch, key)
         return loss, {"frame_accuracy": told["accuracy"]}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"label": [B T] of each frame, "word", "probability": [B digits] of each recording}; −1: there is none."""
+        """Returns {"label": [B T], "word", "probability": [B digits]}.
+
+        "label" is the class of each frame, and "word" that of each recording. −1 means that there is none.
+        """
         import jax
         import jax.numpy as jnp
 
@@ -104,16 +122,21 @@ class SpeechData(ClassificationData):
         }
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` strings as they are; where there are many, by length in at most `task.buckets` shapes."""
+        """Returns the first `limit` strings, without variation or noise.
+
+        If there are many, they are grouped by length into at most `task.buckets` shapes.
+        """
         return [batch for _, batch in self._examined(part, limit)]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy", "frame_accuracy", "exact_match", "digit_error_rate"}.
+        """Returns {"accuracy", "frame_accuracy", "exact_match", "digit_error_rate"}, or {} if a recording has no class.
 
-        The share of words right, of frames, of strings all of whose words are right, and, with nothing told of where
-        words stand (but that the silence of a gap is without noise), Σ d(answer, string) / Σ |string| in words, the
-        answer being the `collapse` of its frames. Where no silence is between words it tells no word from two of the
-        same, however good the frames are: of strings of 4 digits, a quarter of which have such a pair, .07 are lost.
+        The first three are the fractions of correct words, of correct frames, and of strings with all words correct.
+
+        The digit error rate is Σ d(answer, string) / Σ |string| in words, where the answer is the `collapse` of its
+        frames. It uses no knowledge of where words are, except that the silence of a gap has no noise. Without silence
+        between words, two equal neighbours cannot be told from one word, however good the frames are. A quarter of the
+        strings of 4 digits have such a pair, which costs .07.
         """
         if (self._strings[part].words == NONE).any():
             return {}
@@ -135,14 +158,20 @@ class SpeechData(ClassificationData):
         }
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Words."""
+        """Returns the number of words."""
         return self.task.digits * sum(len(rows) for rows, _ in self._examined(part, limit))
 
     def with_test(self, heard: list[Recording], notes: tuple[str, ...], path: str) -> SpeechData:
-        """The same problem with other recordings, those under `path`, as its test; a label of "" is none.
+        """Returns the data with other recordings as the test part.
 
-        Raises DataError for strings longer than the model reads, and for recordings without a class that would be
-        joined to strings.
+        Args:
+            heard: The recordings. A label of "" means that the class is unknown.
+            notes: Messages about how they were read.
+            path: The folder of the recordings, for messages.
+
+        Raises:
+            DataError: If a string is longer than the model reads, or if recordings without a class would be joined to
+                strings.
         """
         if self.task.digits > 1 and not all(each.label for each in heard):
             raise DataError(
@@ -159,14 +188,17 @@ class SpeechData(ClassificationData):
         return found
 
     def _joined(self, part: str, heard: list[Recording]) -> Strings:
-        """Recordings as strings, those of a part always in the same order."""
+        """Returns recordings as strings. The strings of a part always have the same order."""
         index = {"": NONE} | {word: n for n, word in enumerate(self.words)}
         words = np.array([index[each.label] for each in heard], np.int32)
         sounds = [self.mel(each.samples) for each in heard]
         return Strings(self._random(PARTS.index(part)), sounds, words, self.task.digits, self._gap)
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """Each string by the names of its recordings, with its words and those answered; of one its probability."""
+        """Returns each string by the names of its recordings, with its words and the predicted words.
+
+        For strings of one word, the figure is the probability of the prediction.
+        """
         strings, found = self._strings[part], {}
         for (rows, _), answer in zip(self._examined(part, limit), answers, strict=True):
             word, chance = (np.asarray(answer[name])[: len(rows)] for name in ("word", "probability"))
@@ -178,7 +210,14 @@ class SpeechData(ClassificationData):
         return [found[row] for row in sorted(found)]
 
     def encode_prompt(self, text: str) -> Batch:
-        """A wav file by its path, or "test:12", the twelfth string of the test. Raises DataError for neither."""
+        """Returns a recording or string as a batch of size 1.
+
+        Args:
+            text: The path of a wav file, or the number of a string, for example "test:12" for the twelfth test string.
+
+        Raises:
+            DataError: If the text is neither, or if the recording is longer than the model reads.
+        """
         if found := numbered(text, {part: len(self._strings[part].pieces) for part in PARTS[1:]}, "strings"):
             part, n = found
             return self._batch(part, np.array([n]), int(self._lengths[part][n]))
@@ -189,13 +228,17 @@ class SpeechData(ClassificationData):
         if (count := len(found)) > self._longest:
             longest = self._longest * self.mel.step
             raise DataError(f"{text} lasts {count * self.mel.step:.2f} seconds: {longest:.2f} at most can be read")
-        # Of a string, nobody says where its words stand.
+        # In a string of several words, the positions of the words are unknown.
         none = np.full((1, count), NONE, np.int32)
         piece = np.zeros_like(none) if self.task.digits == 1 else none
         return {"source": self._normal(found)[None], "keep": np.ones((1, count), bool), "label": none, "piece": piece}
 
     def format_answer(self, answer: Batch) -> str:
-        """The words; of one alone its probability, and of a string that nobody aligned its `collapse`."""
+        """Returns the predicted words.
+
+        A single word is followed by its probability. If the positions of words are unknown, the words are the
+        `collapse` of the frames.
+        """
         words, (chance, *_) = np.asarray(answer["word"])[0], np.asarray(answer["probability"])[0]
         if (words == NONE).any():
             return " ".join(self._collapsed(np.asarray(answer["label"])[0])) or "nothing"
@@ -203,13 +246,13 @@ class SpeechData(ClassificationData):
         return f"{told} ({float(chance):.1%})" if len(words) == 1 else told
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The class of each frame of row 0, or its number where that is not known."""
+        """Returns the class of each frame of row 0, or the frame's number if the class is unknown."""
         label, keep = np.asarray(batch["label"])[0], np.asarray(batch["keep"])[0]
         named = [str(n) if one == NONE else self.classes[one] for n, one in enumerate(label[keep])]
         return {"source": named, "target": named}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """Spectrograms with the words that are spoken and those that were answered."""
+        """Returns spectrograms with the spoken and the predicted words."""
         return {CAPTION: spectrograms(self.classes, self.mel.step, batch, answer)}
 
     def _collapsed(self, label: np.ndarray) -> list[str]:
@@ -225,7 +268,10 @@ class SpeechData(ClassificationData):
         return ((frames - self._mean) / self._spread).astype(np.float32)
 
     def _examined(self, part: str, limit: int | None) -> list[tuple[np.ndarray, Batch]]:
-        """Which strings are in each batch, and the batch; the last one of a width is filled up with silence."""
+        """Returns, for each evaluation batch, the indices of its strings and the batch.
+
+        The last batch of a width is filled up with silence.
+        """
         check_part(part, limit)
         if (part, limit) in self._known:
             return self._known[part, limit]
@@ -238,7 +284,7 @@ class SpeechData(ClassificationData):
         return found
 
     def _batch(self, part: str, rows: np.ndarray, width: int, vary=lambda x: x, loudness=None) -> Batch:
-        """The strings of those rows, under noise where its loudness [B] is given."""
+        """Returns the strings of those rows, with noise of the given loudness [B] if any."""
         frames, keep, piece, label = self._strings[part].batch(rows, width, SILENCE, vary)
         if self.task.gap:
             label = np.where(keep & (label == NONE), len(self.words), label)
@@ -248,9 +294,10 @@ class SpeechData(ClassificationData):
 
 
 def collapse(label: list[int], gap: int | None = None) -> list[int]:
-    """The classes of the runs of equal frames, those of fewer than 5 passed over and equal neighbours one.
+    """Returns the classes of the runs of equal frames.
 
-    Between neighbours are fewer than 3 frames of the `gap`, which is no class.
+    Runs of fewer than 5 frames are ignored, and equal neighbours become one class. The class `gap` separates neighbours
+    if its run has at least 3 frames, and is not part of the result.
 
     >>> collapse([7] * 9 + [3] * 2 + [7] * 8 + [1] * 6), collapse([7] * 9 + [0] * 3 + [7] * 8, gap=0)
     ([7, 1], [7, 7])

@@ -1,4 +1,4 @@
-"""Spoken words: the public digits, folders of one's own, and sounds that are made here."""
+"""Tasks of spoken words: public recordings of digits, your own folders, and synthetic sounds."""
 
 from __future__ import annotations
 
@@ -14,32 +14,43 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.task import Task
 from attnlab.tasks.speech.speech import SpeechData
 
-# What a share or a number of seconds may be.
+# The largest values of fields that are not integers.
 MOST = {"gap": 10.0, "speed": 0.5, "shift": 10.0, "noise": 10.0}
 
 
 @dataclass(frozen=True)
 class SpeechTask(Task):
-    """Sounds in strings of `digits`, one or several joined: which are they? Scored by the share of them right.
+    """The base class of tasks of spoken words: strings of one or several sounds.
 
-    Strings have gap / 2 … `gap` seconds of silence around each sound, and come in log-mel frames of 25 ms every 10 ms
-    with `bands` bands, of sound with `rate` samples a second. Every frame is asked for its class; a sound is answered
-    by all its frames together. There are as many strings as sounds, each of which occurs `digits` times. Training
-    varies each: up to a share `speed` faster or slower, up to `shift` bands higher or lower, under white noise of up
-    to `noise` of its loudness. Batches come in `buckets` lengths.
+    Scored by the fraction of correct sounds.
+
+    The sound is given as log-mel frames of 25 ms, one every 10 ms. Every frame is classified, and all frames of a sound
+    together decide its class. There are as many strings as sounds, and each sound occurs in `digits` of them.
     """
 
     training_only_fields = ("speed", "shift", "noise", "bands", "buckets")
 
     digits: int = 1
+    """The number of sounds in a string."""
     gap: float = 0.0
+    """The most silence before, between and after sounds, in seconds, in 0 … 10.
+
+    Each silence lasts gap / 2 … gap. 0 means none.
+    """
     speed: float = 0.1
+    """By which fraction training sounds are made faster or slower at most, in 0 … 0.5."""
     shift: float = 1.0
+    """By how many bands training sounds are moved up or down at most, in 0 … 10."""
     noise: float = 0.1
+    """The largest loudness of white noise under training sounds, relative to theirs, in 0 … 10."""
     bands: int = 40
+    """The number of mel bands of a frame."""
     rate: int = 8000
+    """The sampling rate in Hz. Sounds with another rate are resampled."""
     buckets: int = 3
+    """The number of lengths in which batches come, at most. Strings are grouped by length to reduce padding."""
     seed: int = 0
+    """The seed of the strings and of the training variations, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["digits"], most=100)
@@ -57,19 +68,26 @@ class SpeechTask(Task):
             raise ValueError(f"task.bands={self.bands} with task.rate={self.rate}: {refusal}") from refusal
 
     def with_test(self, problem: Any, file: str) -> SpeechData:
-        """The problem with a folder of wav files, in folders of the classes or without classes, as its test."""
+        """Returns the data with a folder of wav files as the test part.
+
+        The files may be in folders named by their classes.
+        """
         return problem.with_test(*recordings.asked(file, problem.words, self.rate, LogMel(self.rate).size), file)
 
 
 @dataclass(frozen=True)
 class Spoken(SpeechTask):
-    """Spoken digits (FSDD), one or several joined: which are they? Scored by the share of digits right.
+    """Spoken digits (FSDD), one or several in a string. Scored by the fraction of correct digits.
 
-    The official split tests the first five of fifty times that a person says a digit; `speaker` tests that person
-    instead, never heard in training. The rest as in `SpeechTask`.
+    The official split tests the first five of the fifty recordings of each digit by each speaker. The other fields are
+    those of `SpeechTask`.
     """
 
     speaker: str = ""
+    """The name of a speaker whose recordings are the test part and do not occur in training.
+
+    "" uses the official split.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -77,26 +95,28 @@ class Spoken(SpeechTask):
             names.check("task.speaker", self.speaker, spoken.SPEAKERS)
 
     def load(self) -> SpeechData:
-        """Read the recordings, fetched where they are not at hand."""
+        """Read the recordings. They are downloaded if they are not available locally."""
         return SpeechData(self, spoken.parts(self.rate, self.speaker, LogMel(self.rate).size))
 
 
 @dataclass(frozen=True)
 class Sounds(SpeechTask):
-    """Recordings of one's own, in folders of wav files: which class is each? Scored by the share right.
+    """Your own recordings, in folders of wav files. Scored by the fraction of correct classes.
 
-    `train`, `valid` and `test` name a folder each. A file in a subfolder is of the class that the subfolder is named
-    by (yes/anna.wav); one in the folder itself of the class before the first underscore of its name (yes_anna.wav).
-    Deeper ones are refused.
-    What has another rate is resampled to `rate`. The rest as in `SpeechTask`.
+    The class of a file is the name of its subfolder (yes/anna.wav). For a file in the folder itself, it is the part of
+    its name before the first underscore (yes_anna.wav). Deeper subfolders are refused. The other fields are those of
+    `SpeechTask`.
     """
 
     train: str = ""
+    """The path of the training folder."""
     valid: str = ""
+    """The path of the validation folder."""
     test: str = ""
+    """The path of the test folder."""
 
     def load(self) -> SpeechData:
-        """Read one's folders."""
+        """Read your folders."""
         names = {part: getattr(self, part) for part in PARTS}
         for part, name in names.items():
             if not name:
@@ -109,20 +129,24 @@ class Sounds(SpeechTask):
 
 @dataclass(frozen=True)
 class Tones(SpeechTask):
-    """Words of two vowels, made here of two tones each: which are they? Scored by the share of words right.
+    """Synthetic words of two vowels, each made of two tones. Scored by the fraction of correct words.
 
-    Both orders of two vowels are words, so that a frame by itself does not tell. The rest as in `SpeechTask`.
+    Both orders of two vowels are words, so that a single frame does not determine the word. The other fields are those
+    of `SpeechTask`.
     """
 
     train_examples: int = 500
+    """The number of training sounds."""
     valid_examples: int = 100
+    """The number of validation sounds."""
     test_examples: int = 200
+    """The number of test sounds."""
 
     def __post_init__(self):
         super().__post_init__()
         checks.examples(self, PARTS)
 
     def load(self) -> SpeechData:
-        """Make the sounds."""
+        """Generate the sounds."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         return SpeechData(self, tones.parts(sizes, self.rate, self.seed))

@@ -1,4 +1,4 @@
-"""How many associations fit: key-value pairs, one after another, and one key whose value is asked for."""
+"""The associations task: how many key-value pairs a model can store."""
 
 from __future__ import annotations
 
@@ -16,26 +16,38 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Row, Task, TaskData
 
-EXAMINED = 20  # sequences of an examination's batch, each asked for all of its keys
+EXAMINED = 20  # sequences in an evaluation batch, each queried for all of its keys
 
 
 @dataclass(frozen=True)
 class Associations(Task):
-    """Pairs of a key and a value, then a key: "0:2 1:0 2:1 1?" → "0"; scored by ½‖v − v̂‖², v one-hot.
+    """Key-value pairs, then a key: "0:2 1:0 2:1 1?" → "0". Scored by ½‖v − v̂‖² with v one-hot.
 
-    `keys` keys and as many values. With `length` 0 every key and every value comes once, in random order (setting 1
-    of Schlag et al. 2021, section 6.1); else `length` pairs are drawn with replacement and a key's last value counts
-    (setting 2, there with twice as many pairs as keys). Training asks one key a sequence, that of a place drawn
-    evenly, and never repeats a sequence. The examinations ask every key of `examined` sequences, and where
-    `examined_length` is given these are so long: the published ones of setting 2 were as long as there are keys,
-    half as long as those trained on.
+    The value of the queried key is to be returned. Training queries one key for each sequence, that of a position drawn
+    uniformly, and never repeats a sequence. Evaluation queries every key of each sequence.
+
+    With `length=0` this is setting 1 of Schlag et al. 2021, section 6.1. Otherwise it is setting 2, which there has
+    twice as many pairs as keys.
     """
 
     keys: int = 40
+    """The number of keys, and of values."""
     length: int = 0
+    """The number of pairs in a sequence.
+
+    0 means that every key and every value occurs once, in random order. Otherwise, pairs are drawn with replacement,
+    and the last value of a key counts.
+    """
     examined: int = 20
+    """The number of evaluation sequences in each part."""
     examined_length: int = 0
+    """The number of pairs in an evaluation sequence. 0 means `length`. It requires `length`.
+
+    The published evaluation sequences of setting 2 were as long as there are keys, half as long as the training
+    sequences.
+    """
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["keys"], most=65_536)
@@ -48,23 +60,26 @@ class Associations(Task):
             )
 
     def load(self) -> AssociationData:
-        """The sequences are drawn as they are asked for."""
+        """Returns the data. Sequences are generated when they are requested."""
         return AssociationData(self)
 
 
 @dataclass(frozen=True)
 class AssociationShape:
-    """What a retrieval network must be built for: how many keys and values there are, and pairs at the most."""
+    """The shape of the task: what a retrieval network must be built for."""
 
     keys: int
+    """The number of keys."""
     values: int
+    """The number of values."""
     length: int
+    """The largest number of pairs in a sequence."""
 
 
 class AssociationData(TaskData):
-    """Key-value pairs to be kept, and read by key: the problem of `Associations`.
+    """The data of `Associations`.
 
-    A model is called with keys [T], values [T] and queries [Q], and answers a vector over the values for each query.
+    A model is called with keys [T], values [T] and queries [Q]. It returns a vector over the values for each query.
     """
 
     metric, higher = "loss", False
@@ -76,7 +91,7 @@ class AssociationData(TaskData):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), *self.eval_batches("test", 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"keys", "values": [B T], "queries", "answers": [B 1], "asked": [B 1]}."""
+        """Returns {"keys", "values": [B T], "queries", "answers": [B 1], "asked": [B 1]}."""
         random = self._random("train", seed, step)
         keys, values = associations.pairs(random, size, self.task.keys, self.task.length)
         queries, answers = associations.asked(random, keys, values)
@@ -89,25 +104,35 @@ class AssociationData(TaskData):
         }
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """½‖v − v̂‖², summed over the values and averaged over the questions; and {"accuracy"}."""
+        """Compute ½‖v − v̂‖², summed over the values and averaged over the queries.
+
+        Returns:
+            The loss, and {"accuracy"}.
+        """
         answer = self._ask(model, batch, key)
         asked = batch["asked"].astype(answer["loss"].dtype)
         loss, accuracy = ((answer[name] * asked).sum() / asked.sum() for name in ("loss", "right"))
         return loss, {"accuracy": accuracy}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"said": [B Q], "loss": [B Q], "right": [B Q]}: the value it would name, its loss, whether it is right."""
+        """Returns {"said": [B Q], "loss": [B Q], "right": [B Q]}.
+
+        These are the predicted value, its loss, and whether it is correct.
+        """
         return self._ask(model, batch, None)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Batches of 20 sequences, each asked for every key; "asked" says which keys it has."""
+        """Returns batches of 20 sequences, each queried for every key.
+
+        "asked" is true for keys that occur in the sequence.
+        """
         count = self._count(part, limit)
         starts = range(0, count, EXAMINED)
         size = min(EXAMINED, count)
         return [self._examine(part, start, min(size, count - start), size) for start in starts]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"loss", "accuracy"}: the means over all keys asked."""
+        """Returns {"loss", "accuracy"}: the means over all queried keys."""
         asked = np.concatenate([batch["asked"] for batch in self.eval_batches(part, limit)])
         means = {}
         for metric, name in (("loss", "loss"), ("accuracy", "right")):
@@ -116,7 +141,7 @@ class AssociationData(TaskData):
         return means
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """A row for each key that is asked for: the pairs and the key, its value, the value named, and its loss."""
+        """Returns a row for each queried key: the pairs and the key, its value, the predicted value, and the loss."""
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             said, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
@@ -127,7 +152,11 @@ class AssociationData(TaskData):
         return found
 
     def encode_prompt(self, text: str) -> Batch:
-        """One sequence, "0:2 1:0 1?". Raises DataError for what is none, or names a key or value there is not."""
+        """Parse one sequence, for example "0:2 1:0 1?".
+
+        Raises:
+            DataError: If the text is not such a sequence, or if a key or value does not exist.
+        """
         *told, query = text.split() or [""]
         words = [re.fullmatch(r"(\d+):(\d+)", word) for word in told]
         last = re.fullmatch(r"(\d+)\?", query)
@@ -141,11 +170,11 @@ class AssociationData(TaskData):
         return {name: row[None].astype(np.int32) for name, row in one.items()} | {"asked": np.ones((1, 1), bool)}
 
     def format_answer(self, answer: Batch) -> str:
-        """The value named first."""
+        """Returns the predicted value of the first query."""
         return str(int(np.asarray(answer["said"])[0, 0]))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The pairs, and the keys asked for."""
+        """Returns the pairs as "source" and the queried keys as "target"."""
         pairs = zip(batch["keys"][0].tolist(), batch["values"][0].tolist(), strict=True)
         return {
             "source": [f"{key}:{value}" for key, value in pairs],
@@ -154,7 +183,7 @@ class AssociationData(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"keys": [symbols], "values": [symbols]}."""
+        """The symbols, as {"keys": [symbols], "values": [symbols]}."""
         return {name: list(map(str, range(self.task.keys))) for name in ("keys", "values")}
 
     def _ask(self, model: Any, batch: Batch, key: Any) -> Batch:
@@ -165,7 +194,7 @@ class AssociationData(TaskData):
             v = model(row["keys"], row["values"], row["queries"], key=key)
             v = v.astype(jnp.promote_types(v.dtype, jnp.float32))
             at = jnp.take_along_axis(v, row["answers"][:, None], axis=1)[:, 0]
-            # ½‖v − onehot‖², without the one-hot.
+            # ½‖v − onehot‖² expanded, so that the one-hot vector is not built.
             loss = 0.5 * ((v * v).sum(axis=1) - 2 * at + 1)
             said = jnp.argmax(v, axis=1)
             return {"said": said, "loss": loss, "right": (said == row["answers"]).astype(v.dtype)}

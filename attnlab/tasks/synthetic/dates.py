@@ -1,4 +1,4 @@
-"""Dates as people write them, to ISO 8601: characters to characters, in forty languages."""
+"""The dates task: dates as people write them, to ISO 8601, from characters to characters, in forty languages."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,21 +16,26 @@ from attnlab.tasks.text.transduction import PairData
 
 @dataclass(frozen=True)
 class Dates(PairTask):
-    """Dates in ISO 8601: "5 de março de 2024" → "2024-03-05"; scored by exact match, for each language too.
+    """Dates in ISO 8601: "5 de março de 2024" → "2024-03-05". Scored by exact match, also for each language.
 
-    Days are those of 1900 to 2099; one in ten is examined (and one in ten validated) and never seen in
-    training in any language. The sizes are shared out evenly over the `languages`; what is drawn is a
-    function of `seed`. `buckets`: into how many lengths batches are sorted.
+    The days are those of 1900 to 2099. One day in ten is used for the test and one in ten for validation. These days
+    never occur in training, in any language.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets")
 
     languages: tuple[str, ...] = LANGUAGES
+    """The languages, all different. The examples of each part are divided evenly among them."""
     train_examples: int = 24_000
+    """The number of training examples."""
     valid_examples: int = 1_000
+    """The number of validation examples."""
     test_examples: int = 2_000
+    """The number of test examples."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
     buckets: int = 3
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -44,11 +49,11 @@ class Dates(PairTask):
 
     @property
     def how(self) -> dict[str, Any]:
-        """Inputs are read as the days were written."""
+        """Inputs are normalised in the same way as the generated dates."""
         return super().how | {"read": dates.plain}
 
     def load(self) -> PairData:
-        """Write the days out."""
+        """Generate the dates."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         parts = dates.read(self.seed, sizes, self.languages)
         units = (Characters(), Characters())

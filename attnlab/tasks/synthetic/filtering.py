@@ -1,4 +1,4 @@
-"""To do what a convolution does, with the convolution unknown."""
+"""The convolution task: reproduce an unknown convolution."""
 
 from __future__ import annotations
 
@@ -17,30 +17,36 @@ from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.task import Batch, Image, Task, TaskData
 
-EXAMINED = 64  # images of an examination
+EXAMINED = 64  # images in an evaluation
 
 
 @dataclass(frozen=True)
 class ConvolutionShape:
-    """What a model that turns images into images must be built for: what it reads, and the channels it answers."""
+    """The shape of the task: what a model from images to images must be built for."""
 
     source: Image
+    """The shape of the input image."""
     channels: int
+    """The number of channels of the output image."""
 
 
 @dataclass(frozen=True)
 class Convolution(Task):
-    """Images of noise, `side` × `side` pixels of `channels`: say what a convolution of `size` × `size` makes of them.
+    """Images of noise: compute what an unknown convolution makes of them. Scored by the relative error.
 
-    Its weights, to as many channels, are drawn by `seed` and told to nobody; pixels at the border, where it would
-    reach beyond the image, are not asked for. Scored by the error: the mean square over the variance, 0 … 1 for
-    whoever says at least the mean.
+    The error is the mean square error divided by the variance. It is 1 for a model that always predicts the mean. The
+    weights of the convolution are drawn from `seed` and not shown to the model. It has as many output as input
+    channels. Border pixels, where the convolution would reach beyond the image, are not scored.
     """
 
     size: int = 3
+    """The height and the width of the convolution's kernel."""
     channels: int = 3
+    """The number of channels of the images."""
     side: int = 8
+    """The height and the width of the images in pixels, at least `size`."""
     seed: int = 0
+    """The seed of the convolution and of the images, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["size", "channels"], most=64)
@@ -48,14 +54,15 @@ class Convolution(Task):
         checks.seed(self)
 
     def load(self) -> ConvolutionData:
-        """Draw the filter."""
+        """Draw the convolution."""
         return ConvolutionData(self)
 
 
 class ConvolutionData(TaskData):
-    """The problem of `Convolution`. Batches are {"source", "answers": [B H W C] float32}; NaN answers ask nothing.
+    """The data of `Convolution`.
 
-    A model is called with an image [H W C], None and a key, and answers one [H W C].
+    Batches are {"source", "answers": [B H W C] float32}. Answers that are NaN are not scored. A model is called with an
+    image [H W C], and with None as `keep`. It returns an image [H W C].
     """
 
     metric, higher = "error", False
@@ -67,11 +74,11 @@ class ConvolutionData(TaskData):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 2), self._drawn("test", 0, 2)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Images drawn for this step, and what the filter makes of them."""
+        """Generate the images of a step, and the convolution's output for them."""
         return self._drawn("train", seed, size, step)
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """The mean square error over what is asked."""
+        """Compute the mean square error over the scored pixels."""
         import jax.numpy as jnp
 
         answers = jnp.asarray(batch["answers"])
@@ -80,26 +87,30 @@ class ConvolutionData(TaskData):
         return (away * away).sum() / jnp.maximum(asked.sum(), 1).astype(away.dtype), {}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"image": [B H W C]}."""
+        """Returns {"image": [B H W C]}."""
         import jax
         import jax.numpy as jnp
 
         return {"image": jax.vmap(lambda image: model(image, None))(jnp.asarray(batch["source"]))}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """One batch of up to 64 images."""
+        """Returns one batch of up to 64 images."""
         check_part(part, limit)
         return [self._drawn(part, 0, min(EXAMINED, limit or EXAMINED))]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"error"}: the mean square error over the variance of the answers wanted."""
+        """Returns {"error"}: the mean square error divided by the variance of the expected answers."""
         wanted = self.eval_batches(part, limit)[0]["answers"].astype(np.float64)
         asked = ~np.isnan(wanted)
         away = np.asarray(answers[0]["image"], np.float64)[asked] - wanted[asked]
         return {"error": float((away**2).mean() / wanted[asked].var())}
 
     def encode_prompt(self, text: str) -> Batch:
-        """One image by its number: "test:3", the third of the test. Raises DataError for what is none."""
+        """Returns one image by its number: "test:3" is the third of the test part.
+
+        Raises:
+            DataError: If there is no such image.
+        """
         found = numbered(text, dict.fromkeys(PARTS[1:], EXAMINED))
         if found is None:
             raise DataError(f"the input {text!r} must name a test image, test:1 … test:{EXAMINED}")
@@ -107,17 +118,17 @@ class ConvolutionData(TaskData):
         return {name: x[n : n + 1] for name, x in self.eval_batches(part)[0].items()}
 
     def format_answer(self, answer: Batch) -> str:
-        """How large what it answers is."""
+        """Returns the size of the output image and its root mean square as text."""
         image = np.asarray(answer["image"])[0]
         return f"an image of {' × '.join(map(str, image.shape))}, root mean square {np.sqrt((image**2).mean()):.3f}"
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The pixels by row and column."""
+        """Returns the pixels, named by row and column."""
         pixels = [f"{row},{column}" for row in range(self.task.side) for column in range(self.task.side)]
         return {"source": pixels, "target": pixels}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """The first channel of four images: read, as the filter makes it, as the model does."""
+        """Returns the first channel of up to four images: input, output of the convolution, and output of the model."""
         wanted, said = np.asarray(batch["answers"])[:4, ..., 0], np.asarray(answer["image"])[:4, ..., 0]
         said = np.where(np.isnan(wanted), np.nan, said)
         rows = {"read": np.asarray(batch["source"])[:4, ..., 0], "convolved": wanted, "attention": said}
@@ -128,7 +139,7 @@ class ConvolutionData(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"channels": [names]}."""
+        """The names of the channels, as {"channels": [names]}."""
         return {"channels": [f"channel {n}" for n in range(1, self.task.channels + 1)]}
 
     def _drawn(self, part: str, seed: int, size: int, step: int = 0) -> Batch:

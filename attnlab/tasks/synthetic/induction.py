@@ -1,4 +1,4 @@
-"""Induction: what came after this token the last time it stood here?"""
+"""The induction task: which token followed the trigger at its first occurrence."""
 
 from __future__ import annotations
 
@@ -15,24 +15,32 @@ from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Task, Tokens
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
-EXAMINED = 128  # sequences of an examination's batch
+EXAMINED = 128  # sequences in an evaluation batch
 
 
 @dataclass(frozen=True)
 class Induction(Task):
-    """A trigger stands once in a sequence, and again at its end: "c a ! d b !" → "d"; scored by accuracy.
+    """A trigger occurs once in a sequence and again at its end: "c a ! d b !" → "d". Scored by accuracy.
 
-    Of `vocabulary` tokens one is the trigger. Training reads sequences of `length`, and the test as many of each length
-    in `tested`: "accuracy" is over all of them, "accuracy.256" over those of that length. Validation is at the length
-    of training. After Gu and Dao 2023 (Mamba, section 4.1.2: vocabulary 16, trained at 256, tested to 2^20), smaller.
+    The test has sequences of several lengths. "accuracy" is the mean over all lengths, and "accuracy.256" is that of
+    length 256. Validation uses the training length.
+
+    The task follows Gu and Dao 2023 (Mamba, section 4.1.2: vocabulary 16, trained at 256, tested to 2^20), with smaller
+    sizes.
     """
 
     vocabulary: int = 16
+    """The number of tokens, including the trigger, at least 2."""
     length: int = 64
+    """The length of training and validation sequences, at least 3."""
     tested: tuple[int, ...] = (64, 128, 256, 512, 1024)
+    """The lengths of the test sequences, all different. Each length has `test_examples` sequences."""
     valid_examples: int = 256
+    """The number of validation sequences."""
     test_examples: int = 256
+    """The number of test sequences of each length."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["vocabulary"], least=2, most=1_000_000)
@@ -45,12 +53,12 @@ class Induction(Task):
             raise ValueError(f"task.tested={self.tested!r} lists a length twice")
 
     def load(self) -> InductionData:
-        """The sequences are drawn as they are asked for."""
+        """Returns the data. Sequences are generated when they are requested."""
         return InductionData(self)
 
 
 class InductionData(SymbolQuestions):
-    """Sequences whose last token asks what came after it before: the problem of `Induction`."""
+    """The data of `Induction`. The last token of a sequence asks which token followed it before."""
 
     metric, higher = "accuracy", True
 
@@ -61,15 +69,15 @@ class InductionData(SymbolQuestions):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"tokens", "answers": [B T] int32, "asked": [B T]}: the last token asks."""
+        """Returns {"tokens", "answers": [B T] int32, "asked": [B T]}. "asked" is true at the last token only."""
         return self._draw(size, self.task.length, "train", seed, step)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The first `limit` sequences of every length of the part, a length after the other."""
+        """Returns the first `limit` sequences of every length of the part, one length after another."""
         return [batch for whole in self._examined(part, limit).values() for batch in even(whole, EXAMINED)]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy"} over all, and on the test "accuracy.LENGTH" for each length."""
+        """Returns {"accuracy"} over all lengths, and for the test part also "accuracy.LENGTH" for each length."""
         examined, rest, right = self._examined(part, limit), list(answers), {}
         for length, whole in examined.items():
             count = len(whole["tokens"])
@@ -87,7 +95,7 @@ class InductionData(SymbolQuestions):
         return {"tokens": tokens, "answers": answers, "asked": asked}
 
     def _examined(self, part: str, limit: int | None) -> dict[int, Batch]:
-        """The sequences of a part by their length."""
+        """Returns the sequences of a part by length."""
         check_part(part, limit)
         lengths = self.task.tested if part == "test" else (self.task.length,)
         count = getattr(self.task, f"{part}_examples")

@@ -1,4 +1,4 @@
-"""ListOps: what does a nested list of operators and digits come to?"""
+"""ListOps: evaluate a nested list of operators and digits."""
 
 from __future__ import annotations
 
@@ -14,30 +14,37 @@ from attnlab.tasks.base import checks
 from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
 
-SHORTEST = 4  # an operator, two digits, an end
+SHORTEST = 4  # words of the shortest list: an operator, two digits and an end
 
 
 @dataclass(frozen=True)
 class ListOps(Task):
-    """A nested list of digits, and the digit it comes to: "[MAX 2 9 [MIN 4 7 ] 0 ]" → "9"; scored by accuracy.
+    """A nested list of digits, and its value: "[MAX 2 9 [MIN 4 7 ] 0 ]" → "9". Scored by accuracy.
 
-    Nangia and Bowman 2018, drawn as the Long Range Arena draws it (Tay et al. 2021): MIN, MAX, MED and SM (the sum
-    modulo 10) of 2 … `arguments` arguments, a quarter of them lists, to the `depth`-th level; of `shortest` …
-    `longest` words, there `task.shortest=500 task.longest=2000`, here as many as two cores train. All are padded to the
-    longest. `honoured` says whether the model is told what is padding; where it is not, it reads that as a symbol.
-    Training never repeats; expressions of a few words occur in every part.
+    The operators are MIN, MAX, MED and SM (the sum modulo 10). A quarter of the arguments are lists. The task is that
+    of Nangia and Bowman 2018, generated as in the Long Range Arena (Tay et al. 2021). There the lengths are
+    `task.shortest=500 task.longest=2000`; the defaults are sizes that two CPU cores can train. Sequences are padded to
+    `longest`. No training batch repeats, but expressions of a few words occur in every part.
     """
 
     training_only_fields = ("honoured",)
 
     shortest: int = 16
+    """The smallest number of words in an expression, at least 4."""
     longest: int = 128
+    """The largest number of words in an expression."""
     depth: int = 10
+    """The level at which all arguments are digits. Lists are nested `depth` − 1 deep at most."""
     arguments: int = 10
+    """The largest number of arguments of an operator. The smallest is 2."""
     honoured: bool = True
+    """Whether padding is masked. If False, the model reads padding as an ordinary symbol."""
     valid_examples: int = 500
+    """The number of validation examples."""
     test_examples: int = 2000
+    """The number of test examples."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["shortest", "longest"], least=SHORTEST, most=65_536)
@@ -53,12 +60,16 @@ class ListOps(Task):
             )
 
     def load(self) -> ListOpsData:
-        """The expressions are drawn as they are asked for. Raises ValueError where there are none so long."""
+        """Returns the data. Expressions are generated when they are requested.
+
+        Raises:
+            ValueError: If no expression of these lengths is found.
+        """
         return ListOpsData(self)
 
 
 class ListOpsData(GeneratedData):
-    """Expressions, and the digit each comes to: the problem of `ListOps`."""
+    """The data of `ListOps`: expressions and their values."""
 
     def __init__(self, task: ListOps):
         self._vocabulary = Vocabulary((*"0123456789", *OPERATORS, END))
@@ -66,7 +77,7 @@ class ListOpsData(GeneratedData):
         super().__init__(task, "0123456789", shape, task.longest)
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
-        """{"source" [N longest] int32, "keep" [N longest], "label" [N] int32}."""
+        """Returns {"source" [N longest] int32, "keep" [N longest], "label" [N] int32}."""
         task = self.task
         try:
             ids, counts, values = listops.draw(random, size, (task.shortest, task.longest), task.depth, task.arguments)
@@ -75,7 +86,11 @@ class ListOpsData(GeneratedData):
         return {"source": ids, "keep": self._keep(counts), "label": values}
 
     def encode_prompt(self, text: str) -> Batch:
-        """One expression, its words apart. Raises DataError for what is none, or too long."""
+        """Parse one expression, with its words separated by spaces.
+
+        Raises:
+            DataError: If the text is not an expression, or is too long.
+        """
         words = text.split()
         ids = np.array(self._vocabulary.encode(words), np.int32) - RESERVED + listops.DIGIT
         try:
@@ -89,7 +104,7 @@ class ListOpsData(GeneratedData):
         return {"source": source, "keep": self._keep(np.array([len(ids)])), "label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The words of row 0, which reads itself."""
+        """Returns the words of row 0, for both axes of an attention map."""
         kept = np.asarray(batch["keep"])[0]
         words = [listops.WORDS[n] for n in np.asarray(batch["source"])[0][kept]]
         return {"source": words, "target": words}

@@ -1,4 +1,4 @@
-"""Pathfinder: are two dots joined by a dashed curve?"""
+"""Pathfinder: decide whether two dots are joined by a dashed curve."""
 
 from __future__ import annotations
 
@@ -21,21 +21,31 @@ SHOWN = 16
 
 @dataclass(frozen=True)
 class Pathfinder(Task):
-    """Two dots on dashed curves: do they lie on the ends of one, or of two? Scored by accuracy; half are joined.
+    """Two dots on dashed curves: are they the ends of the same curve? Scored by accuracy; half are joined.
 
-    After Linsley et al. 2018 (and, 32 × 32 read pixel by pixel, Tay et al. 2021): images of `size` × `size` pixels, two
-    curves of `dashes` dashes and `distractors` of a third as many, drawn anew for every batch. Dashes are three pixels
-    long, one apart, whatever the size: with three distractors 32 × 32 has room for 8 of them a curve, 64 × 64 for some
-    20. Dots that are joined lie where others lie that are not. `vit` with `model.patch=1` reads them pixel by pixel,
-    row after row, and with `model.position=sinusoidal` as a mere sequence.
+    The task follows Linsley et al. 2018. Tay et al. 2021 read it pixel by pixel, at 32 × 32. Each image shows two
+    curves of `dashes` dashes, and `distractors` curves of a third as many. Images are generated anew for every batch.
+    Dots that are joined are placed like dots that are not.
+
+    Dashes are three pixels long and one pixel apart, whatever the image size. With three distractors, a 32 × 32 image
+    has room for 8 dashes in a curve, and a 64 × 64 image for about 20.
+
+    The model `vit` with `model.patch=1` reads the image pixel by pixel, row after row. With `model.position=sinusoidal`
+    it reads it as a plain sequence.
     """
 
     size: int = 32
+    """The height and the width of the images in pixels, at least 12."""
     dashes: int = 6
+    """The number of dashes of each of the two long curves."""
     distractors: int = 3
+    """The number of short curves, each with a third of the dashes."""
     valid_examples: int = 500
+    """The number of validation images."""
     test_examples: int = 2000
+    """The number of test images."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.counts(self, ["size"], least=12, most=256)
@@ -45,20 +55,25 @@ class Pathfinder(Task):
         checks.seed(self)
 
     def load(self) -> PathfinderData:
-        """The images are drawn as they are asked for. Raises ValueError where the curves find no room."""
+        """Returns the data. Training images are generated when they are requested.
+
+        Raises:
+            ValueError: If there is no room for the curves.
+        """
         return PathfinderData(self)
 
 
 class PathfinderData(GeneratedData):
-    """Images of curves, and whether their dots are joined: the problem of `Pathfinder`."""
+    """The data of `Pathfinder`: images, and whether their dots are joined."""
 
     def __init__(self, task: Pathfinder):
         super().__init__(task, CLASSES, Classes(Image(task.size, task.size, 1), 2), task.size**2)
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
-        """{"source" [N size size 1] float32, 0 or 1, "label" [N] int32}."""
+        """Returns {"source" [N size size 1] float32 with values 0 or 1, "label" [N] int32}."""
         task = self.task
-        # There was room for the examinations, which are drawn first: no training ends because a batch takes long.
+        # The evaluation images, which are drawn first, have shown that there is room. Training batches may therefore
+        # take any number of attempts: a batch that takes long must not end a run.
         patience = math.inf if part == "train" else pathfinder.BARREN
         try:
             drawn, label = pathfinder.draw(random, size, task.size, task.dashes, task.distractors, patience)
@@ -70,9 +85,13 @@ class PathfinderData(GeneratedData):
         return {"source": _given(drawn[..., None]), "label": label}
 
     def encode_prompt(self, text: str) -> Batch:
-        """{"source" [1 size size 1], "label"}: "test:12", the twelfth image of the test, or a picture's file.
+        """Returns an image {"source" [1 size size 1], "label"}.
 
-        Raises DataError for a number beyond the part, and for a file that is no picture of the size.
+        Args:
+            text: The number of an image, for example "test:12" for the twelfth test image, or the path of a picture.
+
+        Raises:
+            DataError: If the part has no such image, or if the file is not a picture of the required size.
         """
         if found := numbered(text, {part: len(self._parts[part]["source"]) for part in PARTS[1:]}):
             part, n = found
@@ -82,15 +101,15 @@ class PathfinderData(GeneratedData):
         return {"source": source, "label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """Numbers, one a pixel, row by row."""
+        """Returns the numbers of the pixels, row by row."""
         return {"source": [str(n) for n in range(1, self.task.size**2 + 1)], "target": []}
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
-        """The images by their numbers: "test:12"."""
+        """Returns the references of the images, for example "test:12"."""
         return [f"{part}:{n}" for n in range(1, len(self._parts[part]["label"][:limit]) + 1)]
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """The images, each with what was answered."""
+        """Returns the images, each with the predicted class."""
         from attnlab.plotting import grid
 
         asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)[:SHOWN]
@@ -101,5 +120,5 @@ class PathfinderData(GeneratedData):
 
 
 def _given(drawn: np.ndarray) -> np.ndarray:
-    """Bytes as the model is given them."""
+    """Returns bytes as the float32 values that the model receives."""
     return drawn.astype(np.float32) / 255

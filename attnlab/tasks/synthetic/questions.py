@@ -1,4 +1,4 @@
-"""Problems whose sequences are named symbols, and end in a question."""
+"""Tasks whose sequences consist of named symbols and end in a question."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from attnlab.tasks.base.task import Batch, Row, TaskData
 
 
 class SymbolQuestions(PredictionData, TaskData):
-    """Token n is called `words[n]`; a person asks by the last one, and is told what comes after it."""
+    """Data of token sequences whose tokens have names. The last token of an input asks which token follows it.
+
+    Args:
+        words: The name of each token: token n is `words[n]`.
+    """
 
     def __init__(self, words: Sequence[str]):
         self.words, self._vocabulary = tuple(words), Vocabulary(tuple(words))
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"tokens": [B T]}: the token it takes for the next one, at every place."""
+        """Returns {"tokens": [B T]}: at every position, the token that the model predicts to follow."""
         import jax
         import jax.numpy as jnp
 
@@ -28,7 +32,7 @@ class SymbolQuestions(PredictionData, TaskData):
         return {"tokens": said(jnp.asarray(batch["tokens"]))}
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """A row for each question: the sequence up to it, and what comes next."""
+        """Returns a row for each question: the sequence up to it, the correct token and the predicted token."""
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
             said = np.asarray(answer["tokens"])
@@ -40,13 +44,14 @@ class SymbolQuestions(PredictionData, TaskData):
         return found
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Questions."""
+        """Returns the number of questions."""
         return sum(int(batch["asked"].sum()) for batch in self.eval_batches(part, limit))
 
     def encode_prompt(self, text: str) -> Batch:
-        """One sequence, "k1 v5 k2 v0 k1", whose last token asks.
+        """Parse one sequence, for example "k1 v5 k2 v0 k1". Its last token is the question.
 
-        Raises DataError for symbols there are not, and where it is longer than any that a model of it has read.
+        Raises:
+            DataError: If a symbol does not exist, or if the sequence is longer than any that the model has read.
         """
         words = text.split()
         if not words:
@@ -59,15 +64,15 @@ class SymbolQuestions(PredictionData, TaskData):
         return {"tokens": tokens, "answers": np.zeros_like(tokens), "asked": asked}
 
     def format_answer(self, answer: Batch) -> str:
-        """What comes after the last token."""
+        """Returns the predicted token after the last one."""
         return self.words[int(np.asarray(answer["tokens"])[0, -1])]
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0, which reads itself."""
+        """Returns the symbols of row 0, for both axes of an attention map."""
         words = [self.words[n] for n in np.asarray(batch["tokens"])[0]]
         return {"source": words, "target": words}
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"tokens": [symbols]}."""
+        """The symbols, as {"tokens": [symbols]}."""
         return {"tokens": list(self.words)}

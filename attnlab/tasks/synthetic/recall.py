@@ -1,4 +1,4 @@
-"""Associative recall: what came after this the last time?"""
+"""Associative recall: which value followed this key before."""
 
 from __future__ import annotations
 
@@ -15,34 +15,44 @@ from attnlab.tasks.base.drawn import fingerprint
 from attnlab.tasks.base.task import Batch, Task, Tokens
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
-EXAMINED = 250  # sequences of an examination's batch
+EXAMINED = 250  # sequences in an evaluation batch
 
 
 @dataclass(frozen=True)
 class Recall(Task):
-    """Key, value, key, value, … then a key, whose value comes next: "k1 v5 k2 v0 k1" → "v5"; scored by accuracy.
+    """Key-value pairs, then a key whose value is to be predicted: "k1 v5 k2 v0 k1" → "v5". Scored by accuracy.
 
-    Half of the `vocabulary` are keys, half values; every sequence has a dictionary of its own. `pairs` pairs are
-    told, in any order: where there are more than keys, each key once and some again, with the same value. Then the keys
-    of `queries` of them are asked for, at places drawn evenly among those left of `length` tokens (0: there are no
-    others). Only those places are scored; training also asks for each key that is told again, whose value is known by
-    then.
-    The defaults are the single question of Ba et al. 2016 at the size of Hedgehog's Table 2 (Zhang et al. 2024:
-    vocabulary 40, length 128), which prints no more of its set-up; `vocabulary=256 pairs=4 queries=4 length=64` has
-    the sizes of the small form of multi-query recall (Arora et al. 2023), which asks mostly soon after the telling, and
-    tells no value twice; here two keys may have one value. Training never repeats a sequence. With `by_distance` the
-    test is scored by octaves of distance besides: "accuracy.16" is over the questions 16 … 31 tokens behind where their
-    key was told last.
+    Every sequence has its own dictionary, in which two keys may have the same value. It begins with `pairs` pairs in
+    random order. If there are more pairs than keys, each key occurs once and some occur again with the same value. The
+    keys of `queries` of these pairs follow, at positions drawn uniformly from the rest of the sequence. Only these
+    positions are scored. Training also predicts the value of each key that occurs again among the pairs, because it is
+    known by then. Training never repeats a sequence.
+
+    The defaults are the single question of Ba et al. 2016, at the size of Hedgehog's Table 2 (Zhang et al. 2024:
+    vocabulary 40, length 128), which gives no further details. `vocabulary=256 pairs=4 queries=4 length=64` has the
+    sizes of the small form of multi-query recall (Arora et al. 2023). That task mostly asks soon after the pairs, and
+    uses no value twice.
     """
 
     vocabulary: int = 40
+    """The number of symbols. It is even: half of them are keys and half are values."""
     pairs: int = 63
+    """The number of key-value pairs in a sequence."""
     queries: int = 1
+    """The number of keys that are queried, at most `pairs`."""
     length: int = 0
+    """The number of tokens of a sequence. 0 means just enough for the pairs and the queries."""
     valid_examples: int = 500
+    """The number of validation sequences."""
     test_examples: int = 2000
+    """The number of test sequences."""
     seed: int = 0
-    by_distance: bool = field(default=False, repr=False)  # no part of what the data are
+    """The seed of the data, in 0 … 2³²−1."""
+    by_distance: bool = field(default=False, repr=False)  # not in the repr, hence not in the data's fingerprint
+    """Whether the test is also scored by octaves of distance.
+
+    "accuracy.16" is the accuracy of queries 16 … 31 tokens after the last earlier occurrence of their key.
+    """
 
     def __post_init__(self):
         checks.counts(self, ["vocabulary"], least=4, most=1_000_000)
@@ -62,16 +72,16 @@ class Recall(Task):
 
     @property
     def least(self) -> int:
-        """The tokens that pairs and queries take."""
+        """The number of tokens that the pairs and the queries take."""
         return 2 * self.pairs + self.queries
 
     def load(self) -> RecallData:
-        """The sequences are drawn as they are asked for."""
+        """Returns the data. Training sequences are generated when they are requested."""
         return RecallData(self)
 
 
 class RecallData(SymbolQuestions):
-    """Sequences in which some places ask for the next token: the problem of `Recall`."""
+    """The data of `Recall`: sequences in which some positions ask for the next token."""
 
     metric, higher = "accuracy", True
 
@@ -84,16 +94,22 @@ class RecallData(SymbolQuestions):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"tokens", "answers": [B T] int32, "asked": [B T]}; asked are keys that are told again too."""
+        """Returns {"tokens", "answers": [B T] int32, "asked": [B T]}.
+
+        "asked" is also true at keys that occur again among the pairs.
+        """
         drawn = self._draw(size, "train", seed, step)
         return drawn | {"asked": drawn.pop("might")}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Batches like those of training, the last one filled up with sequences that ask nothing."""
+        """Returns batches like those of training. The rows that fill up the last batch are not scored."""
         return even(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy"}: the share of questions answered rightly; of the test by octaves of distance, if asked."""
+        """Returns {"accuracy"}: the fraction of correct answers.
+
+        For the test part with `by_distance`, also that of each octave.
+        """
         whole = self._examined(part, limit)
         said = np.concatenate([np.asarray(answer["tokens"]) for answer in answers])[: len(whole["tokens"])]
         right = (said == whole["answers"])[whole["asked"]]
@@ -104,7 +120,10 @@ class RecallData(SymbolQuestions):
         return {"accuracy": float(np.mean(right))} | octaves
 
     def _distances(self, whole: Batch) -> np.ndarray:
-        """How far behind the last telling of its key each question stands, in the order of `asked`."""
+        """Returns the distance of each question from the last earlier occurrence of its key.
+
+        The order is that of `asked`.
+        """
         rows, places = np.nonzero(whole["asked"])
         told = whole["tokens"][:, : 2 * self.task.pairs : 2]
         same = told[rows] == whole["tokens"][rows, places][:, None]
@@ -117,7 +136,7 @@ class RecallData(SymbolQuestions):
         return dict(zip(("tokens", "answers", "asked", "might"), drawn, strict=True))
 
     def _questions(self, size: int, part: str) -> Batch:
-        """An examination: only the questions at the end count."""
+        """Returns an evaluation part, in which only the questions after the pairs count."""
         drawn = self._draw(size, part)
         return {name: drawn[name] for name in ("tokens", "answers", "asked")}
 

@@ -1,4 +1,4 @@
-"""A sequence of integers, backwards or as it stands."""
+"""Sequences of integers to be reversed or copied."""
 
 from dataclasses import dataclass
 
@@ -16,24 +16,33 @@ METRICS = ("exact_match", "bleu")
 
 @dataclass(frozen=True)
 class Reverse(PairTask):
-    """Integers backwards: "3 1 4" → "4 1 3"; scored by exact match and BLEU, of which `metric` is the headline.
+    """Integers reversed: "3 1 4" → "4 1 3". Scored by exact match and BLEU.
 
-    Integers below `symbols`; lengths uniform in 1 … `train_longest` in training and 1 … `longest` in the
-    examinations, which so ask for a little more than was taught. The defaults are those of the JoeyNMT
-    tutorial (Kreutzer et al. 2019). Independent draws: the shortest sequences occur in every part.
+    Lengths are uniform. Evaluation sequences may be a little longer than any training sequence. The defaults are those
+    of the JoeyNMT tutorial (Kreutzer et al. 2019). Examples are drawn independently, so that the shortest sequences
+    occur in every part.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets")
 
     train_examples: int = 40_000
+    """The number of training examples."""
     valid_examples: int = 1_000
+    """The number of validation examples."""
     test_examples: int = 1_000
+    """The number of test examples."""
     symbols: int = 50
+    """The number of different integers. Integers are below it."""
     train_longest: int = 25
+    """The largest length of a training sequence. The smallest is 1."""
     longest: int = 30
+    """The largest length of a validation or test sequence. The smallest is 1."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
     buckets: int = 3
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
     metric: str = "exact_match"
+    """The headline metric, "exact_match" or "bleu"."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -46,11 +55,11 @@ class Reverse(PairTask):
 
     @property
     def backwards(self) -> bool:
-        """Whether the answer is the sequence from its end."""
+        """Whether the answer is the reversed sequence."""
         return True
 
     def load(self) -> PairData:
-        """Draw the sequences."""
+        """Generate the sequences."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         longest = {"train": self.train_longest, "valid": self.longest, "test": self.longest}
         parts = reverse.read(self.seed, sizes, longest, self.symbols, self.backwards)
@@ -61,9 +70,9 @@ class Reverse(PairTask):
 
 @dataclass(frozen=True)
 class Copy(Reverse):
-    """Integers as they stand: "3 1 4" → "3 1 4"; the rest as in `reverse`."""
+    """Integers copied: "3 1 4" → "3 1 4". Scored by exact match and BLEU. The fields are those of `reverse`."""
 
     @property
     def backwards(self) -> bool:
-        """The answer is the sequence itself."""
+        """Whether the answer is the reversed sequence. It is the sequence itself."""
         return False

@@ -1,1 +1,1 @@
-"""Tasks on text: translation, pronunciation, language models, classes of sentences and documents."""
+"""Tasks on text."""

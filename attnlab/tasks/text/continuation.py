@@ -1,4 +1,4 @@
-"""The problem of going on with a text: every symbol foretold from those before it."""
+"""The data of language modelling: every symbol is predicted from those before it."""
 
 from __future__ import annotations
 
@@ -22,23 +22,29 @@ from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.text.prompting import PromptInterface, normal
 
-EXAMINED = 128  # blocks of an examination's batch
-LONG = 40  # characters of a line that is not likely to be written twice
+EXAMINED = 128  # blocks in an evaluation batch
+LONG = 40  # characters from which a line is unlikely to occur twice by chance
 
 
 class LanguageModelData(PromptInterface, TaskData):
-    """Blocks of `length` symbols of a text; examined, and gone on with, in blocks of `longest` (0: as long).
+    """A text in blocks of `length` symbols, for language modelling.
 
-    `parts` holds the text of "train", "valid" and "test"; `units` says what its symbols are, and which there are is
-    learned from the training part alone. Examinations read their part block after block, each without what came before
-    it; symbols never seen in training are left out of them, and `notes` say how many, and which are the commonest, and
-    how many long lines are of training, too. The text is read in NFC, and lines end as "\\n", whatever they ended with.
+    Evaluation reads a part block by block. Each block is read without the text before it. Symbols that never occur in
+    training are left out of the evaluation parts. `notes` report how many they are, the most frequent ones, and how
+    many long lines also occur in training. The text is normalised to NFC, and all line ends become "\\n".
 
-    Raises DataError for a part of fewer symbols than a block and the one after it, or more than half of which training
-    has never seen.
+    Args:
+        parts: The text of "train", "valid" and "test".
+        units: What the symbols of the text are. The vocabulary is learned from the training part only.
+        length: The number of symbols of a training block.
+        longest: The number of symbols of an evaluation block, and of a prompt and its continuation. 0 means `length`.
+
+    Raises:
+        DataError: If a part has no more symbols than a block, or if more than half of its symbols never occur in
+            training.
     """
 
-    metric, higher = "nats_per_character", False  # of words "nats_per_word"
+    metric, higher = "nats_per_character", False  # "nats_per_word" for units of words, set in `__init__`
     figure = "nats"
 
     def __init__(self, parts: Mapping[str, str], units: TokenizerSpec, length: int, longest: int = 0):
@@ -65,22 +71,28 @@ class LanguageModelData(PromptInterface, TaskData):
         self.fingerprint = _fingerprint(parts)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"tokens", "answers": [B T] int32, "asked": [B T]}: every symbol's answer is the next one."""
+        """Returns {"tokens", "answers": [B T] int32, "asked": [B T]}. The answer at every symbol is the next symbol."""
         return _asked(self._blocks.batch(seed, step, size))
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The blocks of a part, or `limit` of them, in the order of the text; what is behind its end asks nothing."""
+        """Returns the blocks of a part, or `limit` of them, in the order of the text.
+
+        Positions after its end are not scored.
+        """
         return even(self._examined(part, limit), EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"nats_per_character", "perplexity" (of a symbol), "accuracy"}; the first symbol of a part is given.
+        """Returns {"nats_per_character", "perplexity", "accuracy"}.
 
-        The characters are those of the symbols that are asked for. What was left out costs nothing and has none. Of
-        words it is "nats_per_word": rare ones are left out, white space is not foretold, and by the character the
-        number would be lower than that of any model that spells.
+        The perplexity is that of a symbol. The characters are those of the scored symbols. The first symbol of a part
+        is given and not scored. Symbols that were left out have neither cost nor characters.
 
-        Where blocks are longer than those trained on, also "nats_per_character.1-64", ".65-128", …: of the symbols at
-        these places of a block, the first as far as trained on, then up to twice as far each time.
+        For units of words, the metric is "nats_per_word" instead. Rare words are left out and white space is not
+        predicted, so that a cost by character would be lower than that of any model that spells.
+
+        If evaluation blocks are longer than training blocks, the cost is also reported by position in the block, for
+        example "nats_per_character.1-64" and "nats_per_character.65-128". The first range is the training length, and
+        each further range ends at twice the previous end.
         """
         examined = self._examined(part, limit)
         blocks = [row[asked] for row, asked in zip(examined["answers"], examined["asked"], strict=True)]
@@ -101,9 +113,14 @@ class LanguageModelData(PromptInterface, TaskData):
         return found
 
     def with_test(self, text: str, path: str) -> LanguageModelData:
-        """The same problem with the text of a file as its test.
+        """Returns the data with another text as the test part.
 
-        Raises DataError where it has fewer than two symbols, or more than half were never seen in training.
+        Args:
+            text: The text.
+            path: The path of its file, for messages.
+
+        Raises:
+            DataError: If the text has fewer than two symbols, or if more than half of them never occur in training.
         """
         found, text = copy(self), normal(text)
         found.notes = tuple(self._unseen({path: text}))
@@ -115,7 +132,7 @@ class LanguageModelData(PromptInterface, TaskData):
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """The text of each block, and what its symbols cost in nats together."""
+        """Returns the text of each block, and the sum of the costs of its symbols in nats."""
         examined = self._examined(part, limit)
         nats = [float(n) for answer in answers for n in np.asarray(answer["nats"], np.float64).sum(axis=1)]
         pairs = zip(examined["answers"], examined["asked"], strict=True)
@@ -124,18 +141,18 @@ class LanguageModelData(PromptInterface, TaskData):
 
     @property
     def _measure(self) -> str:
-        """What the cost is reckoned by: characters, or words where these alone come back."""
+        """The unit of the cost: "character", or "word" if the text cannot be restored from its symbols."""
         return "character" if self.codec.units.spells else "word"
 
     def _amount(self, ids: np.ndarray) -> int:
-        """How many characters, or words, symbols in the midst of the text are."""
+        """Returns the number of characters, or words, of symbols inside the text."""
         if isinstance(self.codec.units, Bytes):
-            # Blocks cut characters in two: each counts where its first byte is, and the others are 10xxxxxx.
+            # Blocks may split a character. It counts at its first byte; its other bytes are 10xxxxxx in UTF-8.
             return int(((ids - RESERVED) & 0xC0 != 0x80).sum())
         return len(self.codec.decode(ids, within=True) if self.codec.units.spells else ids)
 
     def _unseen(self, parts: Mapping[str, str]) -> Iterator[str]:
-        """A line for each text, by its name, with symbols never seen in training."""
+        """Yield a message for each text, by name, that has symbols which never occur in training."""
         for name, text in parts.items():
             unseen, count = self.codec.unknown_symbols(text)
             told = f"{len(unseen):,} of {count:,} symbols were never seen in training"
@@ -146,7 +163,7 @@ class LanguageModelData(PromptInterface, TaskData):
                 yield f"{name}: {told} and are left out: {_commonest(unseen)}"
 
     def _examined(self, part: str, limit: int | None) -> Batch:
-        """What is examined, block by block."""
+        """Returns the evaluated blocks of a part."""
         check_part(part, limit)
         ids, length = self._ids[part], self.shape.length
         rows = np.sort(sampled(-(-(len(ids) - 1) // length), limit))
@@ -156,7 +173,10 @@ class LanguageModelData(PromptInterface, TaskData):
 
 
 def _doubled(length: int, longest: int) -> list[int]:
-    """A length, twice as much, … up to the longest."""
+    """Returns `length`, its double, and so on up to `longest`.
+
+    The last value is `longest` itself.
+    """
     found = [length]
     while found[-1] < longest:
         found.append(min(2 * found[-1], longest))
@@ -164,7 +184,7 @@ def _doubled(length: int, longest: int) -> list[int]:
 
 
 def _commonest(symbols: list[str], most: int = 3) -> str:
-    """The symbols that occur most often, each with how often."""
+    """Returns the most frequent symbols with their counts, as text."""
     each = Counter(symbols).most_common()
     return ", ".join(f"{require_symbol(symbol)} {often:,} ×" for symbol, often in each[:most]) + ", …" * (
         len(each) > most
@@ -172,7 +192,7 @@ def _commonest(symbols: list[str], most: int = 3) -> str:
 
 
 def _asked(blocks: np.ndarray) -> Batch:
-    """Blocks with the symbol after them, every symbol asked for what comes next."""
+    """Returns blocks as a batch in which the answer at every symbol is the next symbol."""
     tokens, answers = blocks[:, :-1], blocks[:, 1:]
     return {"tokens": tokens, "answers": answers, "asked": np.ones(tokens.shape, bool)}
 
@@ -180,6 +200,6 @@ def _asked(blocks: np.ndarray) -> Batch:
 def _fingerprint(parts: Mapping[str, str]) -> str:
     digest = hashlib.sha256()
     for part in PARTS:
-        # Its length before it: what ends one part could begin the next.
+        # The length precedes the text: otherwise, text moved from one part to the next would not change the digest.
         digest.update(f"{part} {len(parts[part])} ".encode() + parts[part].encode(errors="surrogatepass"))
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Long texts read byte by byte: of which class is a document, and are two of one class?"""
+"""Long texts read byte by byte: the class of a document, or whether two documents have the same class."""
 
 from __future__ import annotations
 
@@ -20,47 +20,68 @@ from attnlab.tasks.base.stream import GeneratedData
 from attnlab.tasks.base.task import Batch, Classes, Task, Tokens
 
 PUBLISHED = {"trec": sentences.trec, "sst2": sentences.sst2}
-SCARCE = {"trec": "ABBR"}  # nine questions of the test
+SCARCE = {"trec": "ABBR"}  # classes with too few sentences: the test has nine of it
 TEXTS = ("drawn", *PUBLISHED, "own")
-BETWEEN = "|||"  # what stands between two documents that a person gives
+BETWEEN = "|||"  # separates two documents in an input
 SAME = ("different", "same")
 
 
 @dataclass(frozen=True)
 class PairOfDocuments:
-    """What a model that compares two documents must be built for: what each is, and how many answers there are."""
+    """The shape of the task: what a model that compares two documents must be built for."""
 
     document: Tokens
+    """The shape of each document."""
     classes: int
+    """The number of answers."""
 
 
 @dataclass(frozen=True)
 class Documents(Task):
-    """Documents of one class, byte by byte; scored by accuracy. All classes are as likely.
+    """The class of a document, read byte by byte. Scored by accuracy. All classes are equally likely.
 
-    A document joins sentences of its class, in random order, up to `shortest` … `longest` bytes, and is cut there; so
-    short sentences make long texts (the Long Range Arena reads film reviews of 1,000 to 4,000 bytes, Tay et al. 2021).
-    `text` says which sentences: "drawn", of made-up words, of which each of `kinds` classes has one half more often and
-    the other less, by `tilt` nats (.3: a sentence tells which of two seven times in ten; both fields are of drawn ones
-    alone); "trec" (but the class of abbreviations, of which there are too few) and "sst2", fetched; or "own", lines of
-    your own in `train`, `valid` and `test`, UTF-8, with classes as `sentences` has them, and `empty` as there. No
-    sentence is in two parts, and training draws documents anew for every batch.
+    A document joins sentences of its class in random order, up to a length drawn from `shortest` … `longest` bytes, and
+    is cut there. Short sentences thus make long texts. (The Long Range Arena reads film reviews of 1,000 to 4,000
+    bytes, Tay et al. 2021.) No sentence occurs in two parts. Training documents are generated anew for every batch.
     """
 
     training_only_fields: ClassVar = ("empty",)
 
     text: str = "drawn"
+    """The source of the sentences: "drawn", "trec", "sst2" or "own".
+
+    "drawn" are sentences of made-up words. "trec" and "sst2" are downloaded; "trec" is used without the class of
+    abbreviations, which has too few sentences. "own" are lines of your own files.
+    """
     kinds: int = 2
+    """The number of classes of "drawn" sentences."""
     tilt: float = 0.3
+    """How strongly the classes of "drawn" sentences differ, in nats, above 0 and at most 8.
+
+    Each class uses one half of the words more often and the other half less often, by `tilt`. With 0.3, a sentence
+    identifies one of two classes correctly seven times in ten.
+    """
     train: str = ""
+    """The path of your training file in UTF-8 (only with `text="own"`).
+
+    Lines have the format of the task `sentences`.
+    """
     valid: str = ""
+    """The path of your validation file."""
     test: str = ""
+    """The path of your test file."""
     shortest: int = 500
+    """The smallest length of a document in bytes."""
     longest: int = 1000
+    """The largest length of a document in bytes."""
     valid_examples: int = 300
+    """The number of validation documents."""
     test_examples: int = 1000
+    """The number of test documents."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
     empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
+    """Whether to "refuse" or "skip" lines of your own files that lack a class or a sentence."""
 
     def __post_init__(self):
         names.check("task.text", self.text, TEXTS)
@@ -79,39 +100,48 @@ class Documents(Task):
             )
 
     def load(self) -> GeneratedData:
-        """Read or draw the sentences. Raises DataError where there are too few for a document so long."""
+        """Read or generate the sentences.
+
+        Raises:
+            DataError: If there are too few sentences for a document of this length.
+        """
         return TextClassification(self)
 
 
 @dataclass(frozen=True)
 class DocumentPairs(Documents):
-    """Two documents, byte by byte: are they of the same class? Half are. The fields are those of `documents`.
+    """Two documents, read byte by byte: are they of the same class? Scored by accuracy.
 
-    No sentence is in both. `matcher` reads them (byte-level retrieval in the Long Range Arena, Tay et al. 2021, asks
-    whether one of two papers cites the other).
+    Half of the pairs are of the same class. No sentence occurs in both documents. The fields are those of `documents`.
+    The model `matcher` reads them. (Byte-level retrieval in the Long Range Arena, Tay et al. 2021, asks whether one of
+    two papers cites the other.)
     """
 
     def load(self) -> GeneratedData:
-        """Read or draw the sentences. Raises DataError where there are too few for two documents so long."""
+        """Read or generate the sentences.
+
+        Raises:
+            DataError: If there are too few sentences for two documents of this length.
+        """
         return PairClassification(self)
 
 
 class TextClassification(GeneratedData):
-    """Documents of sentences of one class: the problem of `Documents`."""
+    """The data of `Documents`: documents that consist of sentences of one class."""
 
-    each = 1  # documents an example
+    each = 1  # documents in an example
 
     def __init__(self, task: Documents):
         parts, notes = _parts(task)
         self._pools = documents.pools(parts)
         known = list(self._pools["train"])
-        # Less than a sentence of a document's last is cut off.
+        # A document needs at most one sentence more than its length: only part of its last sentence is cut off.
         longest = max(len(one) for pool in self._pools.values() for each in pool.values() for one in each)
         documents.check(self._pools, self.each * (task.longest + longest), f"task.text={task.text}")
         self._known = known
         super().__init__(task, *self._asked(known, Tokens(documents.BYTES, task.longest)), self.each * task.longest)
         if task.text == "own":
-            # A few documents of each part would not tell that a line of a file is another now.
+            # The fingerprint of the generator covers a few documents only and would miss a changed line of a file.
             self.fingerprint = hashlib.sha256(repr((self.fingerprint, self._pools)).encode()).hexdigest()
         self.notes = (*notes, *self.notes)
         for part, examples in parts.items():
@@ -120,27 +150,31 @@ class TextClassification(GeneratedData):
                 self.notes = (*self.notes, f"{stand}, and are left out")
 
     def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
-        """What the answers are called, and what a model is built for."""
+        """Returns the names of the classes, and the shape of the task."""
         return known, Classes(document, len(known))
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
-        """{"source" [N longest] int32, "keep" [N longest], "label" [N] int32}."""
+        """Returns {"source" [N longest] int32, "keep" [N longest], "label" [N] int32}."""
         label = random.integers(len(self._known), size=size).astype(np.int32)
         found = [self._written(random, part, n, 1)[0] for n in label]
         return self._given(found) | {"label": label}
 
     def encode_prompt(self, text: str) -> Batch:
-        """One document. Raises DataError where it is empty, or longer than the longest."""
+        """Returns one document.
+
+        Raises:
+            DataError: If it is empty, or longer than `longest` bytes.
+        """
         return self._given([self._read(text)]) | {"label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The bytes of row 0: letters, and the others as hexadecimal numbers."""
+        """Returns the bytes of row 0. Printable ASCII is shown as characters, other bytes as hexadecimal numbers."""
         ids = np.asarray(batch["source"])[0][np.asarray(batch["keep"])[0]]
         shown = [chr(n - 1) if 32 < n - 1 < 127 else f"{n - 1:02x}" for n in ids.tolist()]
         return {"source": shown, "target": shown}
 
     def written(self, example: Batch) -> str:
-        """The text of a document; bytes that are no UTF-8, as a cut may leave, are written "�"."""
+        """Returns the text of a document. Bytes that are not UTF-8, for example after a cut, become "�"."""
         ids, keep = (np.asarray(example[name])[0] for name in ("source", "keep"))
         return bytes((ids[keep] - 1).tolist()).decode("utf-8", errors="replace")
 
@@ -162,7 +196,7 @@ class TextClassification(GeneratedData):
 
 
 class PairClassification(TextClassification):
-    """Two documents each, of one class or of two: the problem of `DocumentPairs`. Arrays have an axis [2] before T."""
+    """The data of `DocumentPairs`: two documents in each example. Arrays have an axis [2] before T."""
 
     each = 2
 
@@ -170,7 +204,7 @@ class PairClassification(TextClassification):
         return SAME, PairOfDocuments(document, len(SAME))
 
     def draw(self, random: np.random.Generator, size: int, part: str) -> Batch:
-        """{"source" [N 2 longest] int32, "keep" [N 2 longest], "label" [N] int32}."""
+        """Returns {"source" [N 2 longest] int32, "keep" [N 2 longest], "label" [N] int32}."""
         label = random.integers(2, size=size).astype(np.int32)
         found = []
         for same in label:
@@ -180,20 +214,24 @@ class PairClassification(TextClassification):
         return self._given(found) | {"label": label}
 
     def encode_prompt(self, text: str) -> Batch:
-        """Two documents with ||| between. Raises DataError for another number of them, an empty or too long one."""
+        """Returns two documents, which are separated by ||| in the text.
+
+        Raises:
+            DataError: If there are not exactly two documents, or if one is empty or too long.
+        """
         both = text.split(BETWEEN)
         if len(both) != 2:
             raise DataError(f"the input holds {len(both)} documents: two are compared, with {BETWEEN} between them")
         return self._given([self._read(each) for each in both]) | {"label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The bytes of row 0, the first document's and the second's."""
+        """Returns the bytes of row 0: the first document as "source" and the second as "target"."""
         pair = [{name: np.asarray(batch[name])[:1, n] for name in ("source", "keep")} for n in (0, 1)]
         first, second = (super(PairClassification, self).tokens(each)["source"] for each in pair)
         return {"source": first, "target": second}
 
     def written(self, example: Batch) -> str:
-        """Both documents with ||| between them."""
+        """Returns both documents with ||| between them."""
         pair = [{name: np.asarray(example[name])[:, n] for name in ("source", "keep")} for n in (0, 1)]
         return BETWEEN.join(super(PairClassification, self).written(each) for each in pair)
 
@@ -202,7 +240,7 @@ class PairClassification(TextClassification):
 
 
 def _parts(task: Documents) -> tuple[Parts, list[str]]:
-    """The sentences that a task names, and what is to be known of how they were read."""
+    """Returns the sentences of the task, and messages about how they were read."""
     if task.text == "drawn":
         return documents.drawn(task.seed, task.kinds, task.tilt), []
     if task.text == "own":

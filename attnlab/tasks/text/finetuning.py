@@ -1,4 +1,4 @@
-"""The problem of sorting sentences, after hidden words were filled in (Devlin et al. 2019)."""
+"""The data of sentence classification, with pretraining on masked words (Devlin et al. 2019)."""
 
 from __future__ import annotations
 
@@ -26,23 +26,30 @@ from attnlab.tasks.base.task import Batch
 from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
 from attnlab.tasks.text.language_modeling import token_loss
 
-EXAMINED = 256  # sentences of an examination's batch
-_DRAWS, _EXAMINATION = 1, 2  # what masks are drawn for: for training, and for validation and test
+EXAMINED = 256  # sentences in an evaluation batch
+_DRAWS, _EXAMINATION = 1, 2  # separate the random masks of training from those of validation and test
 
 
 class FinetuningData(SentenceInterface, ClassificationData):
-    """Sentences with a class each; the first `masked` steps of training fill hidden words in, the others sort.
+    """Sentences with a class each. The first `masked` training steps predict masked words, the others classify.
 
-    `parts` holds examples of "train", "valid" and "test": a sentence, and its class the only target. The sentences of
-    the first phase are those of "train" and `unlabelled`, and the symbols are learned from them alone.
-    Of words those that occur fewer than `least` times are one, the unknown, which stands for any symbol never seen; of
-    merged pairs what was never seen is left out. `share` of the known symbols of a sentence are hidden, other ones
-    whenever it is met, as a function of seed and step; in examinations always the same ones.
-
-    A model is called as `ClassificationData` says, and, for words, `fill(source, keep, places, key)` answers scores
+    A model is called as `ClassificationData` says. For masked words, `fill(source, keep, places, key)` returns scores
     [P vocabulary].
 
-    Raises DataError where a part holds nothing, no word is known, or a class is not one of "train".
+    Args:
+        parts: The examples of "train", "valid" and "test": a sentence, and its class as the only target.
+        units: What the symbols of a sentence are. The vocabulary is learned from "train" and `unlabelled` only.
+        masked: The number of pretraining steps. Their sentences are those of "train" and `unlabelled`.
+        unlabelled: Further sentences for pretraining.
+        share: The fraction of the known symbols of a sentence that is masked. Training masks are a function of seed and
+            step and differ at each occurrence. Evaluation masks are always the same.
+        least: Words that occur fewer times become the unknown word, which also replaces words that never occur in
+            training. With units of merged pairs, symbols that never occur in training are left out instead.
+        buckets: The number of lengths in which batches come, at most.
+        read: Prepares an input of a user.
+
+    Raises:
+        DataError: If a part is empty, if no word is known, or if a class does not occur in "train".
     """
 
     def __init__(
@@ -85,9 +92,11 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return (*(self._filled.first_steps if self.masked else ()), *later)
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Of the first phase {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.
+        """Returns a training batch.
 
-        An answer of PAD asks nothing.
+        Returns:
+            During pretraining {"hidden", "keep": [B T], "places", "answers": [B P]}, later {"source", "keep", "label"}.
+            Answers that are PAD are not scored.
         """
         if step >= self.masked:
             rows, (width,) = self._sorted.batch(seed, step - self.masked, size)
@@ -97,7 +106,11 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return self._hidden(batch.pop("source"), seed, _DRAWS, step) | batch
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, the mean over what is asked: words with {"word_accuracy"}, or classes."""
+        """Compute the cross-entropy in nats, the mean over what is scored.
+
+        Returns:
+            The loss, and {"word_accuracy"} for masked words or {"accuracy"} for classes.
+        """
         import jax
 
         if "label" in batch:
@@ -107,7 +120,10 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return loss, {"word_accuracy": (right * asked).sum() / asked.sum().clip(1)}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"label", "probability": [B]} as `ClassificationData`; of hidden words, their {"nats": [B]}."""
+        """Returns {"label", "probability": [B]} as `ClassificationData` does.
+
+        If words are masked, it also returns {"nats": [B]}, the sum of their costs.
+        """
         import jax.numpy as jnp
 
         found = super().answer(model, batch)
@@ -117,7 +133,10 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return found
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Batches {"source", "keep", "label"} of one width; with {"hidden", "places", "answers"} where words were."""
+        """Returns batches {"source", "keep", "label"} of one width.
+
+        With pretraining they also have {"hidden", "places", "answers"}.
+        """
         check_part(part, limit)
         source = self._examined[part]
         whole = asked(source) | {"label": self._labels[part]}
@@ -127,7 +146,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return even({name: values[rows] for name, values in whole.items()}, EXAMINED, label=NONE)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"accuracy"} of classes, and {"masked_nats"}, what a hidden word costs, where there were any."""
+        """Returns {"accuracy"} of classes, and with pretraining {"masked_nats"}, the mean cost of a masked word."""
         found = super().score(part, answers, limit)
         if self.masked:
             asked = sum(int((batch["answers"] != PAD).sum()) for batch in self.eval_batches(part, limit))
@@ -136,10 +155,15 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return found
 
     def with_test(self, examples: Sequence[Example], path: str, lines: Sequence[int]) -> FinetuningData:
-        """The same problem with other examples as its test; one without targets has a class that is not known.
+        """Returns the data with other examples as the test part.
 
-        They were read from the file `path`, each from one of its `lines`. Raises DataError, naming the first, where one
-        is longer than any sentence of the task's own files.
+        Args:
+            examples: The examples. An example without targets has an unknown class.
+            path: The path of their file, for messages.
+            lines: The line of each example in the file.
+
+        Raises:
+            DataError: If a sentence is longer than any of the task's own files. The message names the first one.
         """
         texts = [str(example.source) for example in examples]
         ids, width = [encoded(self.codec, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
@@ -155,7 +179,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
-        """The sentences."""
+        """Returns the sentences."""
         return [self._texts[part][n] for n in sampled(len(self._texts[part]), limit)]
 
     def _hidden(self, source: np.ndarray, *seeds: int) -> Batch:
@@ -165,7 +189,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
         return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED
 
     def _words(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any, Any, Any]:
-        """Of the hidden words what `token_loss` says, and which places [B P] are asked."""
+        """Returns the result of `token_loss` for masked words, and which places [B P] are scored."""
         import jax
         import jax.numpy as jnp
 

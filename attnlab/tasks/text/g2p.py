@@ -1,4 +1,4 @@
-"""From the letters of a word to its phones (grapheme to phoneme)."""
+"""Grapheme to phoneme: from the letters of a word to its phones."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,20 +17,25 @@ from attnlab.tasks.text.transduction import PairData
 
 @dataclass(frozen=True)
 class CMUdict(PairTask):
-    """English in ARPAbet, 39 phones without stress: "hello" → "HH AH L OW"; scored by word and phoneme error.
+    """English words in ARPAbet: "hello" → "HH AH L OW". Scored by word and phoneme error rate.
 
-    A word with several pronunciations is taught with each and right with any. `train`, `valid` and `test`
-    name files of your own, in the dictionary's format, to stand for the parts of its split (that of
-    cmusphinx/g2p-seq2seq, by the word's index). `smoothing` is the share of a target that all symbols have alike.
+    The alphabet has 39 phones without stress. A word with several pronunciations is trained with each of them, and an
+    answer is correct if it equals any of them. The split is that of cmusphinx/g2p-seq2seq, by the index of the word.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets", "smoothing")
 
     train: str = ""
+    """The path of your own training file in the dictionary's format. "" uses the dictionary's training part."""
     valid: str = ""
+    """The path of your own validation file. "" uses the dictionary's validation part."""
     test: str = ""
+    """The path of your own test file. "" uses the dictionary's test part."""
     buckets: int = 3
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
     smoothing: float = 0.0
+    """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -39,35 +44,46 @@ class CMUdict(PairTask):
 
     @property
     def how(self) -> dict[str, Any]:
-        """The dictionary's words are in lower case."""
+        """Inputs are lower-cased, as the dictionary's words are."""
         return super().how | {"read": lambda word: word.strip().lower(), "smoothing": self.smoothing}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
-        """The words of a file in the dictionary's format, or words alone."""
+        """Returns the examples of a file in the dictionary's format, or of a file of words only."""
         return _asked(file, cmudict.rows, self.empty)
 
     def load(self) -> PairData:
-        """Read the dictionary, fetched where it is not at hand."""
+        """Read the dictionary. It is downloaded if it is not available locally."""
         return _problem(self, cmudict.parts, cmudict.rows)
 
 
 @dataclass(frozen=True)
 class Sigmorphon(PairTask):
-    """One of ten languages in IPA: "szavak" → "s ɒ v ɒ k"; scored by word and phoneme error.
+    """Words of one of ten languages in IPA: "szavak" → "s ɒ v ɒ k". Scored by word and phoneme error rate.
 
-    `language` is one of ady arm bul dut geo gre hin hun jpn lit. `train`, `valid` and `test` name files of
-    your own, each row a word, a tab and phones, to stand for the parts of SIGMORPHON 2020, task 1. Where all three
-    are given, `language` is not read: it may be any name, or "".
+    The data are those of SIGMORPHON 2020, task 1.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets", "smoothing")
 
     language: str = "hun"
+    """The language: ady, arm, bul, dut, geo, gre, hin, hun, jpn or lit.
+
+    It is not read if all three parts are your own files. It may then be any name, or "".
+    """
     train: str = ""
+    """The path of your own training file, each line a word, a tab and its phones.
+
+    "" uses the published training part.
+    """
     valid: str = ""
+    """The path of your own validation file. "" uses the published validation part."""
     test: str = ""
+    """The path of your own test file. "" uses the published test part."""
     buckets: int = 3
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
     smoothing: float = 0.0
+    """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -78,20 +94,20 @@ class Sigmorphon(PairTask):
 
     @property
     def unread(self) -> dict[str, Any]:
-        """The language, where all files are your own."""
+        """The language, if all files are your own."""
         return {"language": ""} if self.train and self.valid and self.test else {}
 
     @property
     def how(self) -> dict[str, Any]:
-        """How targets are smoothed."""
+        """Targets are smoothed."""
         return super().how | {"smoothing": self.smoothing}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
-        """The words of a file of words and phones, or words alone."""
+        """Returns the examples of a file of words and phones, or of a file of words only."""
         return _asked(file, sigmorphon.rows, self.empty)
 
     def load(self) -> PairData:
-        """Read the three parts, fetched where they are not at hand."""
+        """Read the three parts. They are downloaded if they are not available locally."""
         return _problem(self, lambda: sigmorphon.parts(self.language), sigmorphon.rows)
 
 
@@ -104,7 +120,7 @@ def _asked(file: str, rows: words.Rows, empty: str) -> tuple[list[Example], list
 def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: words.Rows) -> PairData:
     given = {part: path for part in ("train", "valid", "test") if (path := getattr(task, part))}
     repeats.distinct(given)
-    # Nothing is fetched for a user who brings all three.
+    # Nothing is downloaded if all three parts are your own files.
     parts = public() if len(given) < 3 else {}
     half = {path: halves(task.empty) for path in given.values()}
     parts = parts | {part: read_user_file(path, rows, half[path]) for part, path in given.items()}
@@ -115,6 +131,6 @@ def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: word
 
 
 def _rates(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-    """The error rates of phones with spaces between them."""
+    """Compute the error rates of phones, which are separated by spaces."""
     split = [[reference.split() for reference in accepted] for accepted in references]
     return error_rates([answer.split() for answer in answers], split)

@@ -1,4 +1,4 @@
-"""Sentences to be sorted: what needs none of the data it was trained on."""
+"""The interface to inputs and answers of sentence classifiers. It needs none of the training data."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from attnlab.data.text.vocabulary import PAD, RESERVED, Vocabulary
 from attnlab.tasks.base.classification import ClassInterface
 from attnlab.tasks.base.task import Batch, Classes, Tokens
 
-UNKNOWN, MASK = "[unknown]", "[mask]"  # as `tokens` writes them
+UNKNOWN, MASK = "[unknown]", "[mask]"  # how `tokens` shows them
 
 
 class SentenceInterface(ClassInterface):
-    """Sentences of up to `length` symbols, read by `codec`, and the classes that they are sorted into.
+    """The interface of a classifier of sentences.
 
-    Behind the vocabulary's ids stand that of the unknown and that of the mask. `read` prepares what a person types.
+    The ids of the unknown symbol and of the mask follow those of the vocabulary.
+
+    Args:
+        classes: The names of the classes.
+        codec: The tokenizer of sentences.
+        length: The largest number of symbols of a sentence.
+        read: Prepares an input of a user.
     """
 
     def __init__(self, classes: Sequence[str], codec: Tokenizer, length: int, read: Callable[[str], str] = str.strip):
@@ -33,7 +39,16 @@ class SentenceInterface(ClassInterface):
 
     @classmethod
     def restored(cls, vocabulary: dict[str, Any], where: str, read: Callable[[str], str]) -> SentenceInterface:
-        """That of a `vocabulary`; DataError beginning with `where` for what is none."""
+        """Returns the interface of a stored vocabulary.
+
+        Args:
+            vocabulary: The result of the property `vocabulary`.
+            where: The name of the vocabulary's file, with which error messages begin.
+            read: Prepares an input of a user.
+
+        Raises:
+            DataError: If the vocabulary is not one of a sentence classifier.
+        """
         length = vocabulary.get("length")
         if not isinstance(length, int) or length < 1:
             raise DataError(f"{where}: length={length!r} must be a whole number of at least 1")
@@ -42,15 +57,16 @@ class SentenceInterface(ClassInterface):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"text": how it is read, with its symbols, "classes": [names], "length": of a sentence}."""
+        """The vocabulary, as {"text": tokenizer with its symbols, "classes": [names], "length": of a sentence}."""
         length = self.shape.source.length  # pyright: ignore[reportAttributeAccessIssue]
         return super().vocabulary | {"text": self.codec.to_json(), "length": length}
 
     def encode_prompt(self, text: str) -> Batch:
-        """{"source", "keep": [1 T]}: a sentence.
+        """Returns a sentence as {"source", "keep": [1 T]}.
 
-        Raises DataError where it has no symbol that training had, and where it is longer than any that there was: what
-        was learned of later positions is nothing.
+        Raises:
+            DataError: If none of its symbols occurs in training, or if it is longer than any training sentence. Later
+                positions were never trained.
         """
         ids, length = encoded(self.codec, self.read(text)), self.shape.source.length  # type: ignore[union-attr]
         if all(n == self.unknown for n in ids):
@@ -60,7 +76,7 @@ class SentenceInterface(ClassInterface):
         return asked(pad([ids], length))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0 without padding, [unknown] and [mask] among them."""
+        """Returns the symbols of row 0 without padding. Special symbols are shown as [unknown] and [mask]."""
         names = {self.unknown: UNKNOWN, self.mask: MASK}
         symbols = self.codec.vocabulary.symbols
         row = np.asarray(batch["source"])[0].tolist()
@@ -68,7 +84,11 @@ class SentenceInterface(ClassInterface):
 
 
 def encoded(codec: Tokenizer, text: str) -> list[int]:
-    """The ids of a text, the unknown's behind the vocabulary's; of one with nothing known in it, the unknown alone."""
+    """Returns the ids of a text.
+
+    The id of the unknown symbol follows the ids of the vocabulary. A text without any known symbol becomes one unknown
+    symbol.
+    """
     unknown = codec.vocabulary.size
     if not isinstance(codec, ListCodec):
         return codec.encode(text, known=True) or [unknown]
@@ -78,5 +98,5 @@ def encoded(codec: Tokenizer, text: str) -> list[int]:
 
 
 def asked(source: np.ndarray) -> Batch:
-    """{"source", "keep": [B T]} of sentences [B T]."""
+    """Returns sentences [B T] as a batch {"source", "keep": [B T]}."""
     return {"source": source, "keep": source != PAD}

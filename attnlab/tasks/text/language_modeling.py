@@ -1,4 +1,4 @@
-"""What it costs a model to foretell symbols."""
+"""The loss of predicting symbols."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ Each = Callable[[Callable], Any]
 
 
 def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any]:
-    """The mean over the places asked, smoothed; at every place the cost in nats, and whether it is right, 0 or 1.
+    """Compute the cross-entropy of predicted symbols.
 
-    `answers` and `asked` are [B T], what comes is (a number, [B T], [B T]). `each(call)` is what `call`, the model or a
-    part of it, makes of every example. Of a model that has `hidden_states` and `token_loss`
-    (`attnlab.models.output_head.OutputHead`) the scores are never held all at once: they would be the most of what a
-    step holds. `smoothing` is the share of the target that all symbols have alike. Right is a score that none is
-    above, where not all are alike.
+    If a model provides its hidden states and computes the loss from them (`attnlab.models.output_head.OutputHead`), the
+    scores of all symbols are never held in memory at once. They would be the largest array of a training step.
+
+    A prediction is correct if no score is higher than that of the answer, and if the scores are not all equal.
+
+    Args:
+        model: The model.
+        each: `each(call)` applies `call`, the model or a method of it, to every example of the batch.
+        answers: The correct symbols, [B T].
+        asked: Which positions are scored, [B T].
+        smoothing: The fraction of the target that is uniform over all symbols.
+
+    Returns:
+        (loss, nats, right). `loss` is the smoothed mean over the scored positions. `nats` [B T] is the cost at every
+        position. `right` [B T] is 1 where the prediction is correct, else 0.
     """
     import jax
     import jax.numpy as jnp
@@ -28,11 +38,11 @@ def token_loss(model: Any, each: Each, answers: Any, asked: Any, smoothing: floa
         loss, nats, right = model.token_loss(x.reshape(share.size, -1), answers.reshape(-1), share, smoothing)
         return loss, nats.reshape(answers.shape), right.reshape(answers.shape).astype(nats.dtype)
     scores = each(model)
-    # Sums of half-precision exponentials lose the tail.
+    # In half precision, the softmax's sum of exponentials loses small terms.
     scores = scores.astype(jnp.promote_types(scores.dtype, jnp.float32))
     nats = optax.softmax_cross_entropy_with_integer_labels(scores, answers)
     if smoothing:
-        # The cross-entropy of a uniform target is the mean over symbols of that of each.
+        # The cross-entropy with a uniform target is the mean of the cross-entropies with each symbol.
         uniform = jax.nn.logsumexp(scores, axis=-1) - scores.mean(axis=-1)
         nats = (1 - smoothing) * nats + smoothing * uniform
     picked = jnp.take_along_axis(scores, answers[..., None], axis=-1)[..., 0]

@@ -1,4 +1,4 @@
-"""Texts asked of a model of pairs, and its answers as texts: what needs none of the data it was trained on."""
+"""Tasks of text pairs: their configuration, and the interface to inputs and answers that needs no training data."""
 
 from __future__ import annotations
 
@@ -24,13 +24,18 @@ Line = Callable[[str], str]
 
 
 class PairInterface(TextInterface):
-    """A source text is read by one codec, and a target written by another, learned by teacher forcing and decoded.
+    """The interface of a sequence-to-sequence model, trained by teacher forcing and decoded symbol by symbol.
 
-    `lengths` are the most tokens of a source and of a target, their marks among them; `widths` [B] those that sources
-    were padded to in training. `source_marks` says which marks sources have (`attnlab.data.text.marks`). `read`
-    prepares what a person types, `write` an answer to be read by one. `smoothing` is the share of the target that all
-    symbols have alike (Szegedy et al. 2016, section 7). With `likelihood`, answers also say how likely the references
-    are.
+    Args:
+        source: The tokenizer of sources.
+        target: The tokenizer of targets.
+        lengths: The largest number of tokens of a source and of a target, including their marks.
+        widths: The lengths to which sources were padded in training.
+        source_marks: Which marks a source has, see `attnlab.data.text.marks`.
+        read: Prepares an input of a user.
+        write: Prepares an answer for a user.
+        smoothing: The fraction of the target that is uniform over all symbols (Szegedy et al. 2016, section 7).
+        likelihood: Whether answers include the cost of the first references.
     """
 
     decodes = True
@@ -56,10 +61,17 @@ class PairInterface(TextInterface):
 
     @classmethod
     def restored(cls, vocabulary: dict[str, Any], where: str, **how: Any) -> PairInterface:
-        """That of a `vocabulary`; DataError beginning with `where` for what is none. `how` is as `PairInterface` takes
-        it.
+        """Returns the interface of a stored vocabulary.
 
-        A vocabulary without `source_marks` is that of sources without marks, as they were before the field existed.
+        A vocabulary without `source_marks` was written before that field existed. Its sources have no marks.
+
+        Args:
+            vocabulary: The result of the property `vocabulary`.
+            where: The name of the vocabulary's file, with which error messages begin.
+            **how: Further arguments of `PairInterface`. `source_marks` is replaced by the vocabulary's value.
+
+        Raises:
+            DataError: If the vocabulary is not one of a sequence-to-sequence task.
         """
         source, target = (from_json(vocabulary.get(side), f"{where}: {side}") for side in ("source", "target"))
         lengths, widths = (_numbers(vocabulary.get(name)) for name in ("lengths", "widths"))
@@ -69,15 +81,15 @@ class PairInterface(TextInterface):
         marks = vocabulary.get("source_marks", "none")
         if not isinstance(marks, str) or marks not in SOURCE_MARKS:
             raise DataError(f"{where}: source_marks={marks!r} must be one of {', '.join(SOURCE_MARKS)}")
-        # The vocabulary decides: its ids are what the model was trained on.
+        # The vocabulary takes precedence over the task, because the model was trained on its ids.
         how["source_marks"] = marks
         return cls(source, target, (lengths[0], lengths[1]), widths, **how)
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"source": how it is read, "target": how it is written, with their symbols, "lengths", "widths"}.
+        """The vocabulary, as {"source": tokenizer, "target": tokenizer, "lengths", "widths"}.
 
-        And "source_marks", where sources have marks.
+        The tokenizers include their symbols. If sources have marks, it also has "source_marks".
         """
         codecs = {"source": self.source.to_json(), "target": self.target.to_json()}
         marks = {} if self.source_marks == "none" else {"source_marks": self.source_marks}
@@ -86,22 +98,26 @@ class PairInterface(TextInterface):
 
     @property
     def source_room(self) -> int:
-        """The most tokens of a source, without its marks."""
+        """The largest number of tokens of a source without its marks."""
         return self.shape.source_length - mark_count(self.source_marks)
 
     def marked(self, ids: Iterable[int]) -> list[int]:
-        """The ids of a source with its marks, as a model reads them."""
+        """Returns the ids of a source with its marks, as the model reads them."""
         return marked(ids, self.source_marks)
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Cross-entropy in nats, smoothed, the mean over the targets' tokens; and {"token_accuracy"}."""
+        """Compute the smoothed cross-entropy in nats.
+
+        Returns:
+            The mean over the targets' tokens, and {"token_accuracy"}.
+        """
         loss, _, right, keep = _forced(model, batch, key, self.smoothing)
         return loss, {"token_accuracy": (right * keep).sum() / keep.sum().clip(1)}
 
     def answer(self, model: Any, batch: Batch, decoder: Any = None) -> Batch:
-        """{"tokens": [B T]} int32: the best answer of a decoder of `attnlab.decoding`; greedily where None.
+        """Returns {"tokens": [B T]} int32, the best answer of a decoder of `attnlab.decoding`.
 
-        Besides {"nats": [B]}, what the first references cost, where their likelihood is asked for.
+        None is the greedy decoder. With `likelihood`, it also returns {"nats": [B]}, the cost of the first references.
         """
         found = {"tokens": self.answers(model, batch, decoder)["tokens"][:, 0]}
         if self.likelihood:
@@ -110,7 +126,7 @@ class PairInterface(TextInterface):
         return found
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
-        """{"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first."""
+        """Returns {"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first."""
         import jax
         import jax.numpy as jnp
 
@@ -126,7 +142,11 @@ class PairInterface(TextInterface):
         return jax.vmap(one)(source, keys)._asdict()
 
     def encode_prompt(self, text: str) -> Batch:
-        """{"source": [1 S], "target": [1 T]}, the target all PAD. Raises DataError for more than the model reads."""
+        """Returns {"source": [1 S], "target": [1 T]} with a target of padding.
+
+        Raises:
+            DataError: If the text is empty, or longer than the model reads.
+        """
         ids = self.source.encode(self.read(text))
         if not ids:
             raise DataError(f"the input {text!r} is empty")
@@ -136,11 +156,11 @@ class PairInterface(TextInterface):
         return {"source": source, "target": pad([[]], self.shape.target_length)}
 
     def format_answer(self, answer: Batch) -> str:
-        """The first answer as text."""
+        """Returns the first answer as text."""
         return self._write(self.target.decode(np.asarray(answer["tokens"])[0].tolist()))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0 without padding; a begin mark is shown as "⊢", an end mark as "∎"."""
+        """Returns the symbols of row 0 without padding. A begin mark is shown as "⊢", an end mark as "∎"."""
         source, target = (np.asarray(batch[side])[0].tolist() for side in ("source", "target"))
         end = [SHOWN[END]] if END in target else []
         return {
@@ -151,18 +171,18 @@ class PairInterface(TextInterface):
 
 @dataclass(frozen=True)
 class PairTask(Task):
-    """A task of pairs of texts.
-
-    `source_marks` says which marks every source has: "end" after its last symbol, "begin" before its first, "both" or
-    "none". Without an end mark, softmax attention cannot see that nothing follows the last symbol. `empty` says what
-    becomes of lines of your own files that have one empty side: "refuse" or "skip".
-    """
+    """The base class of tasks of text pairs."""
 
     training_only_fields = ("source_marks", "empty")
     missing_values: ClassVar = {"source_marks": "none"}
 
     source_marks: Literal["end", "begin", "both", "none"] = field(default=DEFAULT, kw_only=True)
+    """Which marks every source has: "end" after its last symbol, "begin" before its first, "both" or "none".
+
+    Without an end mark, softmax attention cannot see that nothing follows the last symbol.
+    """
     empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
+    """Whether to "refuse" or "skip" lines of your own files that have one empty side."""
 
     def __post_init__(self):
         names.check("task.source_marks", self.source_marks, SOURCE_MARKS)
@@ -170,55 +190,62 @@ class PairTask(Task):
 
     @property
     def how(self) -> dict[str, Any]:
-        """What its data and its text interface share, as `PairInterface` takes it: `load` passes it on."""
+        """The arguments of `PairInterface` that the data and the text interface share. `load` must pass them on."""
         return {"source_marks": self.source_marks}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
-        """The examples of a file that is scored, where in it each stands, and notes of how it was read."""
+        """Read the examples of a file that is to be scored.
+
+        Returns:
+            The examples, the place of each in the file, and messages about how the file was read.
+        """
         examples, places, notes = from_corpus(parallel.asked(file, Limit(empty=self.empty)))
-        # As a person types them, and not as the data set has them.
+        # The file is written by a user: it is prepared like an input, and not like the data set.
         read = self.how.get("read", str.strip)
         return [example._replace(source=read(str(example.source))) for example in examples], places, notes
 
     def with_test(self, problem: Any, file: str) -> Any:
-        """The problem with the pairs of a file, or its sources alone, as its test."""
+        """Returns the data with the pairs of a file, or its sources only, as the test part."""
         examples, places, notes = self.asked(file)
         found = problem.with_test(examples, file, places)
         found.notes = (*notes, *found.notes)
         return found
 
     def text_interface(self, vocabulary: dict[str, Any], where: str) -> PairInterface:
-        """A `PairInterface` of the vocabulary."""
+        """Returns the `PairInterface` of the vocabulary."""
         return PairInterface.restored(vocabulary, where, **self.how)
 
 
 def from_corpus(corpus: Corpus) -> tuple[list[Example], list[str], list[str]]:
-    """What `PairTask.asked` returns, of a file of lines."""
+    """Returns the result of `PairTask.asked` for a file of lines."""
     return corpus.examples, [f"line {number}" for number in corpus.lines], corpus.notes()
 
 
 def halves(empty: str) -> list[int] | None:
-    """Where a reader of lines puts the numbers of those with one empty side; None where they are refused."""
+    """Returns a list to which a reader adds the numbers of lines with one empty side.
+
+    The result is None if such lines are refused.
+    """
     return [] if empty == "skip" else None
 
 
 def left_out(half: Mapping[str, list[int] | None]) -> list[str]:
-    """A note for each file of which lines with one empty side were left out."""
+    """Returns a message for each file with lines that were left out because one side is empty."""
     return [note for path, numbers in half.items() for note in parallel.skipped(path, numbers or [])]
 
 
 def written(symbols: Symbols) -> str:
-    """A side of an example as text: as it is, or its symbols with a space between them."""
+    """Returns a side of an example as text. Symbols are separated by spaces."""
     return symbols if isinstance(symbols, str) else " ".join(symbols)
 
 
 def _numbers(value: object) -> list[int]:
-    """A list of whole numbers above 0; nothing for what is none."""
+    """Returns a list of positive integers as it is, and an empty list for anything else."""
     return value if isinstance(value, list) and all(isinstance(n, int) and n > 0 for n in value) else []
 
 
 def _forced(model: Any, batch: Batch, key: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any, Any]:
-    """Of the target symbols, each given those before it, what `token_loss` says; and which are no padding."""
+    """Returns the result of `token_loss` for target symbols under teacher forcing, and which of them are no padding."""
     import jax
     import jax.numpy as jnp
 

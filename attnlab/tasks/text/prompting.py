@@ -1,4 +1,4 @@
-"""Texts that a language model goes on with: what needs none of the data it was trained on."""
+"""The interface to inputs and answers of language models. It needs none of the training data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from attnlab.tasks.base.task import Batch, Tokens
 
 
 class PromptInterface(PredictionData):
-    """A text is read and gone on with by `codec`, in blocks of up to `length` symbols."""
+    """The interface of a language model that continues a text.
+
+    Args:
+        codec: The tokenizer of the text.
+        length: The number of symbols of a block, which the model can read at once.
+    """
 
     continues = True
     shape: Tokens
@@ -25,7 +30,15 @@ class PromptInterface(PredictionData):
 
     @classmethod
     def restored(cls, vocabulary: dict[str, Any], where: str) -> PromptInterface:
-        """That of a `vocabulary`; DataError beginning with `where` for what is none."""
+        """Returns the interface of a stored vocabulary.
+
+        Args:
+            vocabulary: The result of the property `vocabulary`.
+            where: The name of the vocabulary's file, with which error messages begin.
+
+        Raises:
+            DataError: If the vocabulary is not one of a language model.
+        """
         length = vocabulary.get("length")
         if not isinstance(length, int) or length < 1:
             raise DataError(f"{where}: length={length!r} must be a whole number of at least 1")
@@ -33,23 +46,26 @@ class PromptInterface(PredictionData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"text": how it is read and written, with its symbols, "length": of a block}."""
+        """The vocabulary, as {"text": tokenizer with its symbols, "length": of a block}."""
         return {"text": self.codec.to_json(), "length": self.shape.length}
 
     @property
     def reads(self) -> int:
-        """How many symbols of a beginning are read, at most: half a block leaves the other half to the answer."""
+        """The largest number of symbols of a prompt that are read. Half of a block is left for the continuation."""
         return max(1, self.shape.length // 2)
 
     @property
     def decoder(self) -> Any:
-        """Draws, a little bolder than the model is: its likeliest text goes in circles."""
+        """The default decoder: sampling at temperature 0.8. The most probable text would repeat itself."""
         from attnlab.decoding import Sample
 
         return Sample(temperature=0.8)
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"nats", "right": [B T]}: what each symbol asked for costs, and whether it was the likeliest; 0 elsewhere."""
+        """Returns {"nats", "right": [B T]}: the cost of each symbol, and whether it was the most probable one.
+
+        Both are 0 at positions that are not scored.
+        """
         import jax.numpy as jnp
 
         _, nats, right = self._foretold(model, batch, None)
@@ -57,9 +73,16 @@ class PromptInterface(PredictionData):
         return {"nats": jnp.where(asked, nats, 0), "right": jnp.where(asked, right, 0)}
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
-        """{"tokens": [B N T], "scores": [B N]}: N ways to go on with each of {"source": [B P]}, the best first.
+        """Returns N continuations of each prompt as {"tokens": [B N T], "scores": [B N]}, the best first.
 
-        Prompt and answer together are a block and its next symbol; of a prompt longer than `reads` the end is read.
+        Prompt and continuation together have one symbol more than a block. Only the last `reads` symbols of a prompt
+        are read.
+
+        Args:
+            model: The model.
+            batch: {"source": [B P]}, the prompts.
+            decoder: The decoder. None uses the default.
+            key: The key for sampling.
         """
         import jax
         import jax.numpy as jnp
@@ -70,7 +93,8 @@ class PromptInterface(PredictionData):
 
         def one(prompt, key):
             def step(state, token):
-                # What decoding begins with is the end of the prompt; a text has no end of its own.
+                # Decoding begins with BEGIN, which stands for the last symbol of the prompt. END is excluded, because
+                # a text has no end mark.
                 scores, state = model.step(state, jnp.where(token == BEGIN, prompt[-1], token))
                 return scores.at[END].set(-jnp.inf), state
 
@@ -80,22 +104,26 @@ class PromptInterface(PredictionData):
         return jax.vmap(one)(source, keys)._asdict()
 
     def encode_prompt(self, text: str) -> Batch:
-        """{"source": [1 P]}: what is gone on with. Raises DataError where it is empty, or has symbols never seen."""
+        """Returns the prompt as {"source": [1 P]}.
+
+        Raises:
+            DataError: If the text is empty, or has symbols that never occur in training.
+        """
         ids = self.codec.encode(normal(text), within=True)
         if not ids:
             raise DataError(f"the input {text!r} is empty: give the beginning of a text")
         return {"source": np.array([ids], np.int32)}
 
     def format_answer(self, answer: Batch) -> str:
-        """What comes after the beginning."""
+        """Returns the continuation, without the prompt."""
         return self.codec.decode(np.asarray(answer["tokens"])[0].tolist(), within=True)
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """The symbols of row 0."""
+        """Returns the symbols of row 0."""
         rows = {name: np.asarray(batch[name])[0].tolist() for name in ("source", "target") if name in batch}
         return {name: list(self.codec.vocabulary.decode(row)) for name, row in rows.items()}
 
 
 def normal(text: str) -> str:
-    """The text in NFC, with lines that end as "\\n", whatever they ended with: of all units the same characters."""
+    """Returns the text in NFC with "\\n" as line end, so that all units read the same characters."""
     return normalize(text.replace("\r\n", "\n").replace("\r", "\n"))

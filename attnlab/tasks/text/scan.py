@@ -1,4 +1,4 @@
-"""Commands of a simplified language, and the actions that they mean."""
+"""SCAN: commands of a simplified language, and the actions that they mean."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,22 +15,30 @@ from attnlab.tasks.text.transduction import PairData
 
 @dataclass(frozen=True)
 class Scan(PairTask):
-    """ "jump twice" → "I_JUMP I_JUMP" (Lake and Baroni 2018); scored by exact match.
+    """ "jump twice" → "I_JUMP I_JUMP" (Lake and Baroni 2018). Scored by exact match.
 
-    `split` is one of simple, length (longer actions are examined than were taught), addprim_jump and
-    addprim_turn_left (a word known by itself is examined in new sentences). A tenth of what is published for training
-    is kept to validate with. `train`, `valid` and `test` name files of your own to take the place of these parts:
-    lines as in SCAN's files, or a command, a tab and its actions. Where all three are given, `split` is not read.
-    `buckets`: into how many lengths batches are sorted.
+    A tenth of the published training part is used for validation.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "buckets")
 
     split: str = "simple"
+    """The split: "simple", "length", "addprim_jump" or "addprim_turn_left".
+
+    "length" tests actions that are longer than in training. The "addprim" splits test a word in new sentences that
+    training shows in isolation only. The field is not read if all three parts are your own files.
+    """
     buckets: int = 4
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
     train: str = ""
+    """The path of your own training file. "" uses the published part.
+
+    Lines are as in SCAN's files, or a command, a tab and its actions.
+    """
     valid: str = ""
+    """The path of your own validation file. "" uses the published part."""
     test: str = ""
+    """The path of your own test file. "" uses the published part."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -40,14 +48,14 @@ class Scan(PairTask):
 
     @property
     def unread(self) -> dict[str, Any]:
-        """The split, where all files are your own."""
+        """The split, if all files are your own."""
         return {"split": ""} if self.train and self.valid and self.test else {}
 
     def load(self) -> PairData:
-        """Read the split, fetched where it is not at hand, or your own files."""
+        """Read the split, which is downloaded if it is not available locally, or your own files."""
         given = {part: path for part in PARTS if (path := getattr(self, part))}
         repeats.distinct(given)
-        # Nothing is fetched for a user who brings all three.
+        # Nothing is downloaded if all three parts are your own files.
         parts = {} if self.unread else scan.parts(self.split)
         half = {path: halves(self.empty) for path in given.values()}
         parts = parts | {part: scan.read_user_file(path, half[path]) for part, path in given.items()}

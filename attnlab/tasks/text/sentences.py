@@ -1,4 +1,4 @@
-"""Sentences into classes: questions by the answer they ask for, opinions, one's own."""
+"""Sentence classification: TREC, SST-2, generated questions and your own sentences."""
 
 from __future__ import annotations
 
@@ -23,17 +23,32 @@ PUBLISHED: dict[str, Callable[[], Parts]] = {"trec": sentences.trec, "sst2": sen
 
 @dataclass(frozen=True)
 class SentenceTask(Task):
-    """What tasks of sentences and classes have in common; `Trec` says what the fields mean."""
+    """The base class of tasks of sentence classification.
+
+    A run can begin with pretraining on masked words. Pretraining steps count as steps of the run, so that runs with and
+    without them have the same number of steps.
+    """
 
     training_only_fields = ("masked", "share", "unlabelled", "units", "least", "buckets", "empty")
 
     masked: int = 0
+    """The number of first steps that predict masked words. The other steps classify. 0 means no pretraining."""
     share: float = 0.15
+    """The fraction of the words of a sentence that is masked, above 0 and at most 1."""
     unlabelled: str = ""
+    """Further sentences for pretraining, which requires `masked`.
+
+    It is the path of a file in UTF-8 with one sentence on each line, or "trec" or "sst2" for the training sentences of
+    that task.
+    """
     units: TokenizerSpec = Words(lower=True)
+    """What the symbols of a sentence are."""
     least: int = 2
+    """Words that occur fewer times in training are replaced by the unknown word. Other units than words ignore it."""
     buckets: int = 2
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
     empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
+    """Whether to "refuse" or "skip" lines of your own files that lack a class or a sentence."""
 
     def __post_init__(self):
         checks.counts(self, ["masked"], least=0)
@@ -47,15 +62,18 @@ class SentenceTask(Task):
             raise ValueError(f"task.unlabelled={self.unlabelled!r} is read in masked steps alone: task.masked=0")
 
     def read(self, text: str) -> str:
-        """What a person types, as sentences of these data are written."""
+        """Returns an input of a user in the form of the data's sentences."""
         return sentences.plain(text)
 
     def text_interface(self, vocabulary: dict[str, Any], where: str) -> SentenceInterface:
-        """A `SentenceInterface` of the vocabulary."""
+        """Returns the `SentenceInterface` of the vocabulary."""
         return SentenceInterface.restored(vocabulary, where, self.read)
 
     def with_test(self, problem: Any, file: str) -> FinetuningData:
-        """The problem with the sentences of a file, with classes or without, as its test; read as a person's input."""
+        """Returns the data with the sentences of a file, with or without classes, as the test part.
+
+        The sentences are read like an input of a user.
+        """
         corpus = sentences.asked(file, problem.classes, *self.reading)
         examples = [example._replace(source=self.read(str(example.source))) for example in corpus.examples]
         found = problem.with_test(examples, file, corpus.lines)
@@ -65,7 +83,7 @@ class SentenceTask(Task):
 
     @property
     def reading(self) -> tuple[Limit, str]:
-        """How a file is read: how long its lines may be, and its encoding."""
+        """How a file is read: the limit on its lines, and its encoding."""
         return Limit(empty=self.empty), "utf-8"
 
     def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> FinetuningData:
@@ -80,45 +98,43 @@ class SentenceTask(Task):
 
 @dataclass(frozen=True)
 class Trec(SentenceTask):
-    """Questions and the kind of answer they ask for, one of six (Li and Roth 2002); scored by accuracy.
+    """Questions and the kind of answer they ask for, one of six (Li and Roth 2002). Scored by accuracy.
 
-    The kinds are ABBR, DESC, ENTY, HUM, LOC and NUM. A tenth of the 5,452 training questions is held out to validate
-    with. In the first `masked` steps of a run (0: none) hidden words are filled in, in the others sentences are sorted,
-    so that a run with them and one without make as many steps in all. `share` of a sentence's words are hidden.
-    `unlabelled` is more text to fill in: a file of one's own, a sentence a line, UTF-8, or "trec" or "sst2" for the
-    training sentences of that task. `units` are the symbols; words that occur fewer than `least` times are one, the
-    unknown. `buckets`: into how many lengths batches are sorted. `empty` says what becomes of lines of your own files
-    that have a class or a sentence alone: "refuse" or "skip".
+    The kinds are ABBR, DESC, ENTY, HUM, LOC and NUM. A tenth of the 5,452 training questions is used for validation.
     """
 
     def load(self) -> FinetuningData:
-        """Read the questions, fetched where they are not at hand."""
+        """Read the questions. They are downloaded if they are not available locally."""
         return self._problem(sentences.trec())
 
 
 @dataclass(frozen=True)
 class Sst2(SentenceTask):
-    """Sentences of film reviews, negative or positive (Socher et al. 2013): 6,920 to train with, without phrases.
+    """Sentences of film reviews, negative or positive (Socher et al. 2013). Scored by accuracy.
 
-    The fields are those of `trec`.
+    There are 6,920 training sentences. Phrases of sentences are not used. The fields are those of `trec`.
     """
 
     def load(self) -> FinetuningData:
-        """Read the reviews, fetched where they are not at hand."""
+        """Read the reviews. They are downloaded if they are not available locally."""
         return self._problem(sentences.sst2())
 
 
 @dataclass(frozen=True)
 class Questions(SentenceTask):
-    """Questions by a small grammar, and which of six kinds of answer they ask for; nothing is fetched.
+    """Questions generated by a small grammar, and the kind of answer they ask for, one of six. Scored by accuracy.
 
-    All questions differ. The other fields are those of `trec`.
+    Nothing is downloaded, and all questions differ. The other fields are those of `trec`.
     """
 
     train_examples: int = 1000
+    """The number of training questions."""
     valid_examples: int = 200
+    """The number of validation questions."""
     test_examples: int = 300
+    """The number of test questions."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -126,28 +142,31 @@ class Questions(SentenceTask):
         checks.seed(self)
 
     def load(self) -> FinetuningData:
-        """Draw the questions."""
+        """Generate the questions."""
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         return self._problem(questions.draw(self.seed, sizes))
 
 
 @dataclass(frozen=True)
 class Sentences(SentenceTask):
-    """One's own sentences: a line's first word is its class, the others are the sentence.
+    """Your own sentences, each with a class. Scored by accuracy.
 
-    A class of several words is ended by a tab, which then stands on every line.
-
-    `train`, `valid` and `test` name a file each, of that `encoding` (utf-8 or latin-1), gzipped where its name ends in
-    .gz. Lines of more than `longest` words (0: none is too long) are refused, cut or left out, as `longer` says:
-    refuse, truncate or skip; those of `unlabelled`, too. The other fields are those of `trec`.
+    The first word of a line is its class and the rest is the sentence. If a class has several words, a tab ends it, and
+    every line must then have the tab. The other fields are those of `trec`.
     """
 
     train: str = ""
+    """The path of the training file. A file whose name ends in .gz is decompressed with gzip."""
     valid: str = ""
+    """The path of the validation file."""
     test: str = ""
+    """The path of the test file."""
     encoding: str = "utf-8"
+    """The encoding of the files, "utf-8" or "latin-1"."""
     longest: int = 0
+    """The largest number of words of a sentence, also in `unlabelled`. 0 means no limit."""
     longer: str = "refuse"
+    """What happens to longer sentences: "refuse", "truncate" or "skip"."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -156,16 +175,16 @@ class Sentences(SentenceTask):
         names.check("task.longer", self.longer, parallel.LONGER)
 
     def read(self, text: str) -> str:
-        """What a person types, without what surrounds it."""
+        """Returns an input of a user without surrounding white space."""
         return text.strip()
 
     @property
     def reading(self) -> tuple[Limit, str]:
-        """As the task's own files."""
+        """How a file is read: as the task's own files."""
         return Limit(self.longest, self.longer, self.empty), self.encoding
 
     def load(self) -> FinetuningData:
-        """Read one's files."""
+        """Read your files."""
         checks.files(self)
         if self.unlabelled not in ("", *PUBLISHED):
             repeats.distinct({name: getattr(self, name) for name in (*PARTS, "unlabelled")})
@@ -176,7 +195,7 @@ class Sentences(SentenceTask):
 
 
 def _more(name: str, limit: Limit) -> tuple[list[str], list[str]]:
-    """The sentences of a file, or of a published set, and what is to be known of how they were read."""
+    """Returns the sentences of a file or of a published data set, and messages about how they were read."""
     if not name:
         return [], []
     corpus: Corpus = _published(name, limit) if name in PUBLISHED else sentences.corpus(name, limit, classes=False)
@@ -184,7 +203,7 @@ def _more(name: str, limit: Limit) -> tuple[list[str], list[str]]:
 
 
 def _published(name: str, limit: Limit) -> Corpus:
-    """The training sentences of a published set, as they are where the limit allows them."""
+    """Returns the training sentences of a published data set. The limit is applied to them."""
     found, kept, longer = [], [], []
     for number, example in enumerate(PUBLISHED[name]()["train"], start=1):
         words = str(example.source).split()

@@ -1,4 +1,4 @@
-"""To go on with a text: language modelling."""
+"""Language modelling on Tiny Shakespeare or your own text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,18 @@ from attnlab.tasks.text.prompting import PromptInterface
 
 @dataclass(frozen=True)
 class TextTask(Task):
-    """A task of text to go on with: its symbols, how many are read at once in training, and in examinations."""
+    """The base class of language modelling tasks."""
 
     units: TokenizerSpec = Characters()
+    """The symbols of the text: characters, bytes, merged pairs or words. Words are scored in nats per word."""
     length: int = 64
+    """The number of symbols of a training sequence."""
     longest: int = 0
+    """The number of symbols of an evaluation sequence, and of a prompt with its continuation. 0 means `length`.
+
+    If it is larger than `length`, scores are also reported by position in the sequence. This shows how well a model
+    generalises to lengths that it was not trained on.
+    """
 
     def __post_init__(self):
         checks.units(self)
@@ -32,48 +39,51 @@ class TextTask(Task):
 
     @property
     def training_only_fields(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The symbols, where these spell the text as it is: what it costs is told by the character."""
-        # Text in lower case is another text, of fewer characters to tell apart.
+        """The fields that do not change the evaluation data: `units`, if they reproduce the text exactly.
+
+        The cost is then reported per character, and is comparable between units. Lower-casing makes another text with
+        fewer different characters, so that lower-casing units do not count.
+        """
+        # Text in lower case is another text, with fewer different characters.
         return ("units",) if self.units.spells and not getattr(self.units, "lower", False) else ()
 
     def with_test(self, problem: Any, file: str) -> LanguageModelData:
-        """The problem with a file of text as its test."""
+        """Returns the data with a file of text as the test part."""
         return problem.with_test(_content(file), file)
 
     def text_interface(self, vocabulary: dict[str, Any], where: str) -> PromptInterface:
-        """A `PromptInterface` of the vocabulary."""
+        """Returns the `PromptInterface` of the vocabulary."""
         return PromptInterface.restored(vocabulary, where)
 
 
 @dataclass(frozen=True)
 class Shakespeare(TextTask):
-    """Tiny Shakespeare, a megabyte of plays: each symbol from those before it; scored in nats a character.
+    """Tiny Shakespeare, a megabyte of plays: predict each symbol from those before it. Scored in nats per character.
 
-    `units` are its symbols: characters, bytes, merged pairs, or words, which are scored in nats a word. Sequences are
-    `length` symbols long, in training as in examinations; where `longest` is given, examinations and what is gone on
-    with are that long instead, and scored by how far into the block a symbol stands as well: what was never trained on.
-    The test is the last tenth, which published numbers call validation.
+    The test part is the last tenth, which published numbers call validation.
     """
 
     def load(self) -> LanguageModelData:
-        """Read the plays, fetched where they are not at hand."""
+        """Read the plays. They are downloaded if they are not available locally."""
         return LanguageModelData(shakespeare.parts(), self.units, self.length, self.longest)
 
 
 @dataclass(frozen=True)
 class Text(TextTask):
-    """Text of one's own: each symbol from those before it; scored in nats a character.
+    """Your own text: predict each symbol from those before it. Scored in nats per character.
 
-    `train`, `valid` and `test` name a file each, UTF-8, gzipped where its name ends in .gz. The rest as in
-    `shakespeare`.
+    The other fields are those of `shakespeare`.
     """
 
     train: str = ""
+    """The path of the training file in UTF-8. A file whose name ends in .gz is decompressed with gzip."""
     valid: str = ""
+    """The path of the validation file."""
     test: str = ""
+    """The path of the test file."""
 
     def load(self) -> LanguageModelData:
-        """Read one's files."""
+        """Read your files."""
         checks.files(self)
         parts = {part: _content(getattr(self, part)) for part in PARTS}
         return LanguageModelData(parts, self.units, self.length, self.longest)

@@ -1,4 +1,4 @@
-"""The problem of turning one text into another: dates, reversal, pronunciation, translation."""
+"""The data of text pairs: dates, reversal, pronunciation and translation."""
 
 from __future__ import annotations
 
@@ -23,24 +23,33 @@ from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.text.pairing import PairInterface, written
 
-EXAMINED = 256  # examples of an examination's batch
-SHARES = ("exact_match", "word_error_rate")  # metrics by which an example is right or wrong
+EXAMINED = 256  # examples in an evaluation batch
+SHARES = ("exact_match", "word_error_rate")  # metrics that count each example as correct or wrong
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
-Sides = tuple[list[list[int]], list[list[int]]]  # the ids of sources and of targets
+Sides = tuple[list[list[int]], list[list[int]]]  # ids of sources, ids of targets
 
 
 class PairData(PairInterface, TaskData):
-    """Pairs of texts, learned by teacher forcing and answered by decoding.
+    """Pairs of texts, trained by teacher forcing and answered by decoding.
 
-    `parts` holds the examples of "train", "valid" and "test"; every target of a training example is a pair of its own.
-    `units` says what the symbols of sources and of targets are, or, given once, of both together; which there are is
-    learned from the training part alone. Where an examination's source has a symbol never seen, it is skipped; `notes`
-    say of how many, how many ask for such a symbol, and how many sources are trained on, too. `measure(answers,
-    references)` gives the metrics of texts; where examples have groups, the headline is given for each group too, as
-    "metric.group". With `likelihood`, examinations also ask how likely the first references are: {"perplexity"}, a
-    symbol's. That, `source_marks` and the rest of `how` are as `PairInterface` takes them.
+    Each target of a training example makes a pair of its own. An evaluation source is read without its symbols that
+    never occur in training. `notes` report how many examples have such symbols, how many references have them, and how
+    many sources also occur in training.
 
-    Raises DataError where a part holds nothing, or a training example has an empty source or target.
+    Args:
+        parts: The examples of "train", "valid" and "test".
+        units: What the symbols of sources and of targets are. A single value makes one vocabulary for both.
+            Vocabularies are learned from the training part only.
+        measure: Computes metrics of texts, `measure(answers, references)`.
+        metric: The headline metric. If examples have groups, it is also reported for each group, as "metric.group".
+        higher: Whether a higher value of the headline metric is better.
+        buckets: The number of lengths in which batches come, at most.
+        source_marks: Which marks a source has, as for `PairInterface`.
+        **how: Further arguments of `PairInterface`. With `likelihood`, {"perplexity"} of the first references is
+            reported, for each symbol.
+
+    Raises:
+        DataError: If a part is empty, or if a training example has an empty source or target.
     """
 
     def __init__(
@@ -80,7 +89,8 @@ class PairData(PairInterface, TaskData):
             for example in parts[part]
             for target in example.targets
         ]
-        # Rounded as batches are, so that a table of positions covers their padding; room for any reference.
+        # Rounded like the widths of batches, so that a table of positions covers their padding. Every reference counts,
+        # so that the model can produce any of them.
         longest = max(map(len, sources + [ids for sides in self._examples.values() for ids in sides[0]]))
         answer = max(map(len, targets + references))
         widths = {source for source, _ in self.buckets.widths}
@@ -94,12 +104,15 @@ class PairData(PairInterface, TaskData):
         return self.buckets.first_steps
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"source": [B S], "target": [B T]} int32; a target ends with END, and a source has its marks."""
+        """Returns {"source": [B S], "target": [B T]} int32. A target ends with END, and a source has its marks."""
         rows, (S, T) = self.buckets.batch(seed, step, size)
         return {"source": self._sources[rows, :S], "target": self._targets[rows, :T]}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Batches like those of training, each target the first reference, padding rows all PAD."""
+        """Returns batches like those of training.
+
+        Targets are the first references, and rows that fill up a batch are all PAD.
+        """
         rows = self._examined(part, limit)
         sources, targets = ([side[n] for n in rows] for side in self._examples[part])
         count = len(rows)
@@ -113,7 +126,13 @@ class PairData(PairInterface, TaskData):
         return [{name: whole[n : n + size] for name, whole in array.items()} for n in starts]
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """The metrics over the examples, and the headline over each group."""
+        """Returns the metrics over the examples, and the headline metric over each group.
+
+        The result is {} if no example has a reference.
+
+        Raises:
+            ValueError: If there are fewer answers than examples.
+        """
         examples = [self._parts[part][n] for n in self._examined(part, limit)]
         tokens = [row for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
         if not any(example.targets for example in examples):
@@ -127,13 +146,19 @@ class PairData(PairInterface, TaskData):
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> PairData:
-        """The same problem with other examples as its test, all with targets or all without.
+        """Returns the data with other examples as the test part, all with targets or all without.
 
-        They were read from the file `path`, each from one of `places`, such as "line 3". Raises DataError, naming the
-        first, where one is longer than the model reads or answers.
+        Args:
+            examples: The examples.
+            path: The path of their file, for messages.
+            places: The place of each example in the file, for example "line 3".
+
+        Raises:
+            DataError: If a source is longer than the model reads, or a reference longer than it can answer. The message
+                names the first one.
         """
         sources, targets, _ = _encoded((self.source, self.target), examples, self.source_marks)
-        # The marks of a source are not counted: they are no symbols of the file.
+        # The marks of a source do not count, because they are not in the file.
         for side, rows, more, room in (
             ("source", sources, mark_count(self.source_marks), self.source_room),
             ("reference", targets, 0, self.shape.target_length),
@@ -149,7 +174,10 @@ class PairData(PairInterface, TaskData):
         return found
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """Source, references and answer; the figure is what the first reference costs in nats, where that is asked."""
+        """Returns source, references and answer of each example.
+
+        With `likelihood`, the figure is the first reference's cost in nats.
+        """
         examples = [self._parts[part][n] for n in self._examined(part, limit)]
         texts = [self.target.decode(row) for answer in answers for row in np.asarray(answer["tokens"]).tolist()]
         nats = [float(n) for answer in answers if "nats" in answer for n in np.asarray(answer["nats"])]
@@ -164,7 +192,7 @@ class PairData(PairInterface, TaskData):
         ]
 
     def counted(self, part: str, limit: int | None = None) -> int | None:
-        """Examples, where the headline says how many of them are right, or wrong."""
+        """Returns the number of examples, if the headline metric counts correct or wrong examples."""
         return len(self._examined(part, limit)) if self.metric in SHARES else None
 
     def _likelihood(self, part: str, answers: list[Batch], limit: int | None) -> dict[str, float]:
@@ -179,7 +207,7 @@ class PairData(PairInterface, TaskData):
         return self._measure([answer for answer, _ in pairs], references)
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
-        """The rows of what is examined."""
+        """Returns the rows of the evaluated examples."""
         check_part(part, limit)
         groups = [example.group for example in self._parts[part]]
         return sampled(len(groups), limit, groups)
@@ -188,10 +216,15 @@ class PairData(PairInterface, TaskData):
 def _encoded(
     codecs: tuple[Tokenizer, Tokenizer], examples: Iterable[Example], source_marks: str
 ) -> tuple[list[list[int]], list[list[int]], np.ndarray]:
-    """The marked ids of sources and of first references, symbols never seen left out, and how many of each had some."""
+    """Encode examples without the symbols that never occur in training.
+
+    Returns:
+        The marked ids of sources, the ids of first references, and how many examples of each side had such symbols,
+        [2].
+    """
     sources, targets, odd = [], [], np.zeros(2, int)
     for example in examples:
-        # An example of a file that is scored may have no target.
+        # An example of a user's test file may have no target.
         sides = zip(codecs, (example.source, example.targets[0] if example.targets else ""), strict=True)
         (source, target), whole = zip(*(_known(codec, side) for codec, side in sides), strict=True)
         sources.append(marked(source, source_marks))
@@ -203,7 +236,7 @@ def _encoded(
 def _unknown(
     path: str, places: Sequence[str], codecs: tuple[Tokenizer, Tokenizer], examples: Sequence[Example], most: int = 5
 ) -> Iterable[str]:
-    """A line about the examples of a file with symbols never seen in training, in sources and in references."""
+    """Yield a message about the examples of a file with symbols that never occur in training, for each side."""
     told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
     for side, words in enumerate(told):
         texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
@@ -215,7 +248,7 @@ def _unknown(
 
 
 def _known(codec: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:
-    """The ids of a side without symbols never seen, and whether that is all of it."""
+    """Returns the ids of a side without symbols that never occur in training, and whether these are all of the side."""
     try:
         return codec.encode(written(symbols)), True
     except DataError:
@@ -223,7 +256,7 @@ def _known(codec: Tokenizer, symbols: Symbols) -> tuple[list[int], bool]:
 
 
 def _codecs(parts: Parts, units: tuple[TokenizerSpec, ...]) -> tuple[Tokenizer, Tokenizer]:
-    """How both sides are read and written, learned from the training part alone."""
+    """Returns the tokenizers of both sides, learned from the training part only."""
     sources = [written(example.source) for example in parts["train"]]
     targets = [written(target) for example in parts["train"] for target in example.targets]
     if len(units) == 1:

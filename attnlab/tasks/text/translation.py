@@ -1,4 +1,4 @@
-"""From one language to another."""
+"""Translation, and other tasks on your own text pairs."""
 
 from __future__ import annotations
 
@@ -16,28 +16,37 @@ from attnlab.tasks.base.metrics import bleu, bleu_tokenised_lower, by_length, ch
 from attnlab.tasks.text.pairing import PairTask, from_corpus
 from attnlab.tasks.text.transduction import PairData
 
-EDGES = (10, 15, 20)  # the words of a source, by which scores are told apart
+EDGES = (10, 15, 20)  # edges, in words of the source, of the groups for which scores are reported
 
 
 @dataclass(frozen=True)
 class Multi30k(PairTask):
-    """Captions of photographs, between English and German: 29,000 pairs; scored by BLEU, also by the source's length.
+    """Captions of photographs, in English and German. Scored by BLEU, also for each range of source lengths.
 
-    `tokenised` reads the data set's own lower-cased, tokenised text, on which published numbers stand, and scores
-    BLEU-4 of its words (`bleu_tokenised_lower`); else text as it was written, and sacreBLEU's `bleu`; `chrf` beside
-    both. `units` are learned from both languages together where `joint`, else from each. `smoothing` is the share of a
-    target that all symbols have alike. `buckets`: into how many lengths batches are sorted.
+    There are 29,000 training pairs.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "units", "joint", "smoothing", "buckets")
 
     source: str = "de"
+    """The source language, "de" or "en"."""
     target: str = "en"
+    """The target language, different from `source`."""
     tokenised: bool = True
+    """Whether to use the data set's lower-cased and tokenised text.
+
+    Published numbers refer to this text. It is scored by BLEU-4 of its words (`bleu_tokenised_lower`). If False, the
+    original text is used and scored by sacreBLEU's `bleu`. Both also report `chrf`.
+    """
     units: TokenizerSpec = Bpe()
+    """What the symbols of both languages are."""
     joint: bool = True
+    """Whether both languages share one vocabulary. If False, each language has its own."""
     smoothing: float = 0.1
+    """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
+    """
     buckets: int = 10
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -49,13 +58,13 @@ class Multi30k(PairTask):
 
     @property
     def how(self) -> dict[str, Any]:
-        """What is tokenised is read as the data set's own text was made, and written as a person would."""
+        """With `tokenised`, inputs are tokenised like the data set, and answers are detokenised."""
         own = {"read": lambda text: moses.tokenised(text, self.source), "write": moses.written}
         more = (own if self.tokenised else {}) | {"smoothing": self.smoothing, "likelihood": True}
         return super().how | more
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
-        """Captions of a file; where the data set's own text is tokenised, their references are tokenised too."""
+        """Returns the captions of a file. With `tokenised`, their references are tokenised too."""
         examples, places, notes = super().asked(file)
         if self.tokenised:
             told = lambda text: moses.tokenised(str(text), self.target)
@@ -63,7 +72,7 @@ class Multi30k(PairTask):
         return _grouped(examples), places, notes
 
     def load(self) -> PairData:
-        """Read the captions, fetched where they are not at hand."""
+        """Read the captions. They are downloaded if they are not available locally."""
         parts = multi30k.parts(self.source, self.target, self.tokenised)
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
         first = bleu_tokenised_lower if self.tokenised else bleu
@@ -74,32 +83,50 @@ class Multi30k(PairTask):
 
 @dataclass(frozen=True)
 class Parallel(PairTask):
-    """Your own pairs of texts, in any script; scored by exact match, word errors, word edits, chrF or BLEU.
+    """Your own pairs of texts, in any script. Scored by exact match, word errors, word edits, chrF or BLEU.
 
-    `train`, `valid` and `test` name a file each, of two columns with a tab between them, or two files with a comma
-    between their names, which answer each other line by line. Where `grouped`, each line has a third column, its
-    group, such as a language: scores are reported for each besides. A source that has several targets in `valid` or
-    `test` is one example there, with several references; in `train` each line is a pair of its own. `target_units` are
-    those of targets where they are not those of sources. `metric` is the headline: bleu, bleu_zh, bleu_characters,
-    bleu_tokenised_lower, chrf, word_edit_rate, word_error_rate or exact_match; auto chooses from what the references
-    look like (`attnlab.tasks.base.headline`). Pairs with a side of more than `longest` characters (0: none is too long)
-    are refused, cut or left out, as `longer` says: refuse, truncate or skip. The rest as in `multi30k`.
+    A source with several targets in `valid` or `test` is one example with several references. In `train`, each line is
+    a pair of its own.
     """
 
     training_only_fields = (*PairTask.training_only_fields, "units", "target_units", "joint", "smoothing", "buckets")
 
     train: str = ""
+    """The training file, or two files whose names are separated by a comma.
+
+    One file has two columns separated by a tab. Of two files, each line of the first belongs to the same line of the
+    second.
+    """
     valid: str = ""
+    """The validation file, or two files whose names are separated by a comma."""
     test: str = ""
+    """The test file, or two files whose names are separated by a comma."""
     grouped: bool = False
+    """Whether each line has a third column with its group, for example a language.
+
+    Scores are then also reported for each group.
+    """
     units: TokenizerSpec = Characters()
+    """What the symbols of sources are."""
     target_units: TokenizerSpec | None = None
+    """What the symbols of targets are. None means `units`."""
     joint: bool = False
+    """Whether sources and targets share one vocabulary. This excludes `target_units`."""
     metric: str = AUTO
+    """The headline metric.
+
+    It is "bleu", "bleu_zh", "bleu_characters", "bleu_tokenised_lower", "chrf", "word_edit_rate", "word_error_rate" or
+    "exact_match". "auto" chooses by what the references look like (`attnlab.tasks.base.headline`).
+    """
     longest: int = 0
+    """The largest number of characters of a source and of a target. 0 means no limit."""
     longer: str = "refuse"
+    """What happens to pairs with a longer side: "refuse", "truncate" or "skip"."""
     smoothing: float = 0.0
+    """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
+    """
     buckets: int = 6
+    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -114,15 +141,15 @@ class Parallel(PairTask):
 
     @property
     def how(self) -> dict[str, Any]:
-        """How targets are smoothed; references are asked for how likely they are."""
+        """Targets are smoothed, and the likelihood of references is reported."""
         return super().how | {"smoothing": self.smoothing, "likelihood": True}
 
     def asked(self, file: str) -> tuple[list[Example], list[str], list[str]]:
-        """The pairs of a file in the format of the task's own, or its sources alone."""
+        """Returns the pairs of a file in the format of the task's own files, or of a file of sources only."""
         return from_corpus(parallel.asked(file, Limit(self.longest, self.longer, self.empty), self.grouped))
 
     def load(self) -> PairData:
-        """Read one's files."""
+        """Read your files."""
         checks.files(self)
         limit = Limit(self.longest, self.longer, self.empty)
         corpora = {
@@ -140,7 +167,7 @@ class Parallel(PairTask):
 
 
 def _grouped(examples: list[Example]) -> list[Example]:
-    """Each under the number of words in its source."""
+    """Returns the examples grouped by the number of words in their source."""
     members = by_length([len(str(example.source).split()) for example in examples], EDGES)
     groups = {n: f"{name} words" for name, found in members.items() for n in found}
     return [example._replace(group=groups[n]) for n, example in enumerate(examples)]

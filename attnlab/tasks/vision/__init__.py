@@ -1,1 +1,1 @@
-"""Tasks on images: classes, detection, generation."""
+"""Tasks on images: classification, detection and generation."""

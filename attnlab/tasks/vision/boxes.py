@@ -1,34 +1,36 @@
-"""Boxes, and how far they lie on one another: for numpy's arrays and for jax's alike.
+"""Boxes and their overlaps, for numpy arrays and JAX arrays.
 
-A box is (left, top, right, bottom), or (x, y, width, height) around its centre where it is called centred; in any unit.
+A box is (left, top, right, bottom). A centred box is (x, y, width, height) with its centre at (x, y). Any unit will do.
 """
 
 from typing import Any
 
-# Areas up to it count as none: a quotient by less has a slope that float32 cannot hold.
+# Areas up to this count as zero: the gradient of a quotient by a smaller area overflows float32.
 NOTHING = 1e-12
 
 
 def corners(centred: Any) -> Any:
-    """(x, y, width, height) [... 4] as (left, top, right, bottom)."""
+    """Convert centred boxes (x, y, width, height) [... 4] to (left, top, right, bottom)."""
     middle, half = centred[..., :2], centred[..., 2:] / 2
     return centred.__array_namespace__().concat([middle - half, middle + half], axis=-1)
 
 
 def centred(corners: Any) -> Any:
-    """(left, top, right, bottom) [... 4] as (x, y, width, height)."""
+    """Convert boxes (left, top, right, bottom) [... 4] to (x, y, width, height)."""
     first, last = corners[..., :2], corners[..., 2:]
     return corners.__array_namespace__().concat([(first + last) / 2, last - first], axis=-1)
 
 
 def area(boxes: Any) -> Any:
-    """Of boxes [... 4], [...]; zero where right is left of left, or bottom above top."""
+    """Returns the areas [...] of boxes [... 4]. The area is zero if right is left of left, or bottom above top."""
     sides = (boxes[..., 2:] - boxes[..., :2]).clip(min=0)
     return sides[..., 0] * sides[..., 1]
 
 
 def iou(a: Any, b: Any) -> Any:
-    """Intersection over union of boxes a [N 4] and b [M 4], [N M] in 0 … 1; 0 where there is no area.
+    """Returns the intersection over union of boxes a [N 4] and b [M 4], [N M] in 0 … 1.
+
+    It is 0 if the union has no area.
 
     >>> import numpy as np
     >>> iou(np.array([[0.0, 0, 2, 2]]), np.array([[1.0, 0, 3, 2], [2, 2, 3, 3]])).round(3).tolist()
@@ -38,9 +40,10 @@ def iou(a: Any, b: Any) -> Any:
 
 
 def giou(a: Any, b: Any) -> Any:
-    """IoU − (hull − union) / hull, [N M] in −1 … 1, the hull being the least box around both (Rezatofighi et al. 2019).
+    """Returns IoU − (hull − union) / hull, [N M] in −1 … 1 (Rezatofighi et al. 2019).
 
-    It tells boxes apart that do not touch. 0 for two boxes on one point.
+    The hull is the smallest box around both boxes. Unlike the IoU, the value also depends on the distance of boxes that
+    do not overlap. It is 0 for two boxes on one point.
     """
     a, b = _pairs(a, b)
     over, union = _overlap(a, b)
@@ -50,13 +53,13 @@ def giou(a: Any, b: Any) -> Any:
 
 
 def _pairs(a: Any, b: Any) -> tuple[Any, Any]:
-    """Every a beside every b, [N M 4] each."""
+    """Returns every combination of a and b, [N M 4] each."""
     x, shape = a.__array_namespace__(), (a.shape[0], b.shape[0], 4)
     return x.broadcast_to(a[:, None, :], shape), x.broadcast_to(b[None, :, :], shape)
 
 
 def _overlap(a: Any, b: Any) -> tuple[Any, Any]:
-    """The intersection over the union, and the union, of boxes beside one another."""
+    """Returns the intersection over union, and the union, of corresponding boxes."""
     x = a.__array_namespace__()
     both = area(x.concat([x.maximum(a[..., :2], b[..., :2]), x.minimum(a[..., 2:], b[..., 2:])], axis=-1))
     union = area(a) + area(b) - both
@@ -64,6 +67,6 @@ def _overlap(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _quotient(part: Any, whole: Any) -> Any:
-    """Part / whole, and zero with zero gradient where the whole is nothing."""
+    """Returns part / whole, or zero with zero gradient if the whole is nearly zero."""
     x = whole.__array_namespace__()
     return x.where(whole > NOTHING, part, 0.0) / x.where(whole > NOTHING, whole, 1.0)

@@ -1,4 +1,4 @@
-"""To find things in images: blood cells, drawn figures, and what is in one's own."""
+"""Object detection: blood cells, drawn shapes and your own images."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from attnlab.tasks.vision.objects import DetectionData
 
 
 class BoxTask(Task):
-    """A task of finding things in images of rows × columns."""
+    """The base class of object detection tasks, on images of `rows` × `columns` pixels."""
 
     rows: int
+    """The height of the images in pixels."""
     columns: int
+    """The width of the images in pixels."""
 
     def with_test(self, problem: Any, file: str) -> DetectionData:
-        """The problem with a folder or an archive of images as its test, with a table of boxes or without."""
+        """Returns the data with a folder or an archive of images as the test part. A table of boxes is optional."""
         inside = within(user_path(file))
         table = any(name.lower().endswith(".tsv") for name in inside)
         rows, path = scenes.listed(inside, file) if table else ([], file)
@@ -36,18 +38,21 @@ class BoxTask(Task):
 
 @dataclass(frozen=True)
 class Cells(BoxTask):
-    """Photographs of blood cells (BCCD), resized to rows × columns: red and white cells, and platelets, with boxes.
+    """Photographs of blood cells (BCCD): red cells, white cells and platelets. Scored by average precision.
 
-    Scored by average precision at an IoU of .5 (`ap50`) and over .5 … .95 (`ap`) on the 87 published to validate; 21 of
-    those published to train with validate here, and 184 are trained on, where `flip` turned round at random. Boxes
-    without area, outside of their image or with corners reversed are dropped, and counted.
+    The metrics are the average precision at an IoU of .5 (`ap50`) and over .5 … .95 (`ap`). The test part are the 87
+    images published for validation. Of those published for training, 21 are used for validation and 184 for training.
+    Boxes without area, outside of their image, or with reversed corners are dropped and counted.
     """
 
     training_only_fields = ("flip",)
 
     rows: int = 96
+    """The height in pixels to which images are resized."""
     columns: int = 128
+    """The width in pixels to which images are resized."""
     flip: bool = True
+    """Whether training images are flipped at random, horizontally and vertically."""
 
     def __post_init__(self):
         _check(self)
@@ -59,18 +64,26 @@ class Cells(BoxTask):
 
 @dataclass(frozen=True)
 class Discs(BoxTask):
-    """Drawn discs, squares and triangles, up to `most` in a noisy image of rows × columns; the rest as in `cells`."""
+    """Drawn discs, squares and triangles in a noisy image. Scored by average precision, as in `cells`."""
 
     training_only_fields = ("flip",)
 
     train_examples: int = 1_000
+    """The number of training images."""
     valid_examples: int = 100
+    """The number of validation images."""
     test_examples: int = 200
+    """The number of test images."""
     rows: int = 48
+    """The height of the images in pixels."""
     columns: int = 64
+    """The width of the images in pixels."""
     most: int = 5
+    """The largest number of shapes in an image."""
     flip: bool = False
+    """Whether training images are flipped at random, horizontally and vertically."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.examples(self, [f"{part}" for part in PARTS])
@@ -79,7 +92,7 @@ class Discs(BoxTask):
         _check(self)
 
     def load(self) -> DetectionData:
-        """Draw them."""
+        """Generate the images."""
         sized = {part: (n, getattr(self, f"{part}_examples")) for n, part in enumerate(PARTS)}
         return DetectionData({part: self._drawn(*each) for part, each in sized.items()}, discs.CLASSES, self.flip)
 
@@ -90,28 +103,34 @@ class Discs(BoxTask):
 
 @dataclass(frozen=True)
 class Boxes(BoxTask):
-    """Images of one's own with boxes, resized to rows × columns; the rest as in `cells`.
+    """Your own images with boxes. Scored by average precision, as in `cells`.
 
-    `train`, `valid` and `test` name a folder or an archive each, which holds JPEG or PNG images and one table of boxes:
-    a file named as .tsv with tabs between its columns. Its first line names them: image, label, xmin, ymin, xmax and
-    ymax. Each other line is a box, its corners in pixels; shares of the sides are refused. The classes are the labels
-    of the training part.
+    Each part is a folder or an archive with JPEG or PNG images and one table of boxes. The table is a file whose name
+    ends in .tsv, with columns separated by tabs. Its first line names the columns: image, label, xmin, ymin, xmax and
+    ymax. Each further line is a box with its corners in pixels. Corners as fractions of the sides are refused. The
+    classes are the labels of the training part.
     """
 
     training_only_fields = ("flip",)
 
     train: str = ""
+    """The path of the training folder or archive."""
     valid: str = ""
+    """The path of the validation folder or archive."""
     test: str = ""
+    """The path of the test folder or archive."""
     rows: int = 96
+    """The height in pixels to which images are resized."""
     columns: int = 128
+    """The width in pixels to which images are resized."""
     flip: bool = False
+    """Whether training images are flipped at random, horizontally and vertically."""
 
     def __post_init__(self):
         _check(self)
 
     def load(self) -> DetectionData:
-        """Read one's files."""
+        """Read your files."""
         checks.files(self)
         found, classes = {}, ()
         for part in PARTS:
@@ -127,5 +146,5 @@ class Boxes(BoxTask):
 
 
 def _check(task: Cells | Discs | Boxes) -> None:
-    """What the tasks have in common: a size that images can have."""
+    """Check the size of the images."""
     checks.counts(task, ["rows", "columns"], least=16, most=1024)

@@ -1,4 +1,4 @@
-"""A small classifier of images, trained where it is asked for, by whose inner numbers images are compared."""
+"""A small image classifier, trained on demand, whose hidden features are used to compare images."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ from attnlab.data.rng import generator
 
 CHANNELS, FEATURES = (16, 32), 64
 BATCH, RATE = 128, 2e-3
-AT_ONCE = 500  # images that are looked at together
+AT_ONCE = 500  # images that are processed together
 
 
 class Features:
-    """Two convolutions of 3 × 3 at every second place, a layer of 64 and one of classes, with rectifiers between.
+    """Two 3 × 3 convolutions with stride 2, a layer of 64 units and an output layer, with ReLU between them.
 
-    It is trained on images with their labels for `steps` batches of 128, by Adam with a rate that falls from 2e-3 to 0
-    as a cosine, from weights and in an order that are always the same: one machine trains the same one every time,
-    another one's roundings give another. The 64 numbers behind their rectifier are the features of an image, divided by
-    what makes their variances over the images trained on 1 in the mean.
+    The classifier is trained by Adam on batches of 128 labelled images. The learning rate decays from 2e-3 to 0 as a
+    cosine. The initial weights and the order of the images are always the same. The result is reproducible on one
+    machine; on another machine it differs by rounding.
+
+    The features of an image are the 64 activations after the ReLU, scaled so that their variances over the training
+    images have mean 1.
+
+    Args:
+        train: The labelled images to train on.
+        classes: The number of classes.
+        steps: The number of training steps.
     """
 
     def __init__(self, train: Labelled, classes: int, steps: int):
@@ -33,13 +40,17 @@ class Features:
         self._scale = float(np.sqrt(self(some / np.float32(255))[0].var(axis=0).mean())) or 1.0
 
     def __call__(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Features [N 64] and chances of the classes [N classes], in float64, of images [N H W C] in 0 … 1."""
+        """Returns features [N 64] and class probabilities [N classes] in float64.
+
+        Args:
+            images: Images [N H W C] with values in 0 … 1.
+        """
         import jax
 
         look, found = jax.jit(partial(_look, level=self._level)), []
         for first in range(0, len(images), AT_ONCE):
             some = np.asarray(images[first : first + AT_ONCE], np.float32)
-            # Filled up, so that one program serves.
+            # Padded, so that one compiled program serves all batches.
             padded = np.pad(some, ((0, AT_ONCE - len(some)), (0, 0), (0, 0), (0, 0)))
             features, scores = look(self._weights, padded)
             chances = jax.nn.softmax(scores)
@@ -49,7 +60,7 @@ class Features:
 
 
 def _begun(random: np.random.Generator, size: tuple[int, ...], classes: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Weights (normal, of variance 2/in: He et al. 2015) and biases (zero) of each layer."""
+    """Returns the initial weights (normal with variance 2/in, He et al. 2015) and biases (zero) of each layer."""
     height, width, channels = size
     places = -(-height // 4) * -(-width // 4)
     first, second = CHANNELS
@@ -59,7 +70,7 @@ def _begun(random: np.random.Generator, size: tuple[int, ...], classes: int) -> 
 
 
 def _look(weights: Any, images: Any, level: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Features [N F] and scores [N classes] of images in 0 … 1."""
+    """Returns features [N F] and scores [N classes] of images in 0 … 1."""
     import jax
 
     x = (images - level[0]) / level[1]

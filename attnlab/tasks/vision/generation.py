@@ -1,4 +1,4 @@
-"""To make images like those of a data set, out of numbers drawn by chance."""
+"""Image generation: make images like those of a data set from random numbers."""
 
 from __future__ import annotations
 
@@ -20,31 +20,40 @@ from attnlab.tasks.vision.features import Features
 from attnlab.tasks.vision.images import FashionMNIST
 from attnlab.tasks.vision.pictures import ImageData
 
-EXAMINED = 250  # images of an examination's batch
-NEIGHBOURS = 10_000  # training images among which the nearest to what was made is looked for
+EXAMINED = 250  # images in an evaluation batch
+NEIGHBOURS = 10_000  # training images among which the nearest neighbours of generated images are searched
 SHADES = " .:-=+*#%@"
 
 
 @dataclass(frozen=True)
 class Generation(Task):
-    """Images like those of `images`, any task of sorting images, out of `latent` normal numbers each; no labels.
+    """Images like those of another task, from random numbers and without labels. Scored by the Fréchet distance.
 
-    It is scored by distances between `samples` images that were made and all images of the examined part, in the 64
-    features of a small classifier of our own (`attnlab.tasks.vision.features`), trained on the training part for
-    `classifier_steps` when it is first asked for, in some ten seconds: "frechet" is the Fréchet distance, "kernel" the
-    squared MMD with a cubic kernel. Neither is the published FID or KID, whose features are Inception's. On the test
-    "frechet.real" is the distance of as many training images (of all, if there are fewer), the floor, and
-    "frechet.noise" that of even noise. Validation while training makes 512 images at most; fewer lie farther away.
-    "diversity" says how evenly the classifier finds the images spread over its classes.
+    `samples` generated images are compared with all images of the evaluated part, by the 64 features of a small
+    classifier (`attnlab.tasks.vision.features`). The classifier is trained on the training part when it is first
+    needed, which takes some ten seconds. The metrics are:
+
+    - "frechet": the Fréchet distance. - "kernel": the squared MMD with a cubic kernel. - "diversity": how evenly the
+    generated images are distributed over the classes, as the classifier sees them. - "frechet.real" (test only): the
+    distance of as many training images, or of all if there are fewer. It is the floor. - "frechet.noise" (test only):
+    the distance of uniform noise.
+
+    These are not the published FID and KID, which use the features of Inception. Validation during training generates
+    512 images at most. Fewer images give larger distances.
     """
 
     training_only_fields = ("latent",)
 
     images: Task = FashionMNIST()
+    """The task of image classification whose images are imitated."""
     latent: int = 64
+    """The number of random normal numbers from which an image is generated."""
     samples: int = 5_000
+    """The number of generated images in an evaluation, at least 2."""
     classifier_steps: int = 800
+    """The number of training steps of the classifier."""
     seed: int = 0
+    """The seed of the random numbers, in 0 … 2³²−1."""
 
     def __post_init__(self):
         if not isinstance(self.images, Task):
@@ -55,13 +64,18 @@ class Generation(Task):
         checks.seed(self)
 
     def load(self) -> ImageGeneration:
-        """Load the images. Raises ValueError where the task's are none, and what their task raises."""
+        """Load the images.
+
+        Raises:
+            ValueError: If the task `images` is not one of image classification.
+            DataError: If that task's data are not available.
+        """
         try:
             found = self.images.load()
         except (ValueError, DataError) as error:
             if not str(error).startswith("task."):
                 raise
-            # It takes itself for the task of the study.
+            # The inner task names its fields as if it were the task of the study.
             raise type(error)(f"task.images.{str(error).removeprefix('task.')}") from error
         if not isinstance(found, ImageData):
             raise ValueError(f"task.images={type(self.images).__name__} must be a task of sorting images")
@@ -70,17 +84,19 @@ class Generation(Task):
 
 @dataclass(frozen=True)
 class Generated:
-    """What a model that makes images must be built for: images of one size, from so many numbers."""
+    """The shape of the task: what a model that generates images must be built for."""
 
     image: Image
+    """The shape of the images."""
     latent: int
+    """The number of random numbers."""
 
 
 class ImageGeneration(TaskData):
-    """A generator's and a discriminator's game over images: the problem of `Generation`.
+    """The data of `Generation`, with the losses of a generator and a discriminator.
 
-    A model's `players()` are a generator, latent [Z] -> image [H W C] in 0 … 1, and a discriminator, image -> score,
-    both pytrees, called with one example. Latent numbers are drawn on the host, so that a batch says all.
+    A model's `players()` are a generator, latent [Z] -> image [H W C] in 0 … 1, and a discriminator, image -> score.
+    Both are pytrees and are called with one example. Latent numbers are drawn on the host and are part of the batch.
     """
 
     metric, higher = "frechet", False
@@ -96,16 +112,21 @@ class ImageGeneration(TaskData):
         self._known: dict[str, np.ndarray] = {}
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"source": [B H W C] uint8, "latent": [B Z] float32}."""
+        """Returns {"source": [B H W C] uint8, "latent": [B Z] float32}."""
         source = self._pictures.batch(seed, step, size)["source"]
         return {"source": source, "latent": self._latent(size, "train", seed, step)}
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """The hinge losses of both players (Lim and Ye 2017; Zhang et al. 2019, eq. 4), summed for one gradient.
+        """Compute the hinge losses of both players (Lim and Ye 2017; Zhang et al. 2019, eq.
 
-        L_D = E max(0, 1 − D(x)) + E max(0, 1 + D(G(z))) with G held, L_G = −E D(G(z)) with D held: the gradient of
-        their sum is to each player that of its own loss alone. The sum itself says nothing. `key` is not needed. Also
-        {"d_loss", "g_loss", "real", "fake"}, the last two being the mean scores of D.
+        4), summed for one gradient.
+
+        L_D = E max(0, 1 − D(x)) + E max(0, 1 + D(G(z))) with G held constant, and L_G = −E D(G(z)) with D held
+        constant. The gradient of the sum with respect to each player is that of its own loss. The value of the sum has
+        no meaning. `key` is not used.
+
+        Returns:
+            The sum, and {"d_loss", "g_loss", "real", "fake"}. The last two are mean scores of D.
         """
         import jax
         import jax.numpy as jnp
@@ -113,7 +134,8 @@ class ImageGeneration(TaskData):
         generator, discriminator = model.players()
         made = jax.vmap(generator)(jnp.asarray(batch["latent"]))
         real = jax.vmap(discriminator)(jnp.asarray(batch["source"]).astype(made.dtype) / 255)
-        # Not beside the real ones: the compiler sees that it is computed once more below, and does it once.
+        # Generated images are not concatenated with the real ones. The compiler recognises the same computation on
+        # generated images below and executes it once.
         fake = jax.vmap(discriminator)(jax.lax.stop_gradient(made))
         d_loss = jnp.maximum(0, 1 - real).mean() + jnp.maximum(0, 1 + fake).mean()
         g_loss = -jax.vmap(jax.lax.stop_gradient(discriminator))(made).mean()
@@ -121,7 +143,7 @@ class ImageGeneration(TaskData):
         return d_loss + g_loss, found
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"image": [B H W C]} in 0 … 1, in float32."""
+        """Returns {"image": [B H W C]} in 0 … 1, in float32."""
         import jax
         import jax.numpy as jnp
 
@@ -129,24 +151,27 @@ class ImageGeneration(TaskData):
         return {"image": jax.vmap(generator)(jnp.asarray(batch["latent"])).astype(jnp.float32)}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """Batches of 250 like those of training: always the same latents, and the part's images, over and over.
+        """Returns batches of 250 like those of training.
 
-        What fills up the last batch is not scored.
+        The latent numbers are always the same. The part's images are repeated as often as needed. Rows that fill up the
+        last batch are not scored.
         """
         count, images = self._count(part, limit), self.parts[part].images
         latent = self._latent(self.task.samples, part)[:count]
         return even({"source": images[np.arange(count) % len(images)], "latent": latent}, EXAMINED)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"frechet", "kernel", "diversity"} of what was made, beside all images of the part; on the test also
-        {"frechet.real", "frechet.noise"}, of as many images of the training part and of even noise.
+        """Returns {"frechet", "kernel", "diversity"} of the generated images, compared with all images of the part.
+
+        For the test part, it also returns {"frechet.real", "frechet.noise"}, the distances of as many training images
+        and of uniform noise.
         """
         count = self._count(part, limit)
         made, chances = self._features(np.concatenate([np.asarray(answer["image"]) for answer in answers])[:count])
         real = self._real(part)
         found = {
             "frechet": image_distance.frechet(made, real),
-            # No more of the real ones: all pairs are compared, and the estimate has no bias.
+            # As many real images as generated ones suffice: all pairs are compared, and the estimate is unbiased.
             "kernel": image_distance.kernel(made, _spread(real, count)),
             "diversity": image_distance.diversity(chances),
         }
@@ -157,25 +182,35 @@ class ImageGeneration(TaskData):
         return found | {f"frechet.{name}": image_distance.frechet(x, real) for name, x in beside.items()}
 
     def encode_prompt(self, text: str) -> Batch:
-        """One latent, drawn by a seed: "7". Raises DataError for what is no such number."""
-        # As int() reads them, digits of other scripts would do, too.
+        """Returns the latent numbers that a seed gives, for example "7".
+
+        Raises:
+            DataError: If the text is not a whole number.
+        """
+        # `isdigit` and `int` also accept digits of other scripts.
         if not (text.strip().isascii() and text.strip().isdigit()):
             raise DataError(f"the input {text!r} must be a whole number: the seed that an image is drawn by")
         return {"latent": self._latent(1, "train", int(text))}
 
     def format_answer(self, answer: Batch) -> str:
-        """What the classifier takes the image for, and the image in letters, a line for two rows."""
+        """Returns the class that the classifier predicts, and the image in characters.
+
+        A line of characters stands for two rows of pixels.
+        """
         image = np.asarray(answer["image"])[0]
         grey = image.mean(axis=2)[: len(image) // 2 * 2].reshape(len(image) // 2, 2, -1).mean(axis=1)
         shades = np.array(list(SHADES))[np.minimum((grey * len(SHADES)).astype(int), len(SHADES) - 1)]
         return "\n".join([self._title(self._features(image[None])[1][0]), *("".join(row).rstrip() for row in shades)])
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """None: nothing is read."""
+        """Returns no symbols, because the input has none."""
         return {"source": [], "target": []}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """What was made, each as the classifier takes it; and the training images whose features are nearest."""
+        """Returns the generated images with their predicted classes, and the training images with the nearest features.
+
+        Both are grids, by caption.
+        """
         from attnlab.plotting import grid
 
         made = np.asarray(answer["image"])
@@ -193,22 +228,22 @@ class ImageGeneration(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"classes": [names]}, those of the classifier."""
+        """The names of the classifier's classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 
     @cached_property
     def _features(self) -> Features:
-        """Trained once, and only where a distance is asked for."""
+        """The classifier. It is trained once, when it is first used."""
         return Features(self.parts["train"], len(self.classes), self.task.classifier_steps)
 
     def _real(self, part: str) -> np.ndarray:
-        """The features of `_images`."""
+        """Returns the features of `_images`."""
         if part not in self._known:
             self._known[part] = self._features(self._images(part) / np.float32(255))[0]
         return self._known[part]
 
     def _images(self, part: str) -> np.ndarray:
-        """Those of a part; of the training part, the most that are looked at."""
+        """Returns the images of a part. Of the training part, it returns a limited number."""
         images = self.parts[part].images
         return _spread(images, max(NEIGHBOURS, self.task.samples)) if part == "train" else images
 
@@ -227,5 +262,5 @@ class ImageGeneration(TaskData):
 
 
 def _spread(rows: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of the rows, evenly from first to last."""
+    """Returns at most `most` of the rows, evenly spaced from first to last."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

@@ -1,4 +1,4 @@
-"""To sort images: Fashion-MNIST, one's own in IDX files, and drawn figures."""
+"""Image classification: Fashion-MNIST, your own images in IDX files, and drawn shapes."""
 
 from __future__ import annotations
 
@@ -19,34 +19,45 @@ from attnlab.tasks.vision.pictures import Augmentation, ImageData
 
 
 class ImageTask(Task):
-    """A task of sorting images."""
+    """The base class of image classification tasks."""
 
     def with_test(self, problem: Any, file: str) -> ImageData:
-        """The problem with the images of a file, a folder or a table (`attnlab.data.images.asked`) as its test."""
+        """Returns the data with the images of a file, a folder or a table as the test part.
+
+        See `attnlab.data.images.asked` for the formats.
+        """
         return problem.with_test(*asked.pictures(file, problem.parts["train"].images.shape[1:], problem.classes))
 
 
 @dataclass(frozen=True)
 class FashionMNIST(ImageTask):
-    """Fashion-MNIST: photographs of clothing, 28 × 28 pixels, in ten classes; scored by accuracy on the 10,000.
+    """Fashion-MNIST: photographs of clothing, 28 × 28 pixels, in ten classes. Scored by accuracy.
 
-    `held` of the 60,000 are validated with, a share of every class, always the same. Of the rest `share` is trained
-    on, as large a part of every class: each seed draws its own. In training an image is moved by up to `shift` pixels
-    each way, and where `flip` half of them are turned left to right.
+    There are 60,000 images for training and validation, and 10,000 test images.
     """
 
     training_only_fields = ("shift", "flip")
 
     share: float = 1.0
+    """The fraction of the training images that is used, in every class, above 0 and at most 1.
+
+    Each training seed draws its own subset.
+    """
     held: float = 0.05
+    """The fraction of the 60,000 images that is used for validation, in every class.
+
+    These are always the same images.
+    """
     shift: int = 0
+    """By how many pixels training images are shifted in each direction at most."""
     flip: bool = False
+    """Whether half of the training images are flipped horizontally."""
 
     def __post_init__(self):
         _check(self)
 
     def load(self) -> ImageData:
-        """Read the images, fetched where they are not at hand."""
+        """Read the images. They are downloaded if they are not available locally."""
         found = images.fashion()
         train, valid = images.divided(found["train"], self.held)
         return _problem(self, {"train": train, "valid": valid, "test": found["test"]}, images.CLASSES)
@@ -54,24 +65,39 @@ class FashionMNIST(ImageTask):
 
 @dataclass(frozen=True)
 class Images(ImageTask):
-    """Images of one's own in IDX files, as MNIST's are; scored by accuracy.
+    """Your own images in IDX files, the format of MNIST. Scored by accuracy.
 
-    `train`, `valid` and `test` name a file of images each, with its labels beside it under the same name but "labels"
-    for "images" (and "idx1" for "idx3"), or a folder that holds such files, train-images…, test-images… (or t10k-…).
-    A folder as `train` serves the test too where `test` names nothing, and `valid` where it has such a file; without
-    one `held` of the training images are validated with. The classes are 0 … the highest label of the training
-    images; those of which a part has no image are noted. The rest as in `fashion-mnist`.
+    Each part is a file of images, or a folder with files named train-images…, test-images… (or t10k-…). The labels of a
+    file of images are next to it, under the same name with "labels" for "images" (and "idx1" for "idx3"). The classes
+    are 0 … the largest label of the training images. Classes of which a part has no image are reported.
     """
 
     training_only_fields = ("shift", "flip")
 
     train: str = ""
+    """The path of the training images: a file or a folder."""
     valid: str = ""
+    """The path of the validation images.
+
+    If it is "", a folder given as `train` is used if it has such a file. Otherwise a fraction `held` of the training
+    images is used.
+    """
     test: str = ""
+    """The path of the test images. If it is "", a folder given as `train` is used."""
     share: float = 1.0
+    """The fraction of the training images that is used, in every class, above 0 and at most 1.
+
+    Each training seed draws its own subset.
+    """
     held: float = 0.1
+    """The fraction of the training images used for validation, in every class, if there are no validation images.
+
+    It must be above 0 and below 1.
+    """
     shift: int = 0
+    """By how many pixels training images are shifted in each direction at most."""
     flip: bool = False
+    """Whether half of the training images are flipped horizontally."""
 
     def __post_init__(self):
         _check(self)
@@ -79,7 +105,7 @@ class Images(ImageTask):
             checks.unused(self, "valid", ["held"])
 
     def load(self) -> ImageData:
-        """Read one's files."""
+        """Read your files."""
         names = {part: getattr(self, part) for part in PARTS}
         if names["train"] and not files.user_path(names["train"]).exists():
             raise DataError(f"task.train={names['train']!r} cannot be read: there is no such file or folder")
@@ -101,22 +127,31 @@ class Images(ImageTask):
 
 @dataclass(frozen=True)
 class Figures(ImageTask):
-    """Ten kinds of simple figures, drawn by a seed on images of `size` × `size`: somewhere, large or small, with noise.
-
-    `noise` is its standard deviation, of brightness in 0 … 1. The rest as in `fashion-mnist`.
-    """
+    """Ten kinds of simple shapes, drawn at random positions and sizes, with noise. Scored by accuracy."""
 
     training_only_fields = ("shift", "flip")
 
     train_examples: int = 2_000
+    """The number of training images."""
     valid_examples: int = 500
+    """The number of validation images."""
     test_examples: int = 1_000
+    """The number of test images."""
     size: int = 16
+    """The height and the width of the images in pixels, at least 12."""
     noise: float = 0.15
+    """The standard deviation of the noise, in units of brightness in 0 … 1."""
     share: float = 1.0
+    """The fraction of the training images that is used, in every class, above 0 and at most 1.
+
+    Each training seed draws its own subset.
+    """
     shift: int = 0
+    """By how many pixels training images are shifted in each direction at most."""
     flip: bool = False
+    """Whether half of the training images are flipped horizontally."""
     seed: int = 0
+    """The seed of the data, in 0 … 2³²−1."""
 
     def __post_init__(self):
         checks.examples(self, PARTS)
@@ -127,7 +162,7 @@ class Figures(ImageTask):
         _check(self)
 
     def load(self) -> ImageData:
-        """Draw them."""
+        """Generate the images."""
         return _problem(self, {part: self._drawn(n, part) for n, part in enumerate(PARTS)}, figures.CLASSES)
 
     def _drawn(self, n: int, part: str) -> Labelled:
@@ -140,7 +175,7 @@ def _problem(task: Any, parts: dict[str, Labelled], classes: tuple[str, ...]) ->
 
 
 def _check(task: Any) -> None:
-    """What the tasks have in common: shares, and how images are moved."""
+    """Check the fields that the tasks have in common: fractions, and the shift of images."""
     if not 0 < task.share <= 1:
         raise ValueError(f"task.share={task.share} must be above 0, and at most 1")
     if not 0 < getattr(task, "held", 0.5) < 1:

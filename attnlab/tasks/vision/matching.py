@@ -1,6 +1,6 @@
-"""What a set of boxes costs: each true box is matched with one of its own, then both are compared.
+"""The loss of a set of boxes: each true box is matched with one predicted box, and both are compared.
 
-Carion et al. 2020, section 3.1. Pure functions on one example; jax and optax are imported where they run.
+See Carion et al. 2020, section 3.1. These are pure functions of one example. They import jax and optax when called.
 """
 
 from __future__ import annotations
@@ -9,21 +9,30 @@ from typing import Any, NamedTuple
 
 from attnlab.tasks.vision.boxes import corners, giou
 
-# Of ‖b − b̂‖₁, of GIoU, and of the class of queries without an object (Carion et al. 2020, A.4 and section 3.1).
+# The weights of ‖b − b̂‖₁, of GIoU, and of the class of queries without an object (Carion et al. 2020, A.4 and
+# section 3.1).
 L1, GIOU, NOTHING = 5.0, 2.0, 0.1
 
 
 class Costs(NamedTuple):
-    """Sums over one example, to be divided over a batch: `nats` by `weight`, `l1` and `giou` by `count`."""
+    """Sums over one example. The sums over a batch are divided by its weight or count."""
 
     nats: Any
+    """The weighted cross-entropy of the classes in nats."""
     weight: Any
+    """The sum of the weights of `nats`."""
     l1: Any
+    """The sum of ‖b − b̂‖₁ over the true boxes."""
     giou: Any
+    """The sum of 1 − GIoU over the true boxes."""
     count: Any
+    """The number of true boxes."""
 
     def mean(self) -> dict[str, Any]:
-        """{"class", "l1", "giou"}, and "loss" as the paper weighs them; of sums that are zero, zero."""
+        """Returns the means {"class", "l1", "giou"}, and "loss" with the weights of the paper.
+
+        Means without terms are zero.
+        """
         import jax.numpy as jnp
 
         count = jnp.maximum(self.count, 1)
@@ -36,9 +45,16 @@ class Costs(NamedTuple):
 
 
 def costs(scores: Any, boxes: Any, labels: Any, truth: Any) -> Costs:
-    """Of Q queries with scores [Q classes+1] and boxes [Q 4], where there are boxes [M 4] of classes [M], −1 for none.
+    """Compute the costs of one image.
 
-    Boxes are centred, in shares of the image; the last class is that there is nothing. No more than Q are true.
+    Boxes are centred (x, y, width, height), in fractions of the image. The last class means "no object". There are at
+    most Q true boxes.
+
+    Args:
+        scores: The scores of Q queries, [Q classes+1].
+        boxes: The predicted boxes, [Q 4].
+        labels: The classes of the true boxes, [M], −1 for none.
+        truth: The true boxes, [M 4].
     """
     import jax
     import jax.numpy as jnp
@@ -56,9 +72,12 @@ def costs(scores: Any, boxes: Any, labels: Any, truth: Any) -> Costs:
 
 
 def match(scores: Any, boxes: Any, labels: Any, truth: Any) -> tuple[Any, Any]:
-    """(queries [M], things [M]): the pairs whose cost −p(class) + 5 ‖b − b̂‖₁ − 2 GIoU is least in sum (eq. 1 and 2).
+    """Match queries with true boxes by the least total cost −p(class) + 5 ‖b − b̂‖₁ − 2 GIoU (eq. 1 and 2).
 
-    No gradient goes through it. What is −1 is paired with whatever is left.
+    No gradient flows through the matching. True boxes with label −1 are matched with the remaining queries.
+
+    Returns:
+        (queries [M], things [M]): the indices of the matched queries and true boxes.
     """
     import jax
     import jax.numpy as jnp
@@ -68,5 +87,6 @@ def match(scores: Any, boxes: Any, labels: Any, truth: Any) -> tuple[Any, Any]:
     apart = abs(boxes[:, None, :] - truth[None, :, :]).sum(axis=-1)
     cost = L1 * apart - chances - GIOU * giou(corners(boxes), corners(truth))
     cost = jnp.where(labels[None, :] >= 0, cost, 0)
-    # On a number that is none the algorithm would search without end: the loss tells of it.
+    # With NaN or ∞ the algorithm would not terminate. The loss still reports such values, because only the costs of the
+    # matching are replaced here.
     return hungarian_algorithm(jax.lax.stop_gradient(jnp.nan_to_num(cost, nan=0, posinf=1e6, neginf=-1e6)))

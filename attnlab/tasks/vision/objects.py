@@ -1,4 +1,4 @@
-"""The problem of finding things in images: which boxes there are, and of what."""
+"""The data of object detection: the boxes in an image and their classes."""
 
 from __future__ import annotations
 
@@ -25,30 +25,40 @@ from attnlab.tasks.vision.average_precision import Marks, average_precision
 from attnlab.tasks.vision.boxes import centred, corners
 from attnlab.tasks.vision.matching import Costs, costs
 
-EXAMINED = 16  # images of an examination's batch
-NONE = -1  # the label of a box that is not there
-SURE = 0.5  # the least score of what is shown and told
+EXAMINED = 16  # images in an evaluation batch
+NONE = -1  # the label of a box that does not exist
+SURE = 0.5  # the smallest score of a box that is shown
 
 
 @dataclass(frozen=True)
 class Detections:
-    """What a model that finds things must be built for: images, so many classes, and how many boxes one has at most."""
+    """The shape of the task: what an object detection model must be built for."""
 
     image: Image
+    """The shape of the images."""
     classes: int
+    """The number of classes."""
     most: int
+    """The largest number of boxes in an image."""
 
 
 class DetectionData(TaskData):
-    """Batches are {"image": [B H W 3] uint8, "boxes": [B M 4] float32, "label": [B M] int32}; label −1: no box.
+    """Images with boxes.
 
-    Boxes are centred (x, y, width, height), in shares of the image. A model is called with an image [H W 3], its pixels
-    less the training part's mean, divided by its standard deviation, and a key; it answers, for each of its layers,
-    scores [layers Q classes+1], of which the last is that there is nothing, and boxes [layers Q 4]. The last layer is
-    the answer, and all are taught. In training half of the images are turned left to right and half upside down, where
-    `flip`.
+    Batches are {"image": [B H W 3] uint8, "boxes": [B M 4] float32, "label": [B M] int32}. A label of −1 means no box.
+    Boxes are centred (x, y, width, height), in fractions of the image.
 
-    Raises DataError where a part has no boxes.
+    A model is called with an image [H W 3] and a key. The pixels are normalised by the mean and the standard deviation
+    of the training part. The model returns scores [layers Q classes+1], whose last class means "no object", and boxes
+    [layers Q 4]. The last layer is the answer, and the loss covers all layers.
+
+    Args:
+        parts: The images of "train", "valid" and "test".
+        classes: The names of the classes.
+        flip: Whether half of the training images are flipped horizontally, and half vertically.
+
+    Raises:
+        DataError: If a part has no boxes.
     """
 
     metric, higher = "ap50", True
@@ -73,7 +83,7 @@ class DetectionData(TaskData):
         self.notes = (*scenes.notes(parts, self.classes), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """Images with their boxes, turned round at random."""
+        """Returns images with their boxes, flipped at random if `flip`."""
         rows = self._order.batch(seed, step, size)[0]
         batch = {name: values[rows] for name, values in self._arrays["train"].items()}
         if not self._flip:
@@ -82,14 +92,18 @@ class DetectionData(TaskData):
         return flipped(batch, *(random.random((2, size)) < 0.5))
 
     def given(self, batch: Batch) -> Any:
-        """The images [B H W 3] as a model is given them, in float32."""
+        """Returns the normalised images [B H W 3] in float32, as the model receives them."""
         import jax.numpy as jnp
 
         mean, deviation = (x[None, None, None] for x in (self._mean, self._deviation))
         return (jnp.asarray(batch["image"]).astype(jnp.float32) - mean) / deviation
 
     def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Class, L1 and GIoU of matched boxes, summed over the model's layers; and the three, of the last layer."""
+        """Compute the class, L1 and GIoU losses of matched boxes.
+
+        Returns:
+            The weighted loss summed over the model's layers, and {"class", "l1", "giou"} of the last layer.
+        """
         import jax
         import jax.numpy as jnp
 
@@ -101,7 +115,10 @@ class DetectionData(TaskData):
         return means.pop("loss").sum(), {name: values[-1] for name, values in means.items()}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
-        """{"boxes": [B Q 4] (left, top, right, bottom), "label": [B Q], "score": [B Q]}: each query's likeliest."""
+        """Returns {"boxes": [B Q 4] (left, top, right, bottom), "label": [B Q], "score": [B Q]}.
+
+        The label is each query's most probable class, without "no object", and the score is its probability.
+        """
         import jax
         import jax.numpy as jnp
 
@@ -111,14 +128,18 @@ class DetectionData(TaskData):
         return {"boxes": corners(boxes[:, -1]), "label": label, "score": chances.max(axis=-1)}
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The images of a part, or `limit` of them, one with a box among them; what fills them up has none."""
+        """Returns the images of a part, or `limit` of them, at least one with a box.
+
+        Rows that fill up a batch have no boxes.
+        """
         chosen = self._examined(part, limit)
         return even({name: values[chosen] for name, values in self._arrays[part].items()}, EXAMINED, label=NONE)
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
-        """{"ap50", "ap"}: average precision at an IoU of .5, and over .5, .55 … .95, the mean over classes.
+        """Returns {"ap50", "ap"}, and {} if there are no true boxes.
 
-        Besides, "ap50" of each class of which there is a box: "ap50.RBC".
+        They are the average precision at an IoU of .5, and over .5, .55 … .95, as means over classes. The "ap50" of
+        each class that has a true box is also returned, for example "ap50.RBC".
         """
         scenes = [self._scenes[part][n] for n in self._examined(part, limit)]
         if not any(len(scene.boxes) for scene in scenes):
@@ -134,7 +155,12 @@ class DetectionData(TaskData):
         return {"ap50": float(table[0, there].mean()), "ap": float(table[:, there].mean())} | each
 
     def with_test(self, found: Scenes, path: str) -> DetectionData:
-        """The same problem with other images, those under `path`, as its test; without any box, none is known."""
+        """Returns the data with other images as the test part. If none of them has a box, the truth is unknown.
+
+        Args:
+            found: The images.
+            path: Their folder or archive, for messages.
+        """
         other, most = copy(self), max([1, *(len(scene.boxes) for scene in found.scenes)])
         other._scenes = {**self._scenes, "test": found.scenes}
         other._arrays = {**self._arrays, "test": _arrays(found.scenes, most)}
@@ -144,9 +170,10 @@ class DetectionData(TaskData):
         return other
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
-        """Each image by its name, with its boxes and those found with a score of at least .5, the surest first.
+        """Returns each image by name, with its true boxes and the predicted boxes, best first.
 
-        A box is its class, the score of one that was found, and left, top, right and bottom in shares of the sides.
+        Predicted boxes are those with a score of at least .5. A box is written as its class, the score if it was
+        predicted, and left, top, right and bottom as fractions of the sides.
         """
         found = []
         examined = [self._scenes[part][n] for n in self._examined(part, limit)]
@@ -162,9 +189,14 @@ class DetectionData(TaskData):
         return found
 
     def encode_prompt(self, text: str) -> Batch:
-        """{"image": [1 H W 3]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
+        """Returns an image as {"image": [1 H W 3]}.
 
-        Raises DataError for a number beyond the part, and for a file that is no picture.
+        Args:
+            text: The number of an image, for example "test:12" for the twelfth image of the test part (also of valid
+                and train), or the path of a picture.
+
+        Raises:
+            DataError: If the part has no such image, or if the file is not a picture.
         """
         if found := numbered(text, {part: len(arrays["image"]) for part, arrays in self._arrays.items()}):
             part, n = found
@@ -173,7 +205,7 @@ class DetectionData(TaskData):
         return {"image": scenes.picture(user_path(text.strip()), text.strip(), size)[0][None]}
 
     def format_answer(self, answer: Batch) -> str:
-        """What was found, the surest first: the class, its score, and where it is, in hundredths of the sides."""
+        """Returns the predicted boxes, best first: the class, the score, and the position in percent of the sides."""
         boxes, labels, scores = (np.asarray(answer[name])[0] for name in ("boxes", "label", "score"))
         lines = []
         for n in np.argsort(-scores, kind="stable"):
@@ -183,11 +215,11 @@ class DetectionData(TaskData):
         return "; ".join(lines) or "nothing"
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """None: an image has no symbols."""
+        """Returns no symbols, because an image has none."""
         return {"source": [], "target": []}
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """The images, with the boxes that were found, whole lines, and those that are there, dotted."""
+        """Returns the images with the predicted boxes as solid lines and the true boxes as dotted lines."""
         from attnlab.plotting import Box, grid
 
         truth, found = corners(np.asarray(batch["boxes"])), np.asarray(answer["boxes"]).clip(0, 1)
@@ -196,7 +228,7 @@ class DetectionData(TaskData):
             there = [Box(_four(truth[n, m]), "", int(labels[m]), True) for m in np.flatnonzero(labels >= 0)]
             score, label = np.asarray(answer["score"])[n], np.asarray(answer["label"])[n]
             sure = [int(m) for m in np.argsort(-score, kind="stable") if score[m] >= SURE]
-            # The surest of a class says for all which colour it has.
+            # The name of a class is shown once, at its box with the highest score.
             named = {label[m]: m for m in reversed(sure)}
             name = lambda m, label=label, named=named: self.classes[label[m]] if named[label[m]] == m else ""
             drawn.append(there + [Box(_four(found[n, m]), name(m), int(label[m])) for m in sure])
@@ -205,31 +237,31 @@ class DetectionData(TaskData):
 
     @property
     def vocabulary(self) -> dict[str, Any]:
-        """{"classes": [names]}."""
+        """The names of the classes, as {"classes": [names]}."""
         return {"classes": list(self.classes)}
 
     def _seen(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any]:
-        """What the model answers to each image, in float32 at least: [B layers Q classes+1] and [B layers Q 4]."""
+        """Returns the model's scores [B layers Q classes+1] and boxes [B layers Q 4], at least in float32."""
         import jax
         import jax.numpy as jnp
 
         found = jax.vmap(lambda image, key: model(image, key=key))(self.given(batch), keys)
-        # Sums of half-precision exponentials lose the tail.
+        # In half precision, the softmax's sum of exponentials loses small terms.
         return jax.tree.map(lambda each: each.astype(jnp.promote_types(each.dtype, jnp.float32)), found)
 
     def _examined(self, part: str, limit: int | None) -> np.ndarray:
-        """The rows of what is examined."""
+        """Returns the rows of the evaluated images."""
         check_part(part, limit)
         boxes = np.array([len(scene.boxes) for scene in self._scenes[part]])
         rows = sampled(len(boxes), limit)
         if not boxes[rows].any():
-            # Without a box there is no average.
+            # The average precision of a sample without boxes is undefined.
             rows[0] = boxes.argmax()
         return rows
 
 
 def flipped(batch: Batch, across: np.ndarray, down: np.ndarray) -> Batch:
-    """Images turned left to right where `across` [B], and upside down where `down` [B], with their boxes."""
+    """Flip images and their boxes: horizontally where `across` [B], and vertically where `down` [B]."""
     image, boxes = batch["image"], batch["boxes"]
     image = np.where(across[:, None, None, None], image[:, :, ::-1], image)
     image = np.where(down[:, None, None, None], image[:, ::-1], image)
@@ -239,7 +271,7 @@ def flipped(batch: Batch, across: np.ndarray, down: np.ndarray) -> Batch:
 
 
 def _arrays(found: list[Scene], most: int) -> Batch:
-    """Scenes as one batch, filled up to as many boxes each."""
+    """Returns scenes as one batch, padded to `most` boxes each."""
     boxes, labels = np.zeros((len(found), most, 4), np.float32), np.full((len(found), most), NONE, np.int32)
     for n, scene in enumerate(found):
         boxes[n, : len(scene.boxes)], labels[n, : len(scene.boxes)] = centred(scene.boxes), scene.labels
@@ -259,7 +291,7 @@ def _fingerprint(parts: Mapping[str, list[Scene]], *size: int) -> str:
     digest = hashlib.sha256(repr(size).encode())
     for part in PARTS:
         for scene in parts[part]:
-            # The bytes of the file: what they are unpacked to differs in its last bits by version of the reader.
+            # `digest` is that of the file. The decoded pixels may differ in their last bits between decoder versions.
             digest.update(f"{part} {scene.name} {scene.digest} {len(scene.boxes)} ".encode())
             digest.update(scene.boxes.tobytes() + scene.labels.tobytes())
     return digest.hexdigest()

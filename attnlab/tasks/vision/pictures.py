@@ -1,4 +1,4 @@
-"""The problem of sorting images."""
+"""The data of image classification."""
 
 from __future__ import annotations
 
@@ -22,23 +22,32 @@ from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Classes, Image
 
-EXAMINED = 256  # images of an examination's batch
+EXAMINED = 256  # images in an evaluation batch
 
 
 class Augmentation(NamedTuple):
-    """How images are changed in training: moved by up to `shift` pixels each way, half of them turned round."""
+    """How training images are changed."""
 
     shift: int = 0
+    """By how many pixels images are shifted in each direction at most."""
     flip: bool = False
+    """Whether half of the images are flipped horizontally."""
 
 
 class ImageData(ClassificationData):
-    """Images of one size, their pixels less the training part's mean, divided by its standard deviation.
+    """Images of one size, normalised by the mean and the standard deviation of the training part.
 
-    Training batches hold the bytes themselves, {"source": [B H W C] uint8, "label": [B] int32}, for many steps of many
-    lanes wait on the device at once; examinations hold what the model is given, in float32. Each seed trains on a
-    `share` of its own of the training part, as much of every class. `notes` tell of classes of which a part has none
-    or a share takes one image for want of more, and of images that are trained on, too.
+    Training batches hold the bytes, {"source": [B H W C] uint8, "label": [B] int32}, because the device holds batches
+    for many steps and lanes at once. Evaluation batches hold the normalised images in float32.
+
+    `notes` report classes without images in a part, and images that also occur in training. They also report classes so
+    small that `share` would leave no image, of which one is then used.
+
+    Args:
+        parts: The images of "train", "valid" and "test".
+        classes: The names of the classes.
+        share: The fraction of the training part that each training seed draws, in every class.
+        change: How training images are augmented.
     """
 
     def __init__(
@@ -50,11 +59,11 @@ class ImageData(ClassificationData):
     ):
         super().__init__(classes)
         self.parts, self._share, self._change = parts, share, change
-        self._names_of: dict[str, list[str]] = {}  # of a part's images, where they have names
+        self._names_of: dict[str, list[str]] = {}  # the names of a part's images, if they have names
         train = parts["train"]
         height, width, channels = train.images.shape[1:]
         self.shape = Classes(Image(height, width, channels), len(self.classes))
-        # Ten thousand images tell as much as all.
+        # Ten thousand images determine mean and deviation well enough.
         some = train.images[:: max(1, len(train.images) // 10_000)].astype(np.float32)
         level = some.mean(axis=(0, 1, 2), keepdims=True), some.std(axis=(0, 1, 2), keepdims=True)
         self._mean, self._deviation = level[0], np.maximum(level[1], 1)
@@ -65,14 +74,14 @@ class ImageData(ClassificationData):
         self.notes = (*images.absent(parts, self.classes), *images.scarce(train, share), *repeated(alike))
 
     def batch(self, seed: int, step: int, size: int) -> Batch:
-        """{"source": [B H W C] uint8, "label": [B] int32}."""
+        """Returns {"source": [B H W C] uint8, "label": [B] int32}."""
         rows = self._rows(seed)[self._order.batch(seed, step, size)[0]]
         train = self.parts["train"]
         random = generator(seed, step, *self._change)
         return {"source": images.augmented(train.images[rows], random, *self._change), "label": train.labels[rows]}
 
     def scores(self, model: Any, batch: Batch, keys: Any = None) -> Any:
-        """The model's scores of every class, [B classes]; bytes are made into what it is given here."""
+        """Returns the model's scores of the classes, [B classes]. Images given as bytes are normalised here."""
         import jax.numpy as jnp
 
         source = jnp.asarray(batch["source"])
@@ -80,16 +89,24 @@ class ImageData(ClassificationData):
         return super().scores(model, {**batch, "source": source}, keys)
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
-        """The images of a part, or `limit` of them, as the model is given them; what fills them up asks nothing."""
+        """Returns the normalised images of a part, or `limit` of them.
+
+        Rows that fill up the last batch are not scored.
+        """
         check_part(part, limit)
         held, labels = self.parts[part]
         rows = sampled(len(labels), limit)
         return even({"source": self._given(held[rows]), "label": labels[rows]}, EXAMINED, label=NONE)
 
     def encode_prompt(self, text: str) -> Batch:
-        """{"source": [1 H W C]}: "test:12", the twelfth image of the test (or of valid, or train), or a picture's file.
+        """Returns an image as {"source": [1 H W C]}.
 
-        Raises DataError for a number beyond the part, and for a file that is no picture of the size.
+        Args:
+            text: The number of an image, for example "test:12" for the twelfth image of the test part (also of valid
+                and train), or the path of a picture.
+
+        Raises:
+            DataError: If the part has no such image, or if the file is not a picture of the required size.
         """
         if found := numbered(text, {part: len(held.images) for part, held in self.parts.items()}):
             part, n = found
@@ -98,12 +115,17 @@ class ImageData(ClassificationData):
         return {"source": self._given(images.read(text.strip(), like)[None])}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
-        """Numbers, one a pixel: what stands at a place; a model that reads patches has fewer places."""
+        """Returns the numbers of the pixels. A model that reads patches has fewer positions."""
         height, width, _ = self.parts["train"].images.shape[1:]
         return {"source": [str(n) for n in range(1, height * width + 1)], "target": []}
 
     def with_test(self, held: Labelled, names: list[str] | None) -> ImageData:
-        """The same problem with other images as its test, a label of −1 being none, by their names (None: numbers)."""
+        """Returns the data with other images as the test part.
+
+        Args:
+            held: The images. A label of −1 means that the class is unknown.
+            names: The names of the images. None names them by number.
+        """
         found = copy(self)
         found.parts = {**self.parts, "test": held}
         found._names_of = {} if names is None else {"test": names}
@@ -111,13 +133,13 @@ class ImageData(ClassificationData):
         return found
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:
-        """The images by name, or by number: "test:12"."""
+        """Returns the names of the images, or their numbers, for example "test:12"."""
         names = self._names_of.get(part)
         rows = sampled(len(self.parts[part].labels), limit)
         return [f"{part}:{n + 1}" if names is None else names[n] for n in rows]
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
-        """The images, each with the class it was given and, where that is wrong, the one it is of."""
+        """Returns the images, each with the predicted class and, if that is wrong, the correct class."""
         from attnlab.plotting import grid
 
         asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)
@@ -131,7 +153,7 @@ class ImageData(ClassificationData):
         return {f"images of the test: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
     def _given(self, held: Any) -> Any:
-        """Bytes [N H W C] as the model is given them, float32; numpy's or jax's."""
+        """Returns bytes [N H W C] as normalised float32 images. It takes numpy and JAX arrays."""
         return (held.astype(np.float32) - self._mean) / self._deviation
 
 
