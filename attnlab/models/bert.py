@@ -37,7 +37,7 @@ class Bert(Classifier):
     ties = True
 
     def create(self, key: PRNGKeyArray, shape: Any) -> BertNetwork:
-        """A new network for sentences (`attnlab.tasks.base.Classes` of `Tokens`). Raises ValueError for others."""
+        """A new network for sentences (`attnlab.tasks.Classes` of `Tokens`). Raises ValueError for others."""
         check_shape(self, shape, "source", "classes")
         check_shape(self, shape.source, "vocabulary", "length")
         return BertNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))

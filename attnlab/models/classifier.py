@@ -51,7 +51,7 @@ class Classifier(StackConfig):
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
-        """A new network for examples of that shape (`attnlab.tasks.base.Classes` of `Tokens` or `Frames`)."""
+        """A new network for examples of that shape (`attnlab.tasks.Classes` of `Tokens` or `Frames`)."""
         check_shape(self, shape, "source", "classes")
         return ClassifierNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
 

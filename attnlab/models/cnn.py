@@ -55,7 +55,7 @@ class CNN:
         return {}
 
     def create(self, key: PRNGKeyArray, shape: Any) -> CNNNetwork:
-        """A new network for images of that shape (`attnlab.tasks.base.Classes` of an `Image`)."""
+        """A new network for images of that shape (`attnlab.tasks.Classes` of an `Image`)."""
         source = image(self, shape)
         if min(source.height, source.width) < 2**self.scales:
             raise ValueError(

@@ -69,7 +69,7 @@ class ConvolutionalLanguage:
         return self
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionalLanguageNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        """A new network for sequences of that shape (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
         return ConvolutionalLanguageNetwork(key, self, shape.vocabulary)
 

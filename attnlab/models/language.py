@@ -28,7 +28,7 @@ class Language(StackConfig):
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> LanguageNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        """A new network for sequences of that shape (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
         return LanguageNetwork(key, self, shape.vocabulary, shape.length)
 

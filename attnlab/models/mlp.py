@@ -39,7 +39,7 @@ class MLP:
         return {}
 
     def create(self, key: PRNGKeyArray, shape: Any) -> MLPNetwork:
-        """A new network for images of that shape (`attnlab.tasks.base.Classes` of an `Image`)."""
+        """A new network for images of that shape (`attnlab.tasks.Classes` of an `Image`)."""
         return MLPNetwork(key, self, image(self, shape), shape.classes)
 
 

@@ -52,7 +52,7 @@ class RecurrentLanguage:
         return self
 
     def create(self, key: PRNGKeyArray, shape: Any) -> RecurrentLanguageNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.base.Tokens`)."""
+        """A new network for sequences of that shape (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
         return RecurrentLanguageNetwork(key, self, shape.vocabulary)
 

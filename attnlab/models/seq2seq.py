@@ -104,7 +104,7 @@ class Seq2Seq:
         return replace(self, mechanism=watch(self.attentions["cross"])) if self.attentions else self
 
     def create(self, key: PRNGKeyArray, shape: Any) -> Seq2SeqNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.base.Pairs`)."""
+        """A new network for sequences of that shape (`attnlab.tasks.Pairs`)."""
         check_shape(self, shape, "source_vocabulary", "target_vocabulary")
         return Seq2SeqNetwork(key, self, shape)
 

@@ -43,7 +43,7 @@ class Transformer(StackConfig):
         return replace(self, **{name: watch(mechanism) for name, mechanism in self.attentions.items()})
 
     def create(self, key: PRNGKeyArray, shape: Any) -> TransformerNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.base.Pairs`)."""
+        """A new network for sequences of that shape (`attnlab.tasks.Pairs`)."""
         check_shape(self, shape, "source_vocabulary", "target_vocabulary")
         return TransformerNetwork(key, self, shape)
 

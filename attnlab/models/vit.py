@@ -42,7 +42,7 @@ class ViT(Classifier):
             check_sizes(self, "head")
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
-        """A new network for images of that shape (`attnlab.tasks.base.Classes` of an `Image`)."""
+        """A new network for images of that shape (`attnlab.tasks.Classes` of an `Image`)."""
         check_shape(self, shape, "source", "classes")
         rows, columns = self.grid(shape.source)
         return Classifier.create(replace(self, position=patch_grid(self.position, rows, columns)), key, shape)
