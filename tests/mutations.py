@@ -382,7 +382,7 @@ BUGS = [
         "root-mean-square norm that takes the mean off",
         "ops/layer.py",
         "wider = x.astype(accumulation_dtype(x.dtype))",
-        "wider = x.astype(accumulation_dtype(x.dtype)) - jnp.mean(x.astype(accumulation_dtype(x.dtype)), axis=-1, keepdims=True)",
+        "wider = x.astype(accumulation_dtype(x.dtype)); wider = wider - jnp.mean(wider, axis=-1, keepdims=True)",
         ops("layer"),
     ),
     Bug(

@@ -1,7 +1,8 @@
 """The laboratory: experiments and studies, run folders, statistics, reports.
 
 The verbs of the command line are calls here, imported on first use: `show`, `run`, `report`, `sample`, `translate`,
-`inspect`, `parity`, `bench` (of `BenchConfig`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`, `over`,
+`inspect`, `parity`, `bench` (of `BenchConfig`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`,
+`over`,
 `product`, `zipped`, `chain`, `matched`, `load_study` and `RunFolder`.
 """
 
