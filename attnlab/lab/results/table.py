@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SIDE_BY_SIDE = 3
 PUBLISHED, BAND = "published", "band"
 VERDICT = "verdict"
+RATE = "learning rate"
 NARROW = (VERDICT, PUBLISHED, "decoding state", "diverged lanes")
 
 
@@ -146,6 +147,7 @@ def _sheet(metric: str, found: list[Outcome], said: Comparison) -> Sheet:
     beside += [(PUBLISHED, _published)] if any(_published(outcome).text != NONE for outcome in found) else []
     beside += [(BAND, _band)] if any(_band(outcome).text != NONE for outcome in found) else []
     done = [outcome for outcome in found if outcome.result is not None]
+    beside += [(RATE, _rate)] if any(len(outcome.rates) > 1 for outcome in done) else []
     costs = [(head, cell) for head, cell in COSTS.items() if any(cell(outcome).text != NONE for outcome in done)]
     columns = [*columns[:1], *beside, *columns[1:], *costs, ("diverged lanes", _diverged)]
     none = [Cell(NONE)] * (len(columns) - 1)
@@ -165,6 +167,13 @@ def state(outcome: Outcome) -> str:
     planned = outcome.planned_steps()
     of = f" of {count(planned)}" if planned else ""
     return f"unfinished, {count(outcome.last_step())}{of} steps"
+
+
+def _rate(outcome: Outcome) -> Cell:
+    """The learning rate of the reported lanes, and among how many it was chosen."""
+    rate = _known(outcome, "learning_rate")
+    tried = len(outcome.rates)
+    return Cell(NONE) if rate is None else Cell(f"{rate:g}", f"of {tried}" if tried > 1 else "", repr(rate))
 
 
 def _training_flops(outcome: Outcome) -> Cell:

@@ -196,3 +196,17 @@ def test_seeds_that_came_to_one_number_have_no_interval(tmp_path):
     _, (row,) = table_of(outcomes(tmp_path))
     assert (row[0].text, row[0].note) == ("100.0%", "no spread")
     assert "100.0% (no spread)" in printed(tmp_path)
+
+
+def test_the_rate_that_was_chosen_stands_in_the_table_where_several_were_tried(tmp_path):
+    write_study(tmp_path, {"softmax": {"rates": (1e-3, 3e-3)}, "linear": {"rates": (1e-3, 3e-3)}}, steps=40)
+    heads, rows = table_of(outcomes(tmp_path))
+    chosen = [row[heads.index("learning rate")] for row in rows]
+    results = [RunFolder(tmp_path / name).read("result") or {} for name in ("softmax", "linear")]
+    assert [(cell.text, cell.note) for cell in chosen] == [(f"{one['learning_rate']:g}", "of 2") for one in results]
+    assert "learning rate" in printed(tmp_path)
+
+
+def test_one_rate_takes_no_row(tmp_path):
+    write_study(tmp_path, {"softmax": {}}, steps=40)
+    assert "learning rate" not in printed(tmp_path)
