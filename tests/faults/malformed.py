@@ -6,7 +6,7 @@ from attnlab.decoding import Beam, Sample
 from attnlab.lab.study import Experiment, Study
 from attnlab.lab.study.variation import Variation, chain, over, product, zipped
 from attnlab.mechanisms import Linear, Softmax
-from attnlab.models import Language, Retriever, Seq2Seq, Transformer
+from attnlab.models import Language, AssociativeMemory, Seq2Seq, Transformer
 from attnlab.tasks import Reverse
 from attnlab.training.config import Train
 
@@ -89,7 +89,7 @@ PLACES = [
     (BASE, "Experiment(task, model, train, 1, 2)", ".py:13: TypeError: "),
     (BASE, "task", "base must be an Experiment, not Reverse"),
     (BASE, "Experiment(task, Language(width=8, heads=2, layers=1), train)", "Language"),
-    (BASE, "Experiment(task, Retriever(embedding=1e300), train)", "model.embedding=1e+300 must be"),
+    (BASE, "Experiment(task, AssociativeMemory(embedding=1e300), train)", "model.embedding=1e+300 must be"),
     (BASE, "Experiment(task, Seq2Seq(layers=10**9), train)", "model.layers=1000000000 must be at least 1, and at most"),
     (VARY, "3", "vary=3 must be a Variation"),
     (VARY, "{'model.width': 4}", "must be a Variation"),
