@@ -277,7 +277,7 @@ class Draft:
         return replace(self, variants=variants, notes=(*self.notes, *notes), renamings=())
 
     def words_of(self, name: str) -> list[str]:
-        """What a variant has of its own beside what overrides set, as text."""
+        """Return the names of the values that a variant sets itself, without those that overrides set."""
         return [text(value) for path, value in (self.variants or {})[name].items() if path not in self.given]
 
     def made(self) -> dict[str, Any]:
