@@ -1,9 +1,11 @@
-"""The laboratory: experiments and studies, run folders, statistics, reports.
+"""The laboratory: experiments and studies, run folders, statistics and reports.
 
-The verbs of the command line are calls here, imported on first use: `show`, `run`, `report`, `sample`, `translate`,
-`inspect`, `parity`, `bench` (of `BenchConfig`) and `data`. So are `load`, `Results`, `Study`, `Experiment`, `Train`,
-`over`,
-`product`, `zipped`, `chain`, `matched`, `load_study` and `RunFolder`.
+Every command of the command line is a function here: `show`, `run`, `report`, `sample`, `score`, `translate`,
+`inspect`, `parity`, `bench` and `data`. To define studies there are `Study`, `Experiment`, `Train`, `over`, `product`,
+`zipped`, `chain` and `load_study`. `matched` solves a study's match and budget. `load`, `Results` and `RunFolder` give
+access to finished runs.
+
+All names are imported on first use, so that importing this package stays fast.
 """
 
 _HOMES = {
@@ -49,5 +51,5 @@ def __getattr__(name: str):
         return import_module(f"attnlab.lab.{name}")
     except ModuleNotFoundError as error:
         if error.name != f"attnlab.lab.{name}":
-            raise  # the room is there; something that it needs is not
+            raise  # the submodule exists, but one of its own imports is missing
         raise AttributeError(f"module 'attnlab.lab' has no attribute {name!r}") from error

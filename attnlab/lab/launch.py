@@ -1,4 +1,4 @@
-"""Running a study: every variant and lane, each in its folder, resumed where it stopped."""
+"""Run a study: train every variant and lane in its own folder, and resume runs that were interrupted."""
 
 from __future__ import annotations
 
@@ -30,36 +30,37 @@ from attnlab.system import settings
 from attnlab.system.signals import UNBEGUN, located
 from attnlab.tasks.base.task import TaskData
 
-PREVIEWED = 4  # variants of a preview at most
+PREVIEWED = 4  # variants of a preview, at most
 
 
 @dataclass(frozen=True)
 class Results:
-    """A finished study: its folder, its page, and the exit code (5 where lanes diverged, 4 without a page).
+    """A finished study: its folder, its page and its exit code.
 
-    `report` is None where the page could not be made; the results are complete then too.
-
-    In a notebook each part of the page is drawn where it is asked for; printed, it is text.
+    Each method returns a part of the page. A notebook draws it in place, and printing it gives text.
     """
 
     folder: Path
+    """The folder of the study, `OUT/<experiment>/`."""
     report: Path | None
+    """The path of the page, or None if it could not be made. The results are complete in either case."""
     code: int
+    """The exit code: 0 if all is well, 5 if lanes diverged, else 4 if the page could not be made."""
 
     def table(self) -> Inline:
-        """The numbers of every variant."""
+        """Return the table of results, with a row for every variant."""
         return notebook.table(self.folder)
 
     def verdicts(self) -> Inline:
-        """The answer in words, over a drawing of the headline metric."""
+        """Return the verdicts in words, with a drawing of the headline metric."""
         return notebook.verdicts(self.folder)
 
     def curves(self) -> Inline:
-        """Loss and the headline metric on validation, step by step."""
+        """Return the curves of the loss and of the headline metric on validation, by step."""
         return notebook.curves(self.folder)
 
     def maps(self) -> Inline:
-        """Where each variant looks, with sliders over layer, head and example."""
+        """Return the attention maps of each variant, with sliders for layer, head and example."""
         return notebook.maps(self.folder)
 
 
@@ -73,14 +74,31 @@ def run(
     progress: Any = None,
     command: str = "",
 ) -> Results:
-    """Train every variant of a study that is not done yet, and write its page.
+    """Train every variant of a study that is not finished yet, and write the study's page.
 
-    `quick` takes the study's own preview; `fresh` drops what stands in the folders; `workers` is how many processes
-    share the variants; `progress` is told where it stands (None: a line in a notebook, elsewhere nothing). Nothing is
-    written before every variant has been checked. Raises ValueError for what is in no registry, for a folder that
-    holds another configuration, and for classes of a notebook that several processes were to share (`sources`),
-    DataError for a folder that was made from other data, LockedError for one in which another process trains,
-    FolderError for what is broken, WorkerError where a process of these failed.
+    Nothing is written before every variant has been checked. A run that was interrupted continues from its last
+    checkpoint.
+
+    Args:
+        study: the study to run.
+        out: the folder that holds the study's folder.
+        quick: whether to run the study's preview instead: a few steps of at most four variants.
+        fresh: whether to delete existing runs of these variants first.
+        workers: the number of processes that share the variants.
+        progress: the `Progress` listener. None shows one line in a notebook and nothing elsewhere.
+        command: the command line that is recorded in each run.
+
+    Returns:
+        The results, with the folder, the page and the exit code.
+
+    Raises:
+        TypeError: if `study` is not a Study.
+        ValueError: if a config is in no registry, if a folder holds another configuration, or if `workers` is below 1.
+            Also if several workers would need a class that is defined in a notebook (`execution.workers.sources`).
+        DataError: if a folder was made from other data.
+        LockedError: if another process trains in one of the folders.
+        FolderError: if a file of a run is damaged or missing.
+        WorkerError: if one of the worker processes failed.
     """
     check_study(study)
     if workers < 1:
@@ -106,7 +124,7 @@ def run(
 
 
 def _page(home: Path, note: Callable[[str], None]) -> Path | None:
-    """The page of a study; where none can be made None, and a note."""
+    """Write the page of a study and return its path, or None with a note if that fails."""
     again = f"all results are kept, and attnlab report {home} makes it"
     return attempt(partial(report, home), "the page could not be made", again, note)
 
@@ -115,7 +133,11 @@ def _page(home: Path, note: Callable[[str], None]) -> Path | None:
 def _prepared(
     study: Study, out: str | Path, quick: bool, fresh: bool, workers: int, progress: Any
 ) -> tuple[Path, list[Plan]]:
-    """The study's folder, cleared of what goes, and a plan for every variant; what there is to know of them is told."""
+    """Check, match and plan every variant, then write `study.json` and clear folders that are to be replaced.
+
+    Returns:
+        The folder of the study, and a plan for every variant.
+    """
     told = [*study.notes]
     if quick:
         study, whole, some = preview(study), study, ""
@@ -123,12 +145,12 @@ def _prepared(
             some = f", of {few} of the {every} variants, evenly taken"
         told += [f"a preview of a few steps{some}: its numbers mean nothing"]
     for experiment in study.variants(quick).values():
-        serialize.write(experiment)  # what could not be read back is refused before anything is loaded or measured
+        serialize.write(experiment)  # refuses what could not be read back, before data are loaded or steps measured
     home = Path(out) / check_folder_name(study.name or "study")
     if quick and not _begun(home):
-        study = replace(study, part_of=None)  # no more is to come
+        study = replace(study, part_of=None)  # no real run relies on the other variants
     problems: dict[Any, TaskData] = {}
-    # What is left out was measured, too: it keeps its steps.
+    # Times of variants that this run leaves out must stay, so measure anew only if all variants take part.
     all_of_them = (study.part_of or study).variants().keys() <= study.variants().keys()
     watch = Stopwatch(home, progress.note, fresh and all_of_them) if study.budget == "seconds" else None
     with progress.waiting("checking every variant"):
@@ -136,20 +158,20 @@ def _prepared(
         found = plans(study, solved.experiments, home, problems, quick=quick, fresh=fresh)
     check_unlocked(found, progress.note)
     if workers > 1:
-        sources(found)  # what the processes cannot know is refused before anything is written
+        sources(found)  # refuses, before anything is written, what the worker processes could not import
     if watch is not None:
         watch.keep()
     changed = study_file.write_study_file(home, study, quick, fresh)
     cold = warmups(solved.experiments)
     notes = dict.fromkeys(note for plan in found for note in plan.problem.notes)
-    # Not before: where the study is refused, that is the only line.
+    # Notes come only now, so that a study that is refused gives one line and nothing else.
     for line in [*told, *changed, *solved.lines, *cold, *notes]:
         progress.note(line)
     for plan in found:
         if plan.done:
             progress.note(f"{plan.variant}: already finished, in {plan.folder.path}")
     for plan in found:
-        # All at once: who is stopped on the way goes on without them.
+        # All folders are cleared together, before training: after an interruption none of them is cleared again.
         if plan.clear:
             with locked(plan.folder.path):
                 clear(plan.folder.path)
@@ -157,14 +179,14 @@ def _prepared(
 
 
 def result(plan: Plan) -> dict:
-    """What a variant came to; FolderError where there is nothing."""
+    """Return the result of a variant. Raises FolderError if there is none."""
     if (found := plan.folder.read("result")) is None:
         raise FolderError(f"{plan.folder.path}: no worker left a result here; the same command tries again")
     return found
 
 
 def _begun(home: Path) -> bool:
-    """Whether a folder of a study holds a run that is no preview: what the study says of it must stay."""
+    """Return whether a study's folder holds a run that is no preview, so that `study.json` must keep describing it."""
     for path in home.glob("*/experiment.json"):
         with suppress(FolderError):
             if (found := RunFolder(path.parent).read("experiment")) is not None and not found["quick"]:
@@ -173,7 +195,7 @@ def _begun(home: Path) -> bool:
 
 
 def preview(study: Study) -> Study:
-    """The study itself; of more variants than compile in a minute or two some, evenly taken, the first among them."""
+    """Return the study, reduced to `PREVIEWED` variants if it has more: evenly spaced ones, including the first."""
     if study.vary is not None and (count := len(study.vary.variants)) > PREVIEWED:
         names = list(study.vary.variants)
         kept = [names[n * count // PREVIEWED] for n in range(PREVIEWED)]

@@ -1,1 +1,1 @@
-"""Training the variants of a study: in one process or several, with their progress."""
+"""Training of the variants of a study, in one process or several, with a display of progress."""

@@ -1,4 +1,4 @@
-"""What a run keeps beside its result to be looked at: maps, pictures, answers. What fails here costs no result."""
+"""Write the artifacts of a run: maps, pictures and answers. A failure here does not affect the result."""
 
 from __future__ import annotations
 
@@ -20,20 +20,28 @@ from attnlab.lab.trained.snapshot import snapshots
 from attnlab.training.averaging import averaged
 from attnlab.training.trainer import Trainer
 
-QUICK = 256  # test examples of a preview: one batch, of the shape that validation has compiled
-TRIES = 3  # times that drawing is begun: what ends the process each time is given up
+QUICK = 256  # test examples of a preview: one batch of the shape that is already compiled for validation
+TRIES = 3  # attempts to draw. If each one ends the process, the artifacts are left out
 
 
 def begin(folder: RunFolder) -> None:
-    """Write down that a run is about to have a result whose maps, pictures and answers are not drawn yet."""
-    with suppress(OSError):  # where there is no room for an empty file, the result says so
+    """Create the marker that the artifacts of a run are not written yet, before its result is written."""
+    with suppress(OSError):  # if the disk is full, writing the result reports it
         folder.artifacts_pending.touch()
 
 
 def draw(plan: Plan, model: Any, alive: np.ndarray, answers: list, found: dict, note: Callable[[str], None]) -> None:
-    """Write the maps and pictures of the first lane of the chosen rate that did not diverge, and its seeds' answers.
+    """Write maps and pictures of one lane, and the answers of all seeds at the chosen learning rate.
 
-    `model` holds all lanes, `answers` what each said to the test, `found` is the result. What fails is noted.
+    The lane is the first one at the chosen rate that did not diverge. Failures are reported as notes.
+
+    Args:
+        plan: the plan of the variant.
+        model: the models of all lanes, stacked.
+        alive: whether each lane has not diverged, [lanes].
+        answers: the answers of each lane on test.
+        found: the result.
+        note: called with a line for each failure.
     """
     if found["metrics"]:
         lanes = plan.experiment.train.lanes
@@ -50,7 +58,7 @@ def draw(plan: Plan, model: Any, alive: np.ndarray, answers: list, found: dict, 
 
 
 def draw_again(plan: Plan, found: dict, note: Callable[[str], None]) -> None:
-    """Draw what a process that ended too early left undrawn, from the checkpoint that the result `found` is of."""
+    """Write the artifacts that an earlier process did not write, from the checkpoint of the result `found`."""
     if _gives_up(plan.folder):
         note(f"{plan.variant}: drawing its maps ended the process {TRIES} times; they are left out")
         return
@@ -60,7 +68,17 @@ def draw_again(plan: Plan, found: dict, note: Callable[[str], None]) -> None:
 
 
 def attempt(act: Callable[[], Any], lost: str, kept: str, note: Callable[[str], None]) -> Any:
-    """What `act` answers; where it fails None, and a note of what is lost, why, and what is kept."""
+    """Call a function, and turn an exception into a note.
+
+    Args:
+        act: the function.
+        lost: what is lost if it fails, for the note.
+        kept: what is kept, for the note.
+        note: called with the line.
+
+    Returns:
+        The result of the function, or None if it failed.
+    """
     try:
         return act()
     except Exception as error:
@@ -69,11 +87,12 @@ def attempt(act: Callable[[], Any], lost: str, kept: str, note: Callable[[str], 
 
 
 def examined(quick: bool) -> int | None:
-    """How many test examples are looked at; None: all."""
+    """Return the number of test examples to evaluate, or None for all."""
     return QUICK if quick else None
 
 
 def _from_checkpoint(plan: Plan, found: dict, note: Callable[[str], None]) -> None:
+    """Restore the tested model from its checkpoint, repeat the answers, and write the artifacts."""
     train, problem = plan.experiment.train, plan.problem
     trainer = Trainer(lambda key: plan.experiment.model.create(key, problem.shape), problem, train)
     step = found["steps"]
@@ -84,7 +103,7 @@ def _from_checkpoint(plan: Plan, found: dict, note: Callable[[str], None]) -> No
 
 
 def _gives_up(folder: RunFolder) -> bool:
-    """Whether drawing was begun as often as it may; else it counts once more."""
+    """Return whether all attempts are used up, or else count one more. The size of the marker file is the count."""
     with suppress(OSError):
         begun = folder.artifacts_pending.stat().st_size + 1
         if begun < TRIES:
@@ -95,6 +114,7 @@ def _gives_up(folder: RunFolder) -> bool:
 
 
 def _end(folder: RunFolder) -> None:
+    """Remove the marker file."""
     with suppress(OSError):
         folder.artifacts_pending.unlink(missing_ok=True)
 
@@ -105,7 +125,7 @@ def _write(plan: Plan, name: str, value: dict[str, Any] | None) -> None:
 
 
 def _answers(plan: Plan, answers: list, found: dict, note: Callable[[str], None]) -> None:
-    """Write the answers to the test, of every seed at the chosen rate."""
+    """Write the answers on test of every seed at the chosen learning rate."""
     lanes = plan.experiment.train.lanes
     rows = {
         seed: plan.problem.rows("test", answers[lanes.index((seed, found["learning_rate"]))], examined(plan.quick))

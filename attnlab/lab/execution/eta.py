@@ -1,4 +1,4 @@
-"""How fast a study goes and when it will be done."""
+"""The speed of a study, and the estimate of the time left."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from attnlab.console.format import duration
 
 
 class Course:
-    """How far the study is and how long the rest will take, if all variants go at the present speed."""
+    """The position within a study, and the time left if all variants run at the present speed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock = clock
@@ -17,12 +17,26 @@ class Course:
         self._speed: float | None = None
 
     def variant(self, name: str, total: int, done: int = 0, later: int = 0) -> None:
-        """The next variant, of `total` steps, `later` ones after it; till its speed is known the last one's serves."""
+        """Begin the next variant. Until its speed is known, that of the previous one is used.
+
+        Args:
+            name: the name of the variant.
+            total: its number of steps.
+            done: the number of steps that are done already.
+            later: the number of steps of all later variants.
+        """
         self.name, self.total, self.step, self.later = name, total, done, later
         self._began, self._since = self.clock(), None
 
     def advance(self, step: int, speed: float | None) -> None:
-        """So many steps are done. The first call starts the watch: what came before holds the compilation."""
+        """Record the number of steps that are done.
+
+        The first call only starts the clock, because the time before it includes compilation.
+
+        Args:
+            step: the number of steps that are done.
+            speed: the speed in steps per second, or None to measure it between calls.
+        """
         self.step = step
         if speed is not None:
             self._speed = speed
@@ -33,27 +47,27 @@ class Course:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the present variant began."""
+        """The seconds since the present variant began."""
         return self.clock() - self._began
 
     @property
     def speed(self) -> float | None:
-        """Steps a second, or None while unknown."""
+        """The speed in steps per second, or None while it is unknown."""
         return self._speed
 
     @property
     def remaining(self) -> float | None:
-        """Seconds left in the whole study, or None while unknown."""
+        """The seconds left in the whole study, or None while unknown."""
         return (self.total - self.step + self.later) / self._speed if self._speed else None
 
 
 def beginning(done_steps: int) -> str:
-    """What a variant does before its first step."""
+    """Describe what a variant does before its first step."""
     return f"reading the checkpoint of step {done_steps} …" if done_steps else "creating the models …"
 
 
 def throughput(course: Course) -> list[str]:
-    """Speed and time left in words; nothing while they are unknown."""
+    """Return speed and time left in words, or an empty list while they are unknown."""
     if course.speed is None or course.remaining is None:
         return []
     return [f"{course.speed:.3g} steps/s", f"{duration(max(1, round(course.remaining)))} left"]

@@ -1,4 +1,4 @@
-"""How a run says where it stands on a terminal: one live line for the variant that trains, above it what is over."""
+"""Progress of a run on a terminal: one live line for the present variant, with earlier lines above it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from attnlab.lab.execution.eta import Course, beginning, throughput
 from attnlab.lab.execution.log_lines import labelled, measured
 
 GAP = "  "
-SHORTEST, LONGEST = 8, 40  # columns of a bar; with less room there is none
-NAME = 12  # columns that a name keeps where others need room
+SHORTEST, LONGEST = 8, 40  # columns of a bar. With less room there is no bar
+NAME = 12  # columns that a name keeps if other parts need room
 
 
 class Terminal:
-    """A line with name, bar, steps, loss, validation and time left, as far as the terminal is wide; events above it.
+    """A `Progress` that shows one live line: name, bar, steps, loss, validation and time left, as far as there is room.
 
-    A variant that is over leaves its line. So of forty variants the one that trains is in sight.
+    Events are printed above it. The line of a finished variant stays, so that the present one is always the last.
     """
 
     def __init__(self, console: Any = None, clock: Callable[[], float] = time.monotonic):
@@ -33,11 +33,11 @@ class Terminal:
         self._live = Live(get_renderable=self._line, console=self._console, refresh_per_second=4, transient=True)
 
     def waiting(self, what):
-        """A line that moves, until it is done."""
+        """Show a spinner while the context is active."""
         return self._console.status(f"{what} …")
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
-        """A new line; that of a variant before which did not finish stays above it."""
+        """Begin a new line. The line of a previous variant that did not finish stays above it."""
         self._leave()
         self._course.variant(plain(name), total_steps, done_steps, later_steps)
         self._loss, self._metric, self._left, self._shown = "", "", [beginning(done_steps)], True
@@ -45,38 +45,38 @@ class Terminal:
         self._live.refresh()
 
     def compiling(self, what):
-        """Shown where the time left stands otherwise."""
+        """Show the compilation in place of the time left."""
         self._left = [plain(f"compiling {what} …")]
         self._live.refresh()
 
     def compiled(self, what, seconds):
-        """A line of its own, which stays."""
+        """Print a line that stays."""
         self._left = self._ahead()
         self.note(f"compiled {what} in {seconds:.1f} s")
 
     def advanced(self, step, loss, steps_per_second=None):
-        """The bar moves."""
+        """Move the bar."""
         self._course.advance(step, steps_per_second)
         self._loss, self._left = f"loss {loss:.4g}", self._ahead()
 
     def evaluated(self, step, metrics):
-        """The metrics of the last evaluation stand beside the bar."""
+        """Show the metrics of the last evaluation next to the bar."""
         self._metric = measured(metrics)
 
     def saved(self, step):
-        """Nothing: a line for each checkpoint would push the events away."""
+        """Print nothing, because a line for each checkpoint would push the events off the screen."""
 
     def finished(self):
-        """Its line stays, with the time that it took."""
+        """Print the final line of the variant, with the time that it took."""
         self._left = [f"done in {duration(self._course.elapsed)}"]
         self._leave()
 
     def note(self, text):
-        """A line above the bar."""
+        """Print a line above the bar."""
         self._console.print(plain(labelled(self._course.name, text)), markup=False, emoji=False, highlight=False)
 
     def close(self):
-        """The line stays as it is, without what lay ahead; the cursor comes back."""
+        """Leave the line without the time left, and restore the cursor."""
         self._left = [""]
         self._leave()
         self._live.stop()
@@ -85,7 +85,7 @@ class Terminal:
         return ["examining …"] if self._course.step >= self._course.total else throughput(self._course)
 
     def _leave(self) -> None:
-        """Print the line above those to come, where there is one."""
+        """Print the live line, if there is one, so that it stays."""
         if self._shown:
             line, self._shown = self._line(), False
             self._live.refresh()
@@ -101,10 +101,10 @@ class Terminal:
 
 
 def fitted(name: str, steps: tuple[int, int], loss: str, metric: str, left: list[str], width: int) -> Text:
-    """A line of at most `width` columns: name, a bar, "step/of", loss, metric and what is `left`.
+    """Fit a line into `width` columns: name, bar, "step/total", loss, metric and `left`.
 
-    Where there is no room for all, the bar goes first, then the metric, the speed (all of `left` but its last part),
-    the end of the name, the loss, and what is left.
+    If there is not enough room, parts are dropped in this order: the bar, the metric, the speed (all of `left` but its
+    last part), the end of the name, the loss, and the rest of `left`.
 
     >>> fitted("softmax", (3, 12), "loss 0.5", "", ["2 steps/s", "5 s left"], 60).plain
     'softmax  ━━━───────────  3/12  loss 0.5  2 steps/s, 5 s left'

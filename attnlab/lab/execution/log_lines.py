@@ -1,4 +1,4 @@
-"""The progress of a run as plain lines, for logs."""
+"""Progress of a run as plain lines, for logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.lab.execution.eta import Course, throughput
 
 
 class Plain:
-    """One line each ~10 seconds and at every event, flushed: for logs."""
+    """A `Progress` that prints a line at every event, and every `every` seconds (default 10) during training."""
 
     def __init__(self, stream: TextIO | None = None, every: float = 10.0, clock: Callable[[], float] = time.monotonic):
         self._stream, self._every, self._clock = stream or sys.stderr, every, clock
@@ -22,48 +22,48 @@ class Plain:
         self._last, self._loss = clock(), "loss unknown"
 
     def waiting(self, what):
-        """Nothing, for what is printed stays."""
+        """Print nothing, because a printed line would stay."""
         return nullcontext()
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
-        """Its name, its place and its steps."""
+        """Print the name, index and number of steps of the variant."""
         self._course.variant(name, total_steps, done_steps, later_steps)
         resumed = f", resumed at step {done_steps}" if done_steps else ""
         self._line(f"variant {index + 1} of {count}, {total_steps} steps{resumed}")
 
     def compiling(self, what):
-        """A line before the wait."""
+        """Print a line before compilation."""
         self._line(f"compiling {what} …")
 
     def compiled(self, what, seconds):
-        """A line after it."""
+        """Print a line after compilation."""
         self._line(f"compiled {what} in {seconds:.1f} s")
 
     def advanced(self, step, loss, steps_per_second=None):
-        """A line where the last one is long enough ago."""
+        """Print a line if the last one is at least `every` seconds old."""
         self._course.advance(step, steps_per_second)
         self._loss = f"loss {loss:.4g}"
         if self._clock() - self._last >= self._every:
             self._step(step, *throughput(self._course))
 
     def evaluated(self, step, metrics):
-        """A line with the loss and every metric."""
+        """Print a line with the loss and every metric."""
         self._step(step, measured(metrics))
 
     def saved(self, step):
-        """A line."""
+        """Print a line with the step of the checkpoint."""
         self._line(f"saved at step {step}")
 
     def finished(self):
-        """A line with the time that it took."""
+        """Print a line with the time that the variant took."""
         self._line(f"done in {duration(self._course.elapsed)}")
 
     def note(self, text):
-        """The text as a line."""
+        """Print the text as a line."""
         self._line(text)
 
     def close(self):
-        """Nothing is left to flush."""
+        """Do nothing, since every line is flushed."""
 
     def _step(self, step: int, *more: str) -> None:
         self._line(", ".join([f"step {step} of {self._course.total}", self._loss, *more]))
@@ -74,7 +74,7 @@ class Plain:
 
 
 def labelled(variant: str, text: str) -> str:
-    """A line about a variant, which begins with its name.
+    """Return a line about a variant that begins with its name.
 
     >>> labelled("gru", "saved at step 8"), labelled("gru", "gru: its maps are not kept")
     ('gru: saved at step 8', 'gru: its maps are not kept')
@@ -83,5 +83,5 @@ def labelled(variant: str, text: str) -> str:
 
 
 def measured(metrics: Mapping[str, float]) -> str:
-    """Metrics in words, each with its value as it is written."""
+    """Return metrics in words, each with its formatted value."""
     return plain(", ".join(f"{title(name)} {measure(name, value)}" for name, value in metrics.items()))

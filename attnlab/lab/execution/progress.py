@@ -1,4 +1,4 @@
-"""Which listener a run tells of its progress: a live line on a terminal, plain lines elsewhere."""
+"""The choice of the progress display: a live line on a terminal, plain lines elsewhere."""
 
 import sys
 from typing import TextIO
@@ -8,7 +8,7 @@ from attnlab.training.progress import Progress
 
 
 def choose(stream: TextIO | None = None) -> "Progress":
-    """`Terminal` where the stream (standard error) is one, `Plain` elsewhere."""
+    """Return a `Terminal` if the stream (default: standard error) is a terminal, else a `Plain`."""
     if not (stream or sys.stderr).isatty():
         return Plain(stream)
     from attnlab.lab.execution.live_bar import Terminal

@@ -1,4 +1,4 @@
-"""How a run says where it stands in a notebook: one line that is brought up to date in its place, and notes below."""
+"""Progress of a run in a notebook: one line that is updated in place, with notes below it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from attnlab.lab.execution.eta import Course, beginning, throughput
 from attnlab.lab.execution.log_lines import measured
 from attnlab.training.progress import Progress, Silent
 
-EVERY = 0.5  # seconds between two changes of the line, at least: each is a message to a browser
+EVERY = 0.5  # the minimum seconds between two updates of the line, since each is a message to a browser
 
 
 def unasked() -> Progress:
-    """What a run in Python says where nobody asked: `Notebook` where IPython's kernel runs, else nothing."""
-    # Where its kernel runs it has been imported.
+    """Return the default progress of a run in Python: a `Notebook` in an IPython kernel, else `Silent`."""
+    # A running kernel has imported IPython already, so this function need not import it.
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return Silent() if getattr(shell, "kernel", None) is None else Notebook()
 
 
 class Notebook:
-    """A line with variant, place, steps, loss, validation, speed and time left; each note is a line that stays."""
+    """A `Progress` with one line: variant, index, steps, loss, validation, speed and time left. Notes are printed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock, self._course = clock, Course(clock)
@@ -35,7 +35,7 @@ class Notebook:
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
-        """The line, empty when it is done."""
+        """Show the line while the context is active, then empty it."""
         self._write(f"{what} …")
         try:
             yield
@@ -43,46 +43,46 @@ class Notebook:
             self._write("")
 
     def variant(self, name, index, count, total_steps, done_steps=0, later_steps=0):
-        """Its name, its place and its steps."""
+        """Show the name, index and number of steps of the variant."""
         self._course.variant(name, total_steps, done_steps, later_steps)
         self._place, self._loss, self._metrics = f"{name}, variant {index + 1} of {count}", "", ""
         self._show(beginning(done_steps))
 
     def compiling(self, what):
-        """Shown where the time left stands otherwise."""
+        """Show the compilation in place of the time left."""
         self._show(f"compiling {what} …")
 
     def compiled(self, what, seconds):
-        """The line without it."""
+        """Show the line without the compilation."""
         self._show(*self._ahead())
 
     def advanced(self, step, loss, steps_per_second=None):
-        """The line, where it was last changed long enough ago."""
+        """Update the line, at most every `EVERY` seconds."""
         self._course.advance(step, steps_per_second)
         self._loss = f"loss {loss:.4g}"
         if self._clock() - self._last >= EVERY or step == self._course.total:
             self._show(*self._ahead())
 
     def evaluated(self, step, metrics):
-        """The metrics of the last evaluation stand behind the loss."""
+        """Show the metrics of the last evaluation after the loss."""
         self._metrics = measured(metrics)
         self._show(*self._ahead())
 
     def saved(self, step):
-        """Nothing: where it goes on from matters once it was stopped, and is told then."""
+        """Show nothing, because the last checkpoint is reported if the run is interrupted."""
 
     def finished(self):
-        """The line, with the time that it took."""
+        """Show the line with the time that the variant took."""
         self._show(f"done in {duration(self._course.elapsed)}")
         self._place = ""
 
     def note(self, text):
-        """A line that stays, below."""
+        """Print a line below."""
         name = f"{self._course.name}: " if self._course.name else ""
         print(plain(name + text), flush=True)
 
     def close(self):
-        """The line stays, without what lay ahead."""
+        """Leave the line without the time left."""
         if self._line is not None and self._place:
             self._show()
 
@@ -97,7 +97,7 @@ class Notebook:
         from IPython.display import display
 
         said, self._last = plain(line), self._clock()
-        # As text alone: every front end shows it, and nothing in it is taken for markup.
+        # Only plain text: every front end can show it, and nothing in it is interpreted as markup.
         if self._line is None:
             self._line = display({"text/plain": said}, raw=True, display_id=True)
         else:

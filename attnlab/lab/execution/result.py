@@ -1,4 +1,4 @@
-"""What a trained variant amounts to: its `result.json`."""
+"""The result of a trained variant: the content of `result.json`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,26 @@ def result(
     losses: list[float] | None = None,
     last: Scores | None = None,
 ) -> dict[str, Any]:
-    """The metrics on test over the seeds of the chosen learning rate, and what they cost.
+    """Build the content of `result.json`.
 
-    The headline is a share of so many `examples`; None: it is no share. Of several rates `statistics.choose` takes one,
-    by the headline metric on validation of all seeds, and by the `losses` of the lanes there where rates share the best
-    (`undecided`). That it was the best of its `contenders` is inside the intervals of that metric and of its parts
-    ("exact_match.de"); in which direction other metrics are good is not known, and theirs are those of a rate that was
-    given. `last` are the metrics of the last models, where other ones were tested. Lanes that diverged are listed and
-    never averaged. A metric that is not finite for some seed has its values and no mean.
+    `statistics.choose` chooses one of several learning rates by the headline metric on validation. The intervals of the
+    headline metric and of its parts ("exact_match.de") account for this choice. The intervals of other metrics do not,
+    because it is not known in which direction they are good. Lanes that diverged are listed and never averaged. A
+    metric that is not finite for some seed has its values and no mean.
+
+    Args:
+        experiment: the experiment.
+        problem: its data, with the name and direction of the headline metric.
+        fitted: the trained lanes.
+        valid: the metrics of every lane on validation, or None if there is only one learning rate.
+        test: the metrics of every lane on test.
+        examples: the number of test examples of which the headline is a share, or None if it is not a share.
+        costs: "parameters", "flops" and "state_bytes" of the variant.
+        losses: the losses of all lanes on validation, if rates share the best headline (`undecided`).
+        last: the metrics of the last models on test, if other models were tested.
+
+    Returns:
+        The metrics on test over the seeds of the chosen learning rate, the choice, and the costs.
     """
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
@@ -85,16 +97,16 @@ def result(
 
 
 def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
-    """The steps whose models the tested one is the mean of, or those of the lanes' best models."""
+    """Return the steps whose models were averaged, or the step of each lane's best model."""
     if tested_model(train) == "mean":
         return averaged_steps(train)
     best = np.asarray(fitted.state.best_step)
-    # A lane whose validation never gave a number has no best model: its last one was tested.
+    # A lane without a finite validation score has no best model, so its last one was tested.
     return [int(best[n]) if best[n] >= 0 else fitted.step for n in lanes]
 
 
 def undecided(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
-    """Whether several learning rates share the best headline metric on validation, so that it cannot choose."""
+    """Return whether several learning rates share the best headline on validation, so that losses must decide."""
     by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
     return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.higher)) > 1
 
@@ -106,11 +118,11 @@ def _by_rate(
     alive: np.ndarray,
     losses: list[float] | None = None,
 ) -> list[dict]:
-    """The headline metric on validation at each of several rates, by seed, and the losses; None for diverged lanes."""
+    """Return the headline metric and losses on validation per rate, in order of seeds, None for diverged lanes."""
     if valid is None:
         return []
     columns = {"values": [scores[problem.metric] for scores in valid]} | ({} if losses is None else {"losses": losses})
-    # A lane that diverged is frozen where it last was sound: its numbers say nothing of its rate.
+    # A lane that diverged is frozen at its last finite state, so its numbers do not describe its rate.
     lanes = {lane: n for n, lane in enumerate(experiment.train.lanes)}
     sound = lambda column, n: column[n] if alive[n] else None
     return [
@@ -124,6 +136,7 @@ def _by_rate(
 
 
 def _choose(by_rate: list[dict], higher: bool) -> Choice:
+    """Choose the learning rate. Without validation scores there is only one."""
     if not by_rate:
         return Choice(0, (0,))
     losses = _table(by_rate, "losses") if "losses" in by_rate[0] else None
@@ -131,11 +144,11 @@ def _choose(by_rate: list[dict], higher: bool) -> Choice:
 
 
 def _table(by_rate: list[dict], name: str) -> list[tuple]:
-    """The numbers of that name [seeds, rates]."""
+    """Return the numbers of one column as a table [seeds, rates]."""
     return list(zip(*(entry[name] for entry in by_rate), strict=True))
 
 
 def peak_memory() -> int:
-    """The most bytes this process has held so far."""
+    """Return the peak memory of this process so far, in bytes."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

@@ -1,4 +1,4 @@
-"""One variant from its plan to its result."""
+"""Train one variant, from its plan to its result."""
 
 from __future__ import annotations
 
@@ -39,10 +39,19 @@ from attnlab.training.trainer import Trainer
 def run_in_order(
     plans: Sequence[Plan], command: str, progress: Any, workers: int = 1, shared: Path | None = None
 ) -> Exception | None:
-    """Train variant after variant, each where nobody has yet; one that fails is noted, and the next begins.
+    """Train the variants one after the other. If one fails, the failure is noted and the next begins.
 
-    Answers the first error, whose frames let go of the arrays of their variant. Of several processes, each leaves out
-    what another trains. `shared` is a folder of theirs: a variant that failed in one of them is not tried by the next.
+    With several processes, each skips the variants that another one trains.
+
+    Args:
+        plans: the plans of all variants. Finished ones are skipped, unless their artifacts are still to be written.
+        command: the command line that is recorded in each run.
+        progress: the `Progress` listener.
+        workers: the number of processes that share the variants.
+        shared: a folder that these processes share. A variant that failed in one is not tried by another.
+
+    Returns:
+        The first error, or None. The frames of its traceback are cleared, so that the arrays of its variant are freed.
     """
     first = None
     for plan in plans:
@@ -56,7 +65,7 @@ def run_in_order(
                 continue
             if len(plans) > 1:
                 progress.note(f"variant {plan.variant} failed: {explain(error)[0].removeprefix('attnlab: error: ')}")
-                vars(error)["variant"] = plan.variant  # so that the reason is not printed again at the end
+                vars(error)["variant"] = plan.variant  # tells the command line not to print the reason again
             traceback.clear_frames(error.__traceback__)
             first = first or error
     return first
@@ -64,10 +73,16 @@ def run_in_order(
 
 @contextmanager
 def once(shared: Path | None, plan: Plan) -> Iterator[None]:
-    """Hold a variant among the processes that share a folder; where it fails, none of them tries it again.
+    """Reserve a variant among the processes that share a folder. If it fails, no other process tries it again.
 
-    Raises LockedError where another process has the variant, or it failed in one. A process that was killed leaves the
-    variant to the next one.
+    If a process is killed, the next one may take its variant.
+
+    Args:
+        shared: the shared folder, or None for a single process.
+        plan: the plan of the variant.
+
+    Raises:
+        LockedError: if another process has the variant, or the variant has failed in one.
     """
     if shared is None:
         yield
@@ -79,7 +94,7 @@ def once(shared: Path | None, plan: Plan) -> Iterator[None]:
             raise LockedError(f"variant {plan.variant} has failed in another process of this command")
         try:
             yield
-        except LockedError:  # another command trains it: that is no failure
+        except LockedError:  # another command trains the variant, which is no failure
             raise
         except Exception:
             failed.touch()
@@ -87,11 +102,21 @@ def once(shared: Path | None, plan: Plan) -> Iterator[None]:
 
 
 def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, workers: int = 1) -> dict:
-    """Train one of a study's variants to its result, from where it stands; what is done already is not done again.
+    """Train one variant from its last checkpoint to its result.
 
-    `plans` are those of all variants, and `workers` how many processes share them: so long is the way from here.
+    Args:
+        plan: the plan of the variant.
+        plans: the plans of all variants, for the estimate of the time left.
+        command: the command line that is recorded in the run.
+        progress: the `Progress` listener.
+        workers: the number of processes that share the variants, for the same estimate.
 
-    Raises LockedError where another process trains in its folder, Interrupted on a signal, after saving.
+    Returns:
+        The content of `result.json`. If it exists already, nothing is trained.
+
+    Raises:
+        LockedError: if another process trains in the folder.
+        Interrupted: on a signal, after saving.
     """
     folder, train = plan.folder, plan.experiment.train
     with folder_errors(folder.path):
@@ -99,7 +124,7 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, 
     with locked(folder.path, progress.note) as held:
         sweep(folder.path)
         if (done := folder.read("result")) is not None:
-            # Another process was faster, or one was stopped behind its result.
+            # Another process has finished the run, possibly without writing its artifacts.
             if folder.artifacts_pending.exists():
                 draw_again(plan, done, progress.note)
             return done
@@ -118,7 +143,7 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, 
         fitted = fit(trainer, checkpoints, partial(_record, held, folder), begin, progress)
         answers, found = _examined(plan, trainer, fitted, progress.note)
         held()
-        # The result comes first: nothing that is only looked at may cost it.
+        # Write the result before the artifacts, so that a failure in drawing cannot lose it.
         artifacts.begin(folder)
         folder.write("result", found)
         draw(plan, fitted.model, np.asarray(fitted.state.alive), answers, found, progress.note)
@@ -127,18 +152,18 @@ def run_variant(plan: Plan, plans: Sequence[Plan], command: str, progress: Any, 
 
 
 def _record(held: Callable[[], None], folder: RunFolder, rows: list[dict]) -> None:
-    """Append rows of a dispatch, where the folder is still the one that was locked."""
+    """Append the rows of a dispatch, after checking that the lock is still held."""
     held()
     folder.append_metrics(rows)
 
 
 def _reached(plan: Plan) -> str:
-    """Where a variant stands that is stopped."""
+    """Describe the last checkpoint of a variant that is interrupted."""
     return reached(max(Checkpoints(plan.folder.path / "checkpoints").steps(), default=0))
 
 
 def clear(folder: Path) -> None:
-    """Empty the folder, except for the lock that is held; what says whose the rest is goes last."""
+    """Empty a run folder, except for the lock. `experiment.json`, which identifies the run, is removed last."""
     with folder_errors(folder):
         for path in sorted(folder.iterdir(), key=lambda path: path.name == "experiment.json"):
             if path.is_dir():
@@ -148,7 +173,7 @@ def clear(folder: Path) -> None:
 
 
 def write_description(plan: Plan, command: str) -> None:
-    """Say what the folder is for, before the first step."""
+    """Write `experiment.json`, `vocabulary.json` and `environment.json` before the first step, unless they exist."""
     if plan.folder.read("experiment") is None:
         plan.folder.write("experiment", {
             "study": plan.study.name, "question": plan.study.question, "variant": plan.variant,
@@ -158,14 +183,14 @@ def write_description(plan: Plan, command: str) -> None:
             "comparable_part": comparable_part(plan.experiment.task),
             "experiment": plan.written, "code": codes(plan.written), "own": places(plan.written),
         })  # fmt: skip
-    # Sealed as that run's.
+    # Their checksums include `experiment.json`, so they are written after it.
     for name, value in {"vocabulary": lambda: plan.problem.vocabulary, "environment": environment}.items():
         if plan.folder.read(name) is None:
             plan.folder.write(name, value())
 
 
 def resume(folder: RunFolder, progress: Any, step: int) -> None:
-    """Bring what the folder says to the step that training goes on from: the rows, and with what they were made."""
+    """Prepare a folder to resume at a step: truncate the metrics, and record a changed environment."""
     if step and not folder.file("metrics").exists():
         progress.note(f"{folder.file('metrics')} is gone: the run continues without its rows up to step {step}")
     else:
@@ -178,7 +203,7 @@ def resume(folder: RunFolder, progress: Any, step: int) -> None:
 
 
 def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str], None]) -> tuple[list, dict]:
-    """What every lane answers to the test, and the result."""
+    """Evaluate all lanes on test. Returns their answers and the result."""
     experiment, problem = plan.experiment, plan.problem
     valid = trainer.evaluate(fitted.model, "valid", 512) if len(experiment.train.rates) > 1 else None
     losses = None
@@ -203,7 +228,7 @@ def _examined(plan: Plan, trainer: Trainer, fitted: Fitted, note: Callable[[str]
 
 
 def _costs(plan: Plan, note: Callable[[str], None]) -> dict[str, Any]:
-    """What the variant costs; None of each where it cannot be counted."""
+    """Return the costs of the variant, or None for each if they cannot be counted."""
     count = partial(costs, plan.experiment, plan.problem)
     lost = f"{plan.variant}: what it costs cannot be counted"
     return attempt(count, lost, "its result is complete", note) or dict.fromkeys(("parameters", "flops", "state_bytes"))

@@ -1,4 +1,4 @@
-"""One of several processes that train a study. It reads its orders from standard input (`workers.py`)."""
+"""The program of a worker process that trains a study. It reads its orders from standard input (`workers.py`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from typing import Any
 
 
 def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
-    """Train variant after variant (`run_in_order`). Returns what `explain` says of the first that failed."""
+    """Train the variants (`run_in_order`).
+
+    Args:
+        told: the orders, from `workers.py`.
+        progress: the `Progress` listener.
+
+    Returns:
+        The message and exit code (`explain`) of the first variant that failed, or None.
+    """
     import jax
 
     for name, value in told["jax"].items():
@@ -24,7 +32,7 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
     from attnlab.lab.study.study import Study
 
     for file in told["sources"]:
-        load_code(file)  # for what it adds to the registries
+        load_code(file)  # adds its own entries to the registries
     experiments = {name: serialize.read(written) for name, written in told["experiments"].items()}
     study = Study(next(iter(experiments.values())), **told["study"])
     found = plans(study, experiments, Path(told["home"]), {}, quick=told["quick"])
@@ -33,7 +41,7 @@ def work(told: dict[str, Any], progress: Any) -> tuple[str, int] | None:
 
 
 def main() -> int:
-    """Work; what cannot be done is one line on stderr, and the exit code says of which kind."""
+    """Run the worker. An error is printed as one line on stderr. Returns the exit code."""
     if cores := {int(core) for core in sys.argv[1:]}:
         os.sched_setaffinity(0, cores)
     from attnlab.console.errors import explain
@@ -52,7 +60,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # Names that are no UTF-8 come through, whatever the locale; `workers.py` reads and writes likewise.
+    # File names that are not valid UTF-8 must pass unchanged, whatever the locale. `workers.py` does the same.
     for stream in (sys.stdin, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="surrogateescape")  # pyright: ignore[reportAttributeAccessIssue]
     from functools import partial
@@ -60,6 +68,6 @@ if __name__ == "__main__":
     from attnlab.system import streams
     from attnlab.system.signals import end
 
-    # Where nobody reads what it says, the process that started it is gone: it saves and stops.
+    # If nobody reads its output, the process that started it has gone. Then save and stop.
     streams.prepare(partial(os.kill, os.getpid(), signal.SIGTERM))
     end(main())

@@ -1,4 +1,4 @@
-"""Several processes that share the variants of a study: each takes the next one that nobody has."""
+"""Several processes that share the variants of a study. Each takes the next variant that no other has."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from attnlab.system.cores import cores
 from attnlab.system.device import allocate_on_demand
 from attnlab.system.signals import NUMBERS, Interrupted, handled
 
-FAILED = re.compile(r"\bvariant (.+?) failed: (.*)")  # a note of `in_turn`
-STUDY = ("name", "question", "match", "budget")  # what a worker is told of the study
-# And of how jax is set here, by a call perhaps: where it computes, with which numbers, and what it draws.
+FAILED = re.compile(r"\bvariant (.+?) failed: (.*)")  # a note of `run_in_order`
+STUDY = ("name", "question", "match", "budget")  # the fields of the study that a worker receives
+# The jax settings that a worker receives, because they may have been set by a call: platform, precision, randomness.
 JAX = (
     "jax_platforms", "jax_default_matmul_precision", "jax_numpy_dtype_promotion", "jax_debug_nans",
     "jax_compilation_cache_dir", *settings.NUMBERS,
@@ -37,7 +37,7 @@ JAX = (
 
 
 class WorkerError(Exception):
-    """A process that shared the work failed: what it said last, and its exit code."""
+    """Raised if a worker process failed, with its last message and its exit code."""
 
     def __init__(self, said: str, code: int):
         super().__init__(said)
@@ -45,15 +45,24 @@ class WorkerError(Exception):
 
 
 def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progress: Any) -> None:
-    """Train the variants of a study that are not done in so many processes.
+    """Train the unfinished variants of a study in several processes.
 
-    Each process has its share of the cores, runs the experiment files whose own entries the experiments name, reads the
-    experiments as JSON, and goes through the variants in order, leaving out those whose folder is locked or done, and
-    those that failed in another of them. After a variant that fails it trains the next: so what fails or kills a
-    process loses its own variant alone. What they say is told as notes. Signals reach them all, and they save.
+    Each process gets a share of the cores and reads the experiments as JSON. It first executes the experiment files
+    whose registry entries the experiments use. Then it goes through the variants in order, and skips those that are
+    locked, finished, or failed in another process. After a failure it trains the next variant, so that an error or a
+    killed process loses only its own variant. Signals are passed on to all processes, which then save.
 
-    Raises ValueError as `sources` does; once all have ended, Interrupted where they were stopped, WorkerError where
-    one failed or was killed.
+    Args:
+        plans: the plans of all variants.
+        workers: the number of processes.
+        home: the folder of the study.
+        command: the command line that is recorded in each run.
+        progress: the `Progress` listener. The output of the processes arrives as notes.
+
+    Raises:
+        ValueError: as `sources` does.
+        Interrupted: after all processes have ended, if they were stopped by a signal.
+        WorkerError: after all processes have ended, if one failed or was killed.
     """
     waiting = [plan for plan in plans if plan.done is None]
     progress.note(f"{workers} processes share {len(waiting)} variants")
@@ -84,10 +93,14 @@ def share(plans: Sequence[Plan], workers: int, home: Path, command: str, progres
 
 
 def sources(plans: Sequence[Plan]) -> list[str]:
-    """The experiment files that put into the registries what the experiments name and attnlab does not.
+    """Return the experiment files that added the registry entries which the experiments use.
 
-    Raises ValueError naming what is of one's own and was put there elsewhere, as in a notebook: another process cannot
-    learn it.
+    Args:
+        plans: the plans of all variants.
+
+    Raises:
+        ValueError: if an experiment uses your own class that was registered elsewhere, for example in a notebook,
+            because another process cannot import it.
     """
     files: dict[str, None] = {}
     mine = {tag: kind for plan in plans for tag, kind in user_defined(plan.written).items()}
@@ -104,6 +117,7 @@ def sources(plans: Sequence[Plan]) -> list[str]:
 
 
 def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict[str, Any]:
+    """Return the orders that each worker reads from its standard input."""
     first = plans[0]
     return {
         "jax": {name: settings.value(jax.config, name, None) for name in JAX if hasattr(jax.config, name)},
@@ -115,27 +129,29 @@ def _told(plans: Sequence[Plan], workers: int, home: Path, command: str) -> dict
 
 
 def _called(number: int) -> str:
+    """Return the name of a signal."""
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 class _Worker:
-    """A process, and a thread that puts what it says into `lines`; None when it has ended."""
+    """A process, and a thread that puts its output into the queue `lines`, then None when it has ended."""
 
     def __init__(self, told: str, cores: set[int], lines: queue.Queue):
         self.last = "a worker ended without a word"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attnlab.lab.execution.worker", *map(str, sorted(cores))],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-            # Names that are no UTF-8 come through, whatever the locale.
+            # File names that are not valid UTF-8 must pass unchanged, whatever the locale.
             errors="surrogateescape",
-            # Signals come from us, once: a terminal's would reach it too, and a second one means at once.
+            # In its own session it gets each signal once, from this process. A second one, from the terminal, would
+            # mean to stop at once.
             start_new_session=True,
         )  # fmt: skip
         threading.Thread(target=self._listen, args=(told, lines), daemon=True).start()
 
     @property
     def code(self) -> int:
-        """Its exit code as a shell has it: killed by a signal is 128 and the signal's number."""
+        """The exit code in the convention of shells: 128 plus the signal number if a signal killed the process."""
         code = self.process.returncode
         return 128 - code if code < 0 else code
 
@@ -146,7 +162,7 @@ class _Worker:
             with pipes.stderr:
                 for line in pipes.stderr:
                     self.last = line.rstrip().removeprefix("attnlab: ").removeprefix("error: ") or self.last
-                    if not line.startswith("attnlab: "):  # why it ended, which the process that waits for it says
+                    if not line.startswith("attnlab: "):  # the reason of its end, which the waiting process reports
                         lines.put(line.rstrip())
         finally:
             self.process.wait()
@@ -157,12 +173,12 @@ class _Worker:
             with pipe:
                 pipe.write(told)
         except BrokenPipeError:
-            pass  # it ended before it had read all: why, it says itself
+            pass  # it ended before it had read everything, and reports the reason itself
 
 
 @contextmanager
 def _signals(running: Sequence[_Worker]) -> Iterator[None]:
-    """While it holds, signals are passed on to the workers, none of which outlives it."""
+    """Pass signals on to the workers while the context is active, and end all of them with it."""
 
     def hand(number, frame):
         for worker in running:
@@ -177,6 +193,6 @@ def _signals(running: Sequence[_Worker]) -> Iterator[None]:
 
 
 def _shares(workers: int) -> list[set[int]]:
-    """The cores of each, as even as they go; none named where the system cannot bind, or there are too few."""
+    """Divide the cores evenly. A share is empty, so not bound, if the system cannot bind or there are too few cores."""
     mine = cores() if hasattr(os, "sched_setaffinity") else []
     return [set(mine[n::workers]) for n in range(workers)]

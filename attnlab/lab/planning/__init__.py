@@ -1,1 +1,1 @@
-"""What the variants of a study will cost, how they are made equal, and whether they can be trained."""
+"""Planning of studies: costs of variants, matching, budgets, and checks before training."""

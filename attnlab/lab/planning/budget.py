@@ -1,4 +1,4 @@
-"""Training for an equal price, FLOPs or seconds: the steps that a variant may make, and what is told in steps."""
+"""Training budgets in FLOPs or seconds: the number of steps of each variant, and what scales with it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,35 @@ from attnlab.console.format import count, duration, large, off
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.study.study import Experiment, change
 
-TRIES = 8  # numbers of steps that are priced
-TOLERANCE = 0.02  # how far a variant's cost may be from the base's
-# What is told in steps: a budget scales them together.
+TRIES = 8  # numbers of steps that are tried, at most
+TOLERANCE = 0.02  # the allowed relative difference of a variant's cost from the base's
+# The fields of Train that are counted in steps and scale with a budget, with their names for display.
 STEPS = {"warmup": "warm-up", "evaluate_every": "evaluation every", "save_every": "saving every"}
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What each lane may spend (of seconds all lanes together): `total`, of which a step costs `price(experiment)`."""
+    """What a variant may spend on training. FLOPs count per lane, seconds count for all lanes together."""
 
     name: str
+    """The kind of the budget, "flops" or "seconds"."""
     total: float
+    """The amount that the base spends."""
     price: Callable[[Experiment], float]
+    """A function that returns the cost of one step of an experiment."""
 
     def spend(self, name: str, experiment: Experiment, own: frozenset[str], coarse: bool) -> Experiment:
-        """With the steps that spend it; `coarse`: however many steps are nearest. What it sets itself stays."""
+        """Return the experiment with the number of steps that spends the budget.
+
+        Args:
+            name: the name of the variant, for messages.
+            experiment: the variant.
+            own: the fields that the variant sets itself. They are not scaled.
+            coarse: whether to accept the nearest number of steps, however far its cost is from the budget.
+
+        Raises:
+            ValueError: if the cost stays more than 2% away from the budget, unless `coarse`.
+        """
         spent, each = experiment, self.price(experiment)
         for _ in range(TRIES):
             before, cost = spent.train.steps, self.cost(spent)
@@ -33,7 +46,7 @@ class Budget:
             if steps == before:
                 break
             spent = _scaled(experiment, steps, own)
-            # Where the first steps are of another kind, one more costs other than the mean.
+            # With pretraining steps of another cost, one more step does not cost the mean, so use the slope.
             each = (self.cost(spent) - cost) / (steps - before)
         cost = self.cost(spent)
         if not coarse and abs(cost - self.total) > TOLERANCE * self.total:
@@ -45,11 +58,11 @@ class Budget:
         return spent
 
     def cost(self, experiment: Experiment) -> float:
-        """What all its steps cost a lane; of seconds, all lanes together."""
+        """Return the cost of all steps of an experiment: FLOPs of one lane, or seconds of all lanes together."""
         return experiment.train.steps * self.price(experiment)
 
     def changed(self, before: Experiment, after: Experiment) -> list[str]:
-        """What was changed, in words."""
+        """Return what was changed, in words."""
         old, new = before.train, after.train
         far = off(self.cost(after), self.total)
         said = [f"steps {count(new.steps)} ({far})"]
@@ -60,22 +73,28 @@ class Budget:
 
     @property
     def words(self) -> str:
-        """What it is counted in."""
+        """The unit of the budget, for display."""
         return "FLOPs" if self.name == "flops" else "seconds"
 
     def write(self, price: float) -> str:
-        """A price in words."""
+        """Return a cost in words."""
         return large(price, "FLOP") if self.name == "flops" else duration(price)
 
 
 def budget(name: str, base: Experiment, ledger: Ledger) -> Budget:
-    """What the base spends on a lane: "flops" as counted, "seconds" as this machine needs for steps of all lanes."""
+    """Return the budget that the base spends.
+
+    Args:
+        name: "flops", which are counted for one lane, or "seconds", which are measured on this machine for all lanes.
+        base: the base experiment.
+        ledger: counts or measures the cost of a step.
+    """
     price = ledger.flops if name == "flops" else ledger.seconds
     return Budget(name, base.train.steps * price(base), price)
 
 
 def _scaled(experiment: Experiment, steps: int, own: frozenset[str]) -> Experiment:
-    """With so many steps, and what is told in steps in proportion."""
+    """Return the experiment with that many steps, and with warm-up and intervals scaled unless in `own`."""
     train = experiment.train
     share = steps / train.steps
     scaled = {

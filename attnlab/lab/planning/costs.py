@@ -1,4 +1,4 @@
-"""What the variants of a study would cost; nothing runs."""
+"""The costs of the variants of a study, counted without running anything."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from attnlab.lab.study.study import Study
 
 
 def describe(study: Study, found: Matched | None = None) -> list[dict[str, Any]]:
-    """For each variant, as matched: parameters, FLOPs of a training step of one lane, decoding state, memory of
-    training's state; its lanes, their steps, and the FLOPs of them all.
+    """Return the costs of each variant after matching.
 
-    `found` is what `matched` answered; None: it is asked. Raises what loading the data raises, and ValueError for
-    numbers that jax is not set to compute in and for a match that cannot be met.
+    Args:
+        study: the study.
+        found: the result of `matched`. None calls it.
+
+    Returns:
+        For each variant {"variant", "parameters", "flops", "state_bytes", "memory", "lanes", "steps", "training"}.
+        "flops" is per training step of one lane, "memory" is the bytes of the training state of all lanes, and
+        "training" is the FLOPs of all lanes and steps.
+
+    Raises:
+        ValueError: if a match cannot be met, or a model needs 64-bit numbers that jax does not have enabled.
+        DataError: if data are not available.
     """
     found = matched(study, Ledger()) if found is None else found
     for experiment in found.experiments.values():

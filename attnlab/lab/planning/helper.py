@@ -1,4 +1,4 @@
-"""FLOPs of many experiments counted in two processes: the second takes what was expected last first."""
+"""A second process that helps to count the FLOPs of many experiments. It starts from the last one expected."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from attnlab.system.cores import cores
 if TYPE_CHECKING:
     from attnlab.lab.planning.ledger import Ledger
 
-MANY = 3  # experiments that are worth a process, which takes seconds to start
+MANY = 3  # experiments from which on a second process pays, since it takes seconds to start
 COMMAND = [sys.executable, "-m", "attnlab.lab.planning.helper"]
 
 
 @contextmanager
 def helper() -> Iterator[Any]:
-    """A process that counts, and from now on imports what that takes; None on one core."""
+    """Start a helper process, which begins to import what it needs at once. Yields None if there is only one core."""
     if len(cores()) < 2:
         yield None
         return
@@ -38,10 +38,14 @@ def helper() -> Iterator[Any]:
 
 @contextmanager
 def helped(ledger: Ledger, process: Any) -> Iterator[None]:
-    """While it holds, a `helper` fills the ledger with what is expected of it; None: nobody does.
+    """Let a helper process fill the ledger with expected FLOPs while the context is active, then end the process.
 
-    It is ended with it. What it could not read, and all that it has not come to, is left to be counted here: but for
-    time it changes nothing.
+    Experiments that the helper cannot read or does not reach are counted in this process. The helper changes only the
+    time that counting takes.
+
+    Args:
+        ledger: the ledger to fill.
+        process: the process of `helper`, or None for no help.
     """
     if process is None:
         yield
@@ -57,15 +61,15 @@ def helped(ledger: Ledger, process: Any) -> Iterator[None]:
 
 
 def _listen(process: Any, ledger: Ledger) -> None:
-    """Ask the process for one experiment after the other, and write down what it answers."""
+    """Send expected experiments to the process one after the other, and store its answers in the ledger."""
     from attnlab.lab.study import serialize
     from attnlab.lab.study.user_code import user_defined
 
-    # Where it has failed, or is ended, the rest is counted here.
+    # If the process fails or is ended, this process counts the rest.
     with suppress(OSError, ValueError):
         while asked := ledger.expected.get():
             at, experiment = asked
-            # Classes of a notebook, or of an experiment file, it could not read.
+            # The process cannot read classes that a notebook or an experiment file defines.
             if at in ledger.known or user_defined(written := serialize.write(experiment)):
                 continue
             print(json.dumps(written), file=process.stdin, flush=True)
@@ -73,15 +77,15 @@ def _listen(process: Any, ledger: Ledger) -> None:
 
 
 def main() -> None:
-    """Count what is asked on standard input, an experiment a line, and answer a number a line."""
-    gc.disable()  # it makes little else than objects that live as long as it does
-    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # it computes nothing: no accelerator's memory is taken
+    """Read an experiment per line from standard input, and write its FLOPs as a line."""
+    gc.disable()  # nearly all objects live as long as the process
+    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # nothing is computed, so no accelerator memory is needed
     from attnlab import registry
     from attnlab.lab.planning.ledger import Ledger
     from attnlab.lab.study import serialize
 
     ledger = Ledger()
-    # What experiments name is imported before the first is asked.
+    # Import the registries before the first experiment arrives.
     for name in registry.PLACES:
         registry.table(name)
     for line in sys.stdin:

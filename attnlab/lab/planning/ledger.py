@@ -1,4 +1,4 @@
-"""What the variants of a study would cost; nothing runs."""
+"""Count and cache the costs of experiments from traces, without running anything."""
 
 from __future__ import annotations
 
@@ -23,73 +23,76 @@ from attnlab.training import state as lane
 if TYPE_CHECKING:
     pass
 
-BUCKETS = 64  # steps whose batches are looked at: enough to meet every bucket in proportion
+BUCKETS = 64  # steps whose batch shapes are counted, enough to sample every length bucket in proportion
 
 
 def costs(experiment: Experiment, problem: TaskData) -> dict[str, Any]:
-    """The costs of one experiment."""
+    """Return the costs of one experiment, as `Ledger.costs` does, with its data already loaded."""
     return Ledger({experiment.task: problem}).costs(experiment)
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What experiments cost, each counted once: tracing takes most of a second.
-
-    `problems` holds what tasks loaded; what is asked of another task is loaded into it. `clock(experiment, problem)`
-    measures the seconds of a training step; None: they are not known. In `expected` wait the experiments whose FLOPs
-    will be asked for, the last on top, each with where it is written down.
-    """
+    """The costs of experiments. Each is counted once and cached, because a trace takes most of a second."""
 
     problems: dict[Any, TaskData] = field(default_factory=dict)
+    """The loaded data, by task. Data of further tasks are loaded into it on demand."""
     known: dict[tuple, Any] = field(default_factory=dict)
+    """The costs counted so far, by key."""
     clock: Callable[[Experiment, TaskData], float] | None = None
+    """A function that measures the seconds of a training step, or None if they cannot be measured."""
     expected: LifoQueue = field(default_factory=LifoQueue)
+    """(key, experiment) pairs whose FLOPs will be required. A helper process counts them, the last one first."""
 
     def problem(self, experiment: Experiment) -> TaskData:
-        """What its task loads. Raises ValueError for numbers that jax is not set to compute in."""
+        """Return the data of an experiment's task. Raises ValueError if its model needs 64 bits and jax uses 32."""
         precision.check(experiment.model)
         if experiment.task not in self.problems:
             self.problems[experiment.task] = experiment.task.load()
         return self.problems[experiment.task]
 
     def model(self, experiment: Experiment) -> Any:
-        """Its model as shapes."""
+        """Return the model as a tree of shapes."""
         problem = self.problem(experiment)
         make = lambda: jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
         return self._once(("model", experiment.task, experiment.model), make)
 
     def parameters(self, experiment: Experiment) -> int:
-        """The numbers that it learns."""
+        """Return the number of parameters."""
         return cost.parameters(self.model(experiment))
 
     def flops(self, experiment: Experiment) -> int:
-        """FLOPs of a training step of one lane."""
+        """Return the mean FLOPs of a training step of one lane."""
         return self._once(self.at(experiment), lambda: self._step_flops(experiment))
 
     def at(self, experiment: Experiment) -> tuple:
-        """Where `known` holds its FLOPs."""
+        """Return the key of an experiment's FLOPs in `known`."""
         train = experiment.train
-        # Where the first steps are of another kind, their share of all counts.
+        # With pretraining steps the mean depends on their share of all steps, so the number of steps is in the key.
         steps = train.steps if self.problem(experiment).pretraining_steps else 0
         return "flops", experiment.task, experiment.model, train.batch_size, train.accumulate, steps
 
     def expect(self, experiment: Experiment) -> None:
-        """Say that its FLOPs will be asked for."""
+        """Announce that the FLOPs of an experiment will be required."""
         self.expected.put((self.at(experiment), experiment))
 
     def state(self, experiment: Experiment) -> int | None:
-        """Bytes of its decoding state, with room for the longest example; None for a model that does not decode."""
+        """Return the bytes of the decoding state for the longest example, or None for a model that does not decode."""
         model, problem = self.model(experiment), self.problem(experiment)
         return self._once(("state", experiment.task, experiment.model), lambda: decoding_state(model, problem))
 
     def seconds(self, experiment: Experiment) -> float:
-        """Seconds of a training step of all lanes. Raises ValueError without a clock."""
+        """Return the seconds of a training step of all lanes. Raises ValueError without a clock."""
         if self.clock is None:
             raise ValueError("how long a step takes is measured when the study runs")
         return self.clock(experiment, self.problem(experiment))
 
     def costs(self, experiment: Experiment) -> dict[str, Any]:
-        """All of them, by name."""
+        """Return the costs of an experiment.
+
+        Returns:
+            {"parameters", "flops", "state_bytes", "memory"}. "memory" is the training state of all lanes, in bytes.
+        """
         model, train = self.model(experiment), experiment.train
         begin = lambda model, seed, rate: lane.start(lambda key: model, train, seed, rate)
         state = jax.eval_shape(begin, model, np.uint32(0), np.float32(0))
@@ -97,12 +100,12 @@ class Ledger:
             "parameters": self.parameters(experiment),
             "flops": self.flops(experiment),
             "state_bytes": self.state(experiment),
-            # Parameters, two moments and a gradient of every lane; activations come on top.
+            # Parameters, two moments and a gradient of every lane. Activations are not included.
             "memory": len(train.lanes) * (cost.size(state) + cost.size(model)),
         }
 
     def _step_flops(self, experiment: Experiment) -> int:
-        # The mean over the steps that prepare and those that do not, and over the buckets of each in their proportion.
+        # The weighted mean over pretraining and other steps, and over the batch shapes that each of them has.
         problem, model, train = self.problem(experiment), self.model(experiment), experiment.train
         gradient = lambda model, batch: jax.value_and_grad(problem.loss, has_aux=True)(model, batch, jax.random.key(0))
         counts: dict[frozenset, int] = {}
@@ -119,7 +122,7 @@ class Ledger:
         return round(train.accumulate * whole / train.steps)
 
     def _batches(self, experiment: Experiment, first: int, last: float) -> Counter:
-        # How often batches have which shapes. They are drawn once for all models.
+        # How often each batch shape occurs. The count does not depend on the model, so it is cached for all models.
         problem, size = self.problem(experiment), experiment.train.batch_size
 
         def shapes(step: int) -> frozenset:
@@ -130,6 +133,7 @@ class Ledger:
         return self._once(("batches", experiment.task, size, first, last), lambda: Counter(map(shapes, steps)))
 
     def _once(self, at: tuple, count: Callable[[], Any]) -> Any:
+        """Return the cached value of a key, computing it on first use."""
         if at not in self.known:
             with _uncollected():
                 self.known[at] = count()
@@ -137,7 +141,7 @@ class Ledger:
 
 
 def decoding_state(model: Any, problem: TaskData) -> int | None:
-    """Bytes that are remembered while one example is decoded; None for a model that does not decode."""
+    """Return the bytes of the state for decoding one example of maximal length, or None if the model cannot decode."""
     if not hasattr(model, "start"):
         return None
     if not isinstance(problem.shape, Pairs):
@@ -149,7 +153,7 @@ def decoding_state(model: Any, problem: TaskData) -> int | None:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without Python's search for cycles: a trace makes so many objects that a quarter of its time would go there."""
+    """Disable Python's garbage collector, which would take a quarter of the time of a trace."""
     enabled = gc.isenabled()
     gc.disable()
     try:

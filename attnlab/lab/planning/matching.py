@@ -1,7 +1,7 @@
-"""Variants made equal: in what their models cost, by their widths, and in what training costs, by their steps.
+"""Match variants: equal model cost by solving for widths, and equal training cost by solving for steps.
 
-All but seconds is counted from traces: nothing is compiled, nothing runs, and the same study is solved alike each
-time. Seconds are measured once, and kept (`attnlab.lab.planning.step_time`).
+All costs but seconds are counted from traces. Nothing is compiled or run, and the same study has the same solution each
+time. Seconds are measured once and kept (`attnlab.lab.planning.step_time`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from attnlab.lab.planning.budget import TOLERANCE, budget
 from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.study.study import Experiment, Study, change, check_twins
 
-TRIES = 8  # widths that are traced for one variant
-REACH = 64  # multiples around a width among which one that the model allows is looked for
-# What a ledger counts: what it is called, and how it is written.
+TRIES = 8  # widths that are traced for one variant, at most
+REACH = 64  # multiples around a width that are tried until the model allows one
+# The methods of a ledger that count a cost, with its name and its format for display.
 MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parameters": ("parameters", count),
     "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
@@ -31,27 +31,43 @@ MEASURES: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 @dataclass(frozen=True)
 class Matched:
-    """The experiments of a study as they are to run, by variant, and what was changed for it, in lines."""
+    """The experiments of a study after matching, as they will run."""
 
     experiments: dict[str, Experiment]
+    """The experiments, by variant."""
     lines: list[str]
+    """Lines that report what was changed."""
     ledger: Ledger
+    """The ledger that holds the counted costs."""
 
 
 def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
-    """Solve what `study.match` and `study.budget` ask for; `quick`: of its preview.
+    """Solve `study.match` and `study.budget`.
 
-    A match solves for the model's width first, among those that heads, position and mechanism allow, unless the cost is
-    within 2% as it is; then for its feed-forward width, any whole number, to come as near as that goes. Then a budget
-    in FLOPs (or seconds) gives each variant the steps that make steps × FLOPs a step the base's; warm-up grows in
-    proportion, so do the steps between evaluations and between checkpoints (rounded up: there are never more of them
-    than in the base), and the schedule spans them all. A width that a variant sets itself stays as it is; a
-    model that it brings as a whole is made to fit. Without either, nothing is loaded.
+    Match. First the model's width is solved for, among the widths that heads, position and mechanism allow, unless the
+    cost is already within 2% of the base. Then the feed-forward width, any whole number, is solved for to come as near
+    as possible, except for "state", which does not depend on it. A width that a variant sets itself stays unchanged. A
+    model that a variant sets as a whole is adjusted.
 
-    Raises ValueError, saying how near it came, where a variant stays more than 2% away; where two variants have become
-    one experiment; naming the model, where it has
-    no width to solve for or no decoding state; and for numbers that jax is not set to compute in. Raises DataError
-    where data cannot be had.
+    Budget. Each variant gets the number of steps for which steps × cost of a step equals that of the base. Warm-up and
+    the steps between evaluations and between checkpoints scale in proportion. The latter two are rounded up, so that
+    there are never more of them than in the base. The learning rate schedule spans all steps.
+
+    With neither, the experiments are returned unchanged and no data are loaded.
+
+    Args:
+        study: the study.
+        ledger: counts the costs. With `budget="seconds"` and a ledger without a clock, steps are left unchanged.
+        quick: whether to solve for the preview of the study.
+
+    Returns:
+        The experiments, with lines that report the changes.
+
+    Raises:
+        ValueError: if a variant stays more than 2% away from the base. The message says how near it came. Also if two
+            variants have become the same experiment, if a model has no width to solve for or no decoding state, or if
+            a model needs 64-bit numbers that jax does not have enabled.
+        DataError: if data are not available.
     """
     variants = study.variants(quick)
     if study.match is None and study.budget == "steps":
@@ -87,7 +103,7 @@ def matched(study: Study, ledger: Ledger, quick: bool = False) -> Matched:
 
 
 def _called(study: Study, base: Experiment, quick: bool) -> str:
-    """What the base of a study is, for a person: the variant that it is, or its model."""
+    """Describe the base of a study by the variant that equals it, or else by the class of its model."""
     asked = {name: (each.task, each.model) for name, each in (study.part_of or study).variants(quick).items()}
     same = [name for name, both in asked.items() if both == (base.task, base.model)]
     if same:
@@ -96,7 +112,7 @@ def _called(study: Study, base: Experiment, quick: bool) -> str:
 
 
 class _Match:
-    """The search for the widths at which experiments cost what a base costs."""
+    """The search for the widths at which experiments have the same cost as a base experiment."""
 
     def __init__(self, match: str, base: Experiment, ledger: Ledger):
         self.match, self.base, self.ledger = match, base, ledger
@@ -106,7 +122,7 @@ class _Match:
 
     @property
     def length(self) -> str:
-        """Where a cost depends on the length: of how many tokens it is."""
+        """A phrase with the number of tokens that the cost is for, or an empty text if it does not depend on length."""
         if self.match != "state":
             return ""
         shape = self.ledger.problem(self.base).shape
@@ -114,11 +130,11 @@ class _Match:
         return f" of an example of {' + '.join(str(side) for side in sides if side is not None)} tokens"
 
     def told(self, cost: int) -> str:
-        """A cost in words."""
+        """Return a cost in words."""
         return f"{self.name} {self.write(cost)}"
 
     def cost(self, name: str, experiment: Experiment) -> int:
-        """What it costs. Raises ValueError for a model without a decoding state."""
+        """Return the cost of an experiment. Raises ValueError for a model without a decoding state."""
         found = self.count(experiment)
         if not found:
             raise ValueError(
@@ -127,20 +143,29 @@ class _Match:
         return found
 
     def solve(self, name: str, experiment: Experiment, own: frozenset[str]) -> Experiment:
-        """The experiment at the widths that bring it nearest; those that it sets itself stay."""
+        """Return the experiment at the widths whose cost is nearest the target.
+
+        Args:
+            name: the name of the variant, for messages.
+            experiment: the variant.
+            own: the fields that the variant sets itself. They stay unchanged.
+
+        Raises:
+            ValueError: if the model has neither width nor feedforward, or the cost stays more than 2% away.
+        """
         fields = [field for field in ("width", "feedforward") if hasattr(experiment.model, field)]
         if not fields:
             model = type(experiment.model).__name__
             raise ValueError(f"match={self.match!r}: the {model} of {name} has neither width nor feedforward")
         before = self.cost(name, experiment)
-        # Attention alone stays so.
+        # feedforward=0 means a model of attention only, and must stay 0.
         free = [field for field in fields if f"model.{field}" not in own and getattr(experiment.model, field) != 0]
         found = experiment
         if "width" in free and not self.near(before):
             found = self._widened(found)
         if "feedforward" in free and self.match != "state":
             found = self._filled(found)
-            # No layer is left to make smaller: the width was too much.
+            # The feed-forward width is at its minimum and the cost still too high, so the width must shrink.
             while "width" in free and found.model.feedforward == 1 and self.cost(name, found) > self.target:
                 if (narrower := self._beside(found, experiment, -1)) is None:
                     break
@@ -156,11 +181,11 @@ class _Match:
         return found
 
     def near(self, cost: int) -> bool:
-        """Whether it is within the tolerance."""
+        """Return whether a cost is within the tolerance of the target."""
         return abs(cost - self.target) <= TOLERANCE * self.target
 
     def changed(self, before: Experiment, after: Experiment) -> list[str]:
-        """What was changed, in words."""
+        """Return what was changed, in words."""
         said = []
         for field, words in (("width", "width"), ("feedforward", "feed-forward")):
             old, new = getattr(before.model, field, None), getattr(after.model, field, None)
@@ -171,10 +196,10 @@ class _Match:
         return [*(said or ["as it is"]), f"{costs} ({off(new or 0, self.target)})"]
 
     def _widened(self, experiment: Experiment) -> Experiment:
-        """At the width whose cost is nearest the target.
+        """Return the experiment at the width whose cost is nearest the target.
 
-        Costs grow about as a power of the width: at first as the base's, then as the last two widths tell. So few
-        traces are enough.
+        The cost is modelled as a power of the width. The exponent is first that of the base, then that of the last two
+        widths, so that few traces suffice.
         """
         here, power = experiment.model.width, self._growth
         seen = {here: (self.cost("", experiment), experiment)}
@@ -191,7 +216,7 @@ class _Match:
         return min(seen.values(), key=lambda found: self._far(found[0]))[1]
 
     def _settled(self, experiment: Experiment) -> Experiment:
-        """Where the width alone is solved for: step by step on to the nearest, so that a refusal says the truth."""
+        """Step to neighbouring widths until the nearest is found, so that a refusal reports the true optimum."""
         cost = self.cost("", experiment)
         while not self.near(cost):
             beside = self._beside(experiment, experiment, 1 if cost < self.target else -1)
@@ -204,7 +229,7 @@ class _Match:
         return abs(math.log(cost / self.target))
 
     def _beside(self, experiment: Experiment, before: Experiment, side: int) -> Experiment | None:
-        """`before` at the next width above (`side` 1) or below (-1) the experiment's that the model allows."""
+        """Return `before` at the next allowed width above (`side` 1) or below (-1) that of `experiment`, or None."""
         width, unit = experiment.model.width, _unit(before.model)
         for n in range(1, REACH):
             with suppress(ValueError, NotImplementedError):
@@ -216,13 +241,13 @@ class _Match:
         return None
 
     def _priced(self, experiment: Experiment, guess: float, seen: dict) -> Iterator[tuple[int, int, Experiment]]:
-        """The widths around a guess that the model allows, nearest first, with the cost and the experiment there."""
+        """Yield (width, cost, experiment) for allowed widths around a guess, nearest first."""
         tried = 0
         for width in _around(guess, _unit(experiment.model)):
             if width in seen:
                 yield width, *seen[width]
                 continue
-            # What a constructor allows a mechanism may refuse when its arrays are made.
+            # A width that the constructor accepts can still be refused when the mechanism creates its arrays.
             with suppress(ValueError, NotImplementedError):
                 wider = change(experiment, **{"model.width": width})
                 if (tried := tried + 1) > TRIES:
@@ -230,7 +255,7 @@ class _Match:
                 yield width, self.cost("", wider), wider
 
     def _filled(self, experiment: Experiment) -> Experiment:
-        """At the feed-forward width whose cost is nearest the target: a cost is a straight line of it."""
+        """Return the experiment at the feed-forward width of cost nearest the target. The cost is linear in it."""
         here = _inner(experiment.model)
         seen = {here: (self.cost("", experiment), experiment)}
         slope = self._rise * getattr(experiment.model, "width", 1)
@@ -248,7 +273,7 @@ class _Match:
 
     @cached_property
     def _growth(self) -> float:
-        """The power of the width that the base's cost grows with: whichever variants there are, it is the same."""
+        """The exponent of the width in the cost of the base. It does not depend on which variants there are."""
         if not hasattr(self.base.model, "width"):
             return 1.5
         width = self.base.model.width
@@ -258,8 +283,8 @@ class _Match:
 
     @cached_property
     def _rise(self) -> float:
-        """What one more hidden unit costs for each component of the width: in the base, about so in each variant."""
-        start = 4.0  # without a base to learn from, any start will do: the second step knows
+        """The cost of one more hidden unit per unit of width in the base, a first estimate for every variant."""
+        start = 4.0  # any positive start will do, because the second step measures the slope
         if getattr(self.base.model, "feedforward", 0) == 0:
             return start
         inner = _inner(self.base.model)
@@ -268,12 +293,12 @@ class _Match:
 
 
 def _power(wider: float, costlier: float) -> float:
-    """The power that it grows with, within reason: a guess from it must not fly off."""
+    """Return the exponent of the cost in the width, clipped to [0.25, 8] so that the next guess stays reasonable."""
     return min(8.0, max(0.25, math.log(costlier) / math.log(wider)))
 
 
 def _around(guess: float, unit: int) -> Iterator[int]:
-    """The multiples of a unit, those nearest a guess first."""
+    """Yield the positive multiples of a unit, in order of distance from a guess."""
     middle = max(1, round(guess / unit))
     side = 1 if guess > unit * middle else -1
     steps = chain([0], *((side * n, -side * n) for n in range(1, REACH)))
@@ -281,11 +306,11 @@ def _around(guess: float, unit: int) -> Iterator[int]:
 
 
 def _unit(model: Any) -> int:
-    """What a width must be a multiple of."""
+    """Return the number of heads, of which a width must be a multiple, or 1."""
     heads = getattr(model, "heads", 1)
     return heads if isinstance(heads, int) else 1
 
 
 def _inner(model: Any) -> int:
-    """The feed-forward width, four times the width where none is given."""
+    """Return the feed-forward width, which is four times the width by default."""
     return 4 * model.width if model.feedforward is None else model.feedforward

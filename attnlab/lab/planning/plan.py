@@ -1,4 +1,4 @@
-"""What a variant is to do, checked before anything is trained or written."""
+"""Plans of variants, checked before anything is trained or written."""
 
 from __future__ import annotations
 
@@ -25,23 +25,33 @@ from attnlab.tasks.base.task import TaskData
 from attnlab.training.averaging import averaged_steps
 from attnlab.training.config import Train
 
-SHOWN = 8  # fields of another configuration that are all named
+SHOWN = 8  # differing fields that an error lists, at most
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A variant that was checked and may run, or the result that it has."""
+    """A variant that has been checked and can run, or that has already finished."""
 
     study: Study
-    order: int  # of the variant among those that are run
+    """The study."""
+    order: int
+    """The index of the variant among those that are run."""
     variant: str
+    """The name of the variant."""
     experiment: Experiment
-    written: dict  # the experiment, as JSON has it
+    """The experiment, after matching."""
+    written: dict
+    """The experiment as JSON (`serialize.write`)."""
     problem: TaskData
+    """The loaded data of the task."""
     folder: RunFolder
+    """The folder of the run."""
     quick: bool
+    """Whether the run is a preview."""
     clear: bool
+    """Whether the folder is to be emptied first: with `fresh`, or if it holds only a preview."""
     done: dict | None
+    """The result, if the run has finished."""
 
 
 def plans(
@@ -53,21 +63,34 @@ def plans(
     quick: bool = False,
     fresh: bool = False,
 ) -> list[Plan]:
-    """A plan for every variant, in folders of `home`; `problems` holds what tasks loaded, and comes to hold the rest.
+    """Check every variant and return its plan.
 
-    Raises as `attnlab.lab.run` does for what cannot be trained, or not there.
+    Args:
+        study: the study.
+        experiments: the experiments after matching, by variant.
+        home: the folder of the study.
+        problems: the loaded data, by task. Data of further tasks are added to it.
+        quick: whether the runs are previews.
+        fresh: whether existing runs are to be replaced.
+
+    Returns:
+        The plans, in the order of the variants.
+
+    Raises:
+        ValueError, DataError, FolderError: as `attnlab.lab.run` does, for a variant that cannot be trained, or not in
+            its folder.
     """
     found = []
     for order, (variant, experiment) in enumerate(experiments.items()):
         folder, written = RunFolder(home / check_folder_name(variant)), serialize.write(experiment)
         confined(folder.path)
-        # What a fresh run drops need not be readable.
+        # Files that a fresh run deletes need not be readable.
         before = None if fresh else read_file(folder, "experiment")
         if before is None and not fresh and folder.has_run() and (before := read_file(folder, "experiment")) is None:
-            # Read twice: another process may have begun there in between.
+            # Read a second time, because another process may have started the run in between.
             lost = f"{folder.file('experiment')}: is missing, of a run that was begun"
             raise FolderError(f"{lost}: put it back, or --out DIR trains the run anew beside it, --fresh in its place")
-        # A preview is thrown away by the real run.
+        # A real run replaces a preview.
         clear = fresh and folder.has_run() if before is None else before["quick"] and not quick
         kept = None if clear else before
         if kept is not None:
@@ -77,7 +100,7 @@ def plans(
             problems[experiment.task] = experiment.task.load()
         problem = problems[experiment.task]
         done = None if kept is None else _done(folder, kept, problem)
-        # What a model cannot be built for is met here, not in the middle of the study.
+        # Trace the constructor, so that a model that cannot be built fails here and not in the middle of the study.
         model = jax.eval_shape(lambda e=experiment, p=problem: e.model.create(jax.random.key(0), p.shape))
         if kept is not None and done is None and (folder.path / "checkpoints").is_dir():
             settings.refuse_others(folder.path, environment_of(folder), environment())
@@ -90,15 +113,26 @@ def plans(
 
 
 def steps_after(found: Iterable[Plan], plan: Plan, workers: int = 1) -> int:
-    """The training steps of the variants behind one that have no result by now, as so many processes share them."""
+    """Return the training steps that remain after a variant, for the estimate of the time left.
+
+    Args:
+        found: the plans of all variants.
+        plan: the present variant.
+        workers: the number of processes that share the variants.
+
+    Returns:
+        The steps of later variants without a result, divided by `workers`.
+    """
     behind = (each for each in found if each.order > plan.order and not each.folder.file("result").exists())
     return sum(each.experiment.train.steps for each in behind) // workers
 
 
 def check_unlocked(found: Iterable[Plan], note: Callable[[str], None]) -> None:
-    """Raise LockedError where another process trains in a folder that is yet to be trained in.
+    """Raise LockedError if another process trains in the folder of an unfinished plan.
 
-    `note` hears of locks whose process ended without letting go of them.
+    Args:
+        found: the plans.
+        note: called with a line for each stale lock, whose process ended without releasing it.
     """
     for plan in found:
         if plan.done is None and (plan.folder.path / "lock").exists():
@@ -107,18 +141,22 @@ def check_unlocked(found: Iterable[Plan], note: Callable[[str], None]) -> None:
 
 
 def _done(folder: RunFolder, kept: dict, problem: TaskData) -> dict | None:
-    """The result that a folder has, which must be of these data."""
+    """Return the result in a folder, or None. Raises DataError if the run was made from other data."""
     same_data(folder, kept, problem)
     done = read_file(folder, "result")
-    # A run that was killed between its first files writes the rest.
+    # The vocabulary may be missing if the run was killed while its first files were written. It is then written again.
     if done is None and folder.file("vocabulary").exists():
         same_vocabulary(folder, problem)
     return done
 
 
 def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
-    """Raise ValueError where nothing is left to train, or to average, after steps that only prepare; `quick`: so few
-    as a preview has.
+    """Raise ValueError if pretraining takes all steps, or if a step to be averaged lies within it.
+
+    Args:
+        problem: the data, with its number of pretraining steps.
+        train: the training configuration.
+        quick: whether the message refers to a preview.
     """
     if problem.pretraining_steps >= train.steps:
         preview = " of --quick" if quick else ""
@@ -134,7 +172,7 @@ def check_steps(problem: TaskData, train: Train, quick: bool = False) -> None:
 
 
 def _check_lengths(problem: TaskData, model: Any, train: Train) -> None:
-    """Refuse a model that cannot take what it is to be trained on or examined with, before anything is written."""
+    """Trace the loss on training batches and the longest test batch, so that a model that cannot take them fails."""
     longest = max(problem.eval_batches("test", 1), key=lambda batch: max(map(np.size, batch.values())))
     batches = [problem.batch(0, step, 1) for step in dict.fromkeys((0, problem.pretraining_steps))]
     for batch in (*batches, longest):
@@ -142,7 +180,7 @@ def _check_lengths(problem: TaskData, model: Any, train: Train) -> None:
 
 
 def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> None:
-    """Refuse a decoder that could not answer the test, before anything is trained."""
+    """Raise ValueError for a decoder that is no Search, or on a task without decoding, and trace it on one example."""
     from attnlab.decoding import Search
 
     decoder = experiment.decoder
@@ -152,19 +190,19 @@ def _check_decoder(experiment: Experiment, problem: TaskData, model: Any) -> Non
         raise ValueError(f"decoder={decoder!r} must be a decoder, such as those of attnlab.DECODERS")
     if not problem.decodes:
         raise ValueError(f"decoder={decoder}: what this task asks is not answered symbol by symbol; leave it out")
-    answer: Any = problem.answer  # where answers are decoded it takes a decoder
+    answer: Any = problem.answer  # tasks that decode accept the argument `decoder`
     batch = {name: values[:1] for name, values in problem.eval_batches("test", 1)[0].items()}
     jax.eval_shape(partial(answer, decoder=decoder), model, batch)
 
 
 def _same(folder: RunFolder, variant: str, before: dict, written: dict) -> None:
-    """Refuse a folder of another variant or configuration, and one of other code of one's own."""
+    """Raise ValueError if a folder holds another variant or configuration, or a run of user code that was changed."""
     if held := _other(variant, before, written):
         raise ValueError(f"{folder.path} holds {held}; --out DIR keeps both")
 
 
 def _other(variant: str, before: dict, written: dict) -> str | None:
-    """What a folder holds that is not what the plan is for; None where it is."""
+    """Describe how the run in a folder differs from the plan, or return None if it does not."""
     if before["variant"] != variant:
         return f"the run of variant {before['variant']!r}"
     if differing := serialize.difference(serialize.completed(before["experiment"]), written):

@@ -1,4 +1,4 @@
-"""Where each operation of an experiment's model falls under the roofs of machines."""
+"""Roofline analysis of the operations of an experiment's model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from attnlab.console.tables import columns
 from attnlab.lab.planning.matching import Matched
 from attnlab.lab.study.study import Experiment
 
-MOST = 16  # kinds of operation that a table lists; those after them cost next to nothing
+MOST = 16  # kinds of operation that a table lists. The cost of the others is negligible
 
 
 def placed(found: Matched, here: Machine) -> list[str]:
-    """For every variant, as matched, a table of its operations in one forward pass of a batch, the costliest first.
+    """Return a roofline table for every variant: the operations of one forward pass of a batch, costliest first.
 
-    Beside this machine stand the published ones, as they compute in the dtype of the variant's model.
+    Args:
+        found: the experiments after matching.
+        here: this machine. The published machines are shown next to it, if they have figures for the model's dtype.
+
+    Returns:
+        The lines of the tables.
     """
     lines = ["One forward pass of a batch, operation by operation; bytes as each reads and writes them by itself."]
     beside = {
@@ -36,14 +41,14 @@ def placed(found: Matched, here: Machine) -> list[str]:
 
 
 def forward(experiment: Experiment, problem: Any) -> list[Kind]:
-    """The operations of the loss of one batch; nothing runs."""
+    """Return the operations in the loss of one batch, from a trace."""
     model = jax.eval_shape(lambda: experiment.model.create(jax.random.key(0), problem.shape))
     batch = problem.batch(0, 0, experiment.train.batch_size)
     return kinds(operations(lambda model, batch: problem.loss(model, batch, jax.random.key(0)), model, batch))
 
 
 def table(found: Sequence[Kind], machines: Sequence[Machine]) -> list[str]:
-    """A line for each kind of operation: how often, what it costs, and what bounds it on each machine."""
+    """Return a table with a line per kind of operation: its count, its cost, and what limits it on each machine."""
     rows = [["  operation", "times", "FLOP", "bytes", "FLOP/B", *(each.name for each in machines)]]
     for kind in found[:MOST]:
         sides = [each.side(kind.intensity) if kind.flops else "memory" for each in machines]

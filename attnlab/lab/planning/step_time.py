@@ -1,4 +1,4 @@
-"""How many seconds a training step takes on this machine: measured once for a study, and kept beside its runs."""
+"""Measure the seconds of a training step on this machine, once per study, and keep them in the study's folder."""
 
 from __future__ import annotations
 
@@ -17,21 +17,28 @@ from attnlab.storage.json_file import dumps, write_whole
 from attnlab.tasks.base.task import TaskData
 from attnlab.training.trainer import DISPATCH, Trainer
 
-DISPATCHES = 8  # that are timed of each kind of step, after one that warms up
+DISPATCHES = 8  # dispatches that are timed for each kind of step, after one to warm up
 
 
 @dataclass
 class Stopwatch:
-    """Measures what a step of all lanes of an experiment takes; what `folder` holds it does not measure again.
+    """Measures the seconds of a training step of all lanes of an experiment.
 
-    So a study that is interrupted goes on with the steps that it was planned with; a `fresh` one measures anew. `note`
-    hears of each measurement. Raises FolderError for a file that cannot be read.
+    Times in the folder's file are not measured again, so that a study that was interrupted resumes with the same
+    number of steps.
+
+    Raises:
+        FolderError: if the file cannot be read.
     """
 
     folder: Path
+    """The folder of the study, where `seconds.json` is kept."""
     note: Any = lambda text: None
+    """A function that is called with a line before each measurement."""
     fresh: bool = False
+    """Whether to ignore the times in the file and measure anew."""
     found: dict[str, float] = field(default_factory=dict)
+    """The times so far, by digest of what was measured."""
 
     def __post_init__(self):
         kept = None if self.fresh else json_file.content(self.file)
@@ -40,17 +47,17 @@ class Stopwatch:
 
     @property
     def file(self) -> Path:
-        """Where the measurements are kept: {digest of what was measured: seconds}."""
+        """The file of the measurements: {digest of what was measured: seconds}."""
         return self.folder / "seconds.json"
 
     def __call__(self, experiment: Experiment, problem: TaskData) -> float:
-        """The seconds of a step, without compiling: the mean over those that prepare and those that do not."""
+        """Return the mean seconds of a step over pretraining and other steps, without compilation."""
         steps, pretraining_steps = experiment.train.steps, min(problem.pretraining_steps, experiment.train.steps)
         kinds = [kind for kind in (range(pretraining_steps), range(pretraining_steps, steps)) if kind]
         return sum(len(kind) / steps * self._of(experiment, problem, kind) for kind in kinds)
 
     def _of(self, experiment: Experiment, problem: TaskData, kind: range) -> float:
-        """The seconds of one of the steps of a kind."""
+        """Return the seconds of a step of one kind, measuring them if necessary."""
         at = _digest(experiment) + (f" from {kind.start}" if kind.start else "")
         if at not in self.found:
             self.note("measuring how long a training step takes")
@@ -58,14 +65,20 @@ class Stopwatch:
         return self.found[at]
 
     def keep(self) -> None:
-        """Write them down."""
+        """Write the measurements to the file."""
         write_whole(self.file, json_file.sealed(self.found, indent=1))
 
 
 def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:
-    """The mean seconds of a step of all lanes over a few dispatches, on the first batches of those steps.
+    """Measure the mean seconds of a step of all lanes over a few dispatches.
 
-    Of dispatches of equal shapes the median counts for each, so that a noisy machine does not.
+    Each dispatch counts with the median of all dispatches of equal shapes, so that noise on the machine has little
+    effect.
+
+    Args:
+        experiment: the experiment.
+        problem: its data.
+        kind: the range of steps from which batches are taken, from its start.
     """
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     state, step, seconds = trainer.start(), kind.start, defaultdict(list)
@@ -74,7 +87,7 @@ def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:
         began, compiled = time.perf_counter(), trainer.compile_seconds
         state, _ = trainer.advance(state, steps, count)
         if n:
-            # A dispatch takes as long as its batches are wide: those of equal widths are compared.
+            # The time of a dispatch depends on the lengths of its batches, so only equal shapes are compared.
             seconds[tuple(steps.batches), tuple(sorted(steps.kind[:count].tolist()))].append(
                 (time.perf_counter() - began - (trainer.compile_seconds - compiled)) / count
             )
@@ -83,7 +96,7 @@ def measured(experiment: Experiment, problem: TaskData, kind: range) -> float:
 
 
 def _digest(experiment: Experiment) -> str:
-    """Of all that a step's time depends on: not of how many there are, nor of how it is decoded."""
+    """Return a digest of what the time of a step depends on. The number of steps and the decoder are left out."""
     train = experiment.train
     parts = serialize.write(experiment)
     told = [parts["task"], parts["model"], train.batch_size, train.accumulate, len(train.lanes)]

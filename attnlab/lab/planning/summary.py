@@ -1,4 +1,4 @@
-"""A study in words: every field with what varies marked, and what each variant costs."""
+"""Describe a study in words: every field, with differences marked, and the costs of each variant."""
 
 from __future__ import annotations
 
@@ -22,17 +22,26 @@ DIFFERS = "≠"
 
 
 class Words(str):
-    """Text that a notebook shows as it reads."""
+    """Text whose `repr` is the text itself, so that a notebook shows it without quotes."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 def show(study: Study, roofline: bool = False) -> Words:
-    """A study's fields and what each variant costs; `roofline`: and what bounds each of its operations here.
+    """Describe a study: its fields, and the costs of each variant. Nothing is trained.
 
-    Nothing is trained. Raises ValueError for a match or a budget that cannot be met, DataError for data that cannot be
-    had.
+    Args:
+        study: the study.
+        roofline: whether to add the roofline of each variant's operations on this machine.
+
+    Returns:
+        The description.
+
+    Raises:
+        TypeError: if `study` is not a Study.
+        ValueError: if a match or a budget cannot be met.
+        DataError: if data are not available.
     """
     from attnlab.lab.planning.helper import MANY, helper
 
@@ -42,7 +51,7 @@ def show(study: Study, roofline: bool = False) -> Words:
 
 
 def counted(study: Study, roofline: bool, process: Any) -> Words:
-    """What `show` answers, where a `helper` of `counting` may be at work already."""
+    """Return what `show` returns, counting with a helper process (`planning.helper`) unless `process` is None."""
     from attnlab.lab.planning.costs import describe
     from attnlab.lab.planning.helper import helped
     from attnlab.lab.planning.ledger import Ledger
@@ -59,7 +68,7 @@ def counted(study: Study, roofline: bool, process: Any) -> Words:
         problem = ledger.problem(experiment)
         check_steps(problem, experiment.train)
         notes |= dict.fromkeys(problem.notes)
-    # Both before either is told: what cannot work gives one line and nothing else.
+    # Compute everything before returning anything, so that a study that is refused gives only its error.
     fields = settings(study, found)
     marked = any(line.startswith(DIFFERS) for line in fields)
     lines = [*fields, *([f"{DIFFERS} differs between variants"] if marked else []), "", *costs(rows), *summed(rows)]
@@ -73,10 +82,13 @@ def counted(study: Study, roofline: bool, process: Any) -> Words:
 
 
 def settings(study: Study, found: Matched | None = None) -> list[str]:
-    """A line for every field of the study; where variants differ it is marked, with a line for each.
+    """Return a line for every field of a study. A field that differs is marked and has a line for each variant.
 
-    A study that is matched, or has a budget, is shown as it is to run, under its notes and what was changed for that.
-    `found` is what `matched` answered; None: it is asked.
+    A study with a match or a budget is shown as solved, below its notes and a report of what was changed.
+
+    Args:
+        study: the study.
+        found: the result of `matched`. None calls it if it is needed.
     """
     experiments, solved = study.variants(), []
     if found is not None or study.match is not None or study.budget != "steps":
@@ -101,7 +113,7 @@ def settings(study: Study, found: Matched | None = None) -> list[str]:
 
 
 def _matched(study: Study) -> Matched:
-    # Counting costs imports jax; what only reads a study's fields does not.
+    # Imported here, because counting costs imports jax and reading the fields of a study does not.
     from attnlab.lab.planning.ledger import Ledger
     from attnlab.lab.planning.matching import matched
 
@@ -109,7 +121,7 @@ def _matched(study: Study) -> Matched:
 
 
 def flat(experiment: Experiment) -> dict[str, str]:
-    """Every field by its dotted path, as text; what is in a registry by its name, then its own fields."""
+    """Return every field as text, by dotted path. A registered config is its name, followed by its fields."""
     return dict(_flat(experiment, ()))
 
 
@@ -121,7 +133,7 @@ def _flat(config: Any, path: tuple[str, ...]):
 
 
 def _merged(variants: Iterable[dict[str, str]]) -> list[str]:
-    """All paths, those below one another together: what one variant alone has stands where it belongs."""
+    """Merge the paths of all variants, keeping the fields of one config together."""
     tree: dict = {}
     for path in (path for fields in variants for path in fields):
         node = tree
@@ -140,7 +152,7 @@ def _walk(tree: dict, above: tuple[str, ...]):
 
 
 def _lanes(experiments: dict[str, Experiment]) -> str:
-    """How many variants and lanes; where all have as many seeds and rates, how many of these."""
+    """Return the numbers of variants and lanes, and those of seeds and rates if they are the same for all variants."""
     trains = [experiment.train for experiment in experiments.values()]
     first, total = _plural(len(trains), "variant"), _plural(sum(len(train.lanes) for train in trains), "lane")
     if len(kinds := {(len(train.seed_list), len(train.rates)) for train in trains}) > 1:
@@ -153,7 +165,7 @@ def _plural(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-# What a cost is called and how it is written. Others are shown by their own name, as they are.
+# The name and the format of each cost for display. Other costs are shown by their key, without a format.
 COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parameters": ("parameters", count),
     "flops": ("FLOPs a step", lambda number: large(number, "FLOP")),
@@ -166,14 +178,14 @@ COSTS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def costs(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """A table of what each variant costs, from rows of one dict each."""
+    """Return a table of costs from a dict per variant."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     heads = [COSTS[key][0] if key in COSTS else key.replace("_", " ") for key in keys]
     return columns([heads, *[[_cost(key, row.get(key)) for key in keys] for row in rows]], right=True)
 
 
 def summed(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What training all of several variants costs."""
+    """Return a line with the FLOPs of training all variants, or nothing for a single one."""
     return [f"all {len(rows)}: {large(sum(row['training'] for row in rows), 'FLOP')}"] if len(rows) > 1 else []
 
 

@@ -1,8 +1,8 @@
-r"""Examples and the answers to them as a table of text: `answers.tsv`.
+r"""Test examples and the model's answers as a table of text: `answers.tsv`.
 
-A line an example, a tab between columns, UTF-8, the first line the names of the columns. In a cell a backslash is
-written `\\`, a tab `\t`, a line feed `\n` and a carriage return `\r`; everything else stands as it is, and there are no
-quotes.
+The file is UTF-8 with one example per line and tabs between columns. The first line holds the names of the columns. In
+a cell a backslash is written `\\`, a tab `\t`, a line feed `\n` and a carriage return `\r`. Everything else is written
+unchanged, and nothing is quoted.
 """
 
 from __future__ import annotations
@@ -13,16 +13,27 @@ from pathlib import Path
 from attnlab.storage.json_file import encoded, write_whole
 from attnlab.tasks.base.task import Row
 
-MOST = 1 << 24  # bytes of the table that a run keeps of its own test
+MOST = 1 << 24  # the maximum size of the table that a run keeps, in bytes
 ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _LETTERS = {written[1]: letter for letter, written in ESCAPES.items()}
 
 
 def write_answers(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, most: int = MOST) -> str | None:
-    """Write the examples of a run's test to a file, as many of the first examples as fit into `most` bytes.
+    """Write the test examples of a run to a file, as many of the first as fit into `most` bytes.
 
-    Nothing is written where there are no examples. Answers a line about what was left out; None where all is there.
-    Raises FolderError.
+    Nothing is written if there are no examples.
+
+    Args:
+        path: the file.
+        rows: the examples with their answers, by seed.
+        figure: the name of the number that comes with each answer, for example "probability".
+        most: the maximum size in bytes.
+
+    Returns:
+        A line that says how many examples were left out, or None if there are all.
+
+    Raises:
+        FolderError: if the file cannot be written.
     """
     count = max(map(len, rows.values()), default=0)
     if not count:
@@ -40,11 +51,13 @@ def write_answers(path: Path, rows: Mapping[int, Sequence[Row]], figure: str, mo
 
 
 def lines(files: Mapping[str, tuple[Mapping[int, Sequence[Row]], str]]) -> Iterable[str]:
-    """The table of the examples of files, without line ends: the names of the columns, then an example a line.
+    """Yield the lines of the table, without line ends: the names of the columns, then one example per line.
 
-    Of each file there are its rows by seed, and what `figure` names in them. The columns are "input", "expected", and
-    for each seed "answer.SEED" and the figure, as "probability.SEED"; before them "file" where there are several. A
-    column that no example has is left out.
+    The columns are "input", "expected" and, for each seed, "answer.SEED" and the figure, for example
+    "probability.SEED". If there are several files, "file" comes first. A column that no example has is left out.
+
+    Args:
+        files: for each file name, its rows by seed and the name of their figure.
     """
     parts = [_columns(file, *each) for file, each in files.items()]
     names = list(dict.fromkeys(name for part in parts for name in part))
@@ -59,7 +72,7 @@ def lines(files: Mapping[str, tuple[Mapping[int, Sequence[Row]], str]]) -> Itera
 
 
 def _columns(file: str, rows: Mapping[int, Sequence[Row]], figure: str) -> dict[str, list[str | None]]:
-    """The cells of a file's examples by column."""
+    """Return the cells of a file's examples, by column."""
     first = next(iter(rows.values()))
     columns: dict[str, list[str | None]] = {
         "file": [file for _ in first],
@@ -73,7 +86,7 @@ def _columns(file: str, rows: Mapping[int, Sequence[Row]], figure: str) -> dict[
 
 
 def escape(cell: str | None) -> str:
-    r"""A cell on one line and between two tabs; empty where there is none.
+    r"""Escape a cell for the table. None becomes an empty cell.
 
     >>> escape("a\tb\\\n"), escape(None)
     ('a\\tb\\\\\\n', '')
@@ -82,7 +95,7 @@ def escape(cell: str | None) -> str:
 
 
 def unescape(cell: str) -> str:
-    r"""What `escape` was given.
+    r"""Return the text that `escape` was given.
 
     >>> unescape("a\\tb\\\\\\n")
     'a\tb\\\n'
@@ -94,7 +107,7 @@ def unescape(cell: str) -> str:
 
 
 def read(path: str | Path) -> list[dict[str, str]]:
-    """The examples of a table, each by the names of the columns."""
+    """Read a table and return its examples as dicts by column name."""
     head, *rows = Path(path).read_bytes().decode("utf-8").split("\n")[:-1]
     names = head.split("\t")
     return [dict(zip(names, map(unescape, row.split("\t")), strict=True)) for row in rows]

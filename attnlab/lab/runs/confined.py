@@ -1,4 +1,4 @@
-"""Runs stay in the folders that they were given: what is written there is not led elsewhere."""
+"""Confinement of runs to their folders: links that lead elsewhere are refused."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from attnlab.storage.json_file import FolderError, folder_errors
 
 
 def confined(folder: Path) -> None:
-    """Raise FolderError where a run's folder, that of its study, or anything directly in it is a link, pipe or device.
+    """Raise FolderError if a run's folder, its study's folder, or an entry of a run's folder is a link, pipe or device.
 
-    Through a link, a run would write its record over a file, and `--fresh` would drop a folder, that is not its own;
-    a pipe or a device never ends. The folder need not be there.
+    Through a link, a run could overwrite a file outside its folder, and `--fresh` could delete a folder there. Reading
+    a pipe or a device may never end.
+
+    Args:
+        folder: the folder of the run. It need not exist.
     """
     with folder_errors(folder):
-        os.fsencode(folder)  # what the locale cannot write is not there either
+        os.fsencode(folder)  # raises for a name that the locale cannot encode
         for path in (folder.parent, folder, *(sorted(folder.iterdir()) if folder.is_dir() else ())):
             if path.is_symlink():
                 raise FolderError(f"{path} is a link, out of which a run would write: put its folder in its place")

@@ -1,4 +1,4 @@
-"""The versions and the machine that a run was made with: those of its first step, and those that it went on with."""
+"""The history of versions and machine of a run: those of its first step, and those that it resumed with."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from attnlab.console.format import NONE
 
 
 def continued(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[str, Any]:
-    """The record of a run that goes on from `step` with what `attnlab.system.environment.environment` says `now`.
+    """Return the environment record of a run that resumes at a step.
 
-    It holds what was first, and where that did not stay so "later", a list of {"step", ...}: with what the run went on
-    from which step. What was trained behind the step that a run goes on from is trained again, and what is said of it
-    goes with it.
+    Entries at or after `step` are dropped, because those steps are trained again.
+
+    Args:
+        record: the record so far, the content of `environment.json`.
+        now: the present environment, from `attnlab.system.environment.environment`.
+        step: the step at which the run resumes. 0 starts a new record.
+
+    Returns:
+        The first environment, and under "later", if it changed, a list of {"step", ...}: each environment with the
+        step from which it was used.
     """
     if not step:
         return now
@@ -25,9 +32,12 @@ def continued(record: dict[str, Any], now: dict[str, Any], step: int) -> dict[st
 
 
 def changed_at(record: dict[str, Any], step: int) -> str | None:
-    """What changed at that step, the last of its record, in words; None where nothing is known to have changed.
+    """Describe what changed at a step, if the last change of the record was there.
 
-    A record of an older attnlab lacks some names: what they were then is not known.
+    A name that an older attnlab did not record is skipped, because its previous value is unknown.
+
+    Returns:
+        A text such as "jax 0.6 (was 0.5)", or None if no change is known.
     """
     first, later = _parts(record)
     if not later or later[-1]["step"] != step:
@@ -38,7 +48,7 @@ def changed_at(record: dict[str, Any], step: int) -> str | None:
 
 
 def changes_in_words(record: dict[str, Any]) -> dict[str, Any]:
-    """A record as a person reads it: by name what was first and, where that did not stay, what from which step."""
+    """Return a record for display: by name the first value and, if it changed, the later values with their steps."""
     first, later = _parts(record)
     found = dict(first)
     for before, after in pairwise([first, *later]):
@@ -48,11 +58,12 @@ def changes_in_words(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Return the names whose values in `after` differ from those in `before`."""
     return [name for name, value in after.items() if name != "step" and value != before.get(name)]
 
 
 def _parts(record: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What was first, and what came later."""
+    """Split a record into the first environment and the well-formed later entries."""
     listed = record.get("later")
     later = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     first = {name: value for name, value in record.items() if name != "later"}

@@ -1,4 +1,4 @@
-"""The maps that a run kept: what was read, what was answered, and how much each symbol of it drew from each read."""
+"""The attention maps that a run kept for a few examples."""
 
 from __future__ import annotations
 
@@ -12,18 +12,29 @@ from attnlab.lab.runs.run_folder import FolderError, RunFolder
 
 @dataclass(frozen=True)
 class Example:
-    """One example: the symbols read [S] and answered [T], and where each head of each layer looked [L H T S]."""
+    """The attention maps of one example."""
 
     source: list[Any]
+    """The symbols that the model read, [S]."""
     target: list[Any]
+    """The symbols that the model answered, [T]."""
     layers: np.ndarray
+    """The attention weights of every layer and head, [L H T S]."""
 
 
 def examples(run: RunFolder) -> tuple[Example, ...] | None:
-    """What `maps.json` holds, null weights as 0; None where there is none.
+    """Read the examples in `maps.json`. Null weights become 0.
 
-    It lists `examples`, each with source, target and layers; that of an older run is one such example itself.
-    Raises FolderError for what is broken, naming the file.
+    The file lists `examples`, each with source, target and layers. The file of an older run is one such example.
+
+    Args:
+        run: the run folder.
+
+    Returns:
+        The examples, or None if the file does not exist.
+
+    Raises:
+        FolderError: if the file is damaged, shapes do not match, or examples differ in layers or heads.
     """
     maps = run.read("maps")
     if maps is None:
@@ -38,6 +49,7 @@ def examples(run: RunFolder) -> tuple[Example, ...] | None:
 
 
 def _example(entry: Any, where: str) -> Example:
+    """Check one entry of `maps.json` and return it as an Example."""
     entry = entry if isinstance(entry, dict) else {}
     source, target = entry.get("source"), entry.get("target")
     if not isinstance(source, list) or not isinstance(target, list):

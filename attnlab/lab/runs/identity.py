@@ -1,4 +1,4 @@
-"""Whether a run folder belongs to what is asked of it: its configuration, its data and its code."""
+"""Checks that a run folder has the expected configuration, data and vocabulary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from attnlab.training.checkpoints import Checkpoints
 
 
 def experiment_of(folder: RunFolder, written: dict[str, Any]) -> Experiment:
-    """The experiment that a run's `experiment.json` holds. Raises FolderError naming that file where it is none."""
+    """Return the experiment in the content of `experiment.json`. Raises FolderError if it cannot be read back."""
     try:
         return serialize.read(written["experiment"])
     except (ValueError, NotImplementedError) as error:
@@ -27,9 +27,15 @@ def experiment_of(folder: RunFolder, written: dict[str, Any]) -> Experiment:
 
 
 def checkpoints_of(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
-    """The checkpoints of a folder's run on the data of a fingerprint, and of no other.
+    """Return the checkpoints of a run, which are bound to its configuration and data.
 
-    Their identity is that of the configuration as the folder holds it: an older one lacks the fields added since.
+    The identity uses the configuration as it is written in the folder, without fields that were added since. So the
+    checkpoints of an older attnlab stay valid.
+
+    Args:
+        folder: the run folder.
+        data: the fingerprint of the data.
+        **how: further arguments of `Checkpoints`.
     """
     written = (read_file(folder, "experiment") or {}).get("experiment")
     identity = {"configuration": serialize.identity(written), "data": data}
@@ -37,24 +43,30 @@ def checkpoints_of(folder: RunFolder, data: str, **how: Any) -> Checkpoints:
 
 
 def read_file(folder: RunFolder, name: str) -> dict[str, Any] | None:
-    """What a file of the folder holds; None where there is none. FolderError, saying what to do, where it is broken."""
+    """Read a file of a run, or return None if it is missing. Raises FolderError, with a remedy, if it is damaged."""
     try:
         return folder.read(name)
     except FolderError as error:
-        # What the system does not let us read would not be cleared away either.
+        # After an OSError, such as a missing permission, the remedy would not help.
         hint = "" if isinstance(error.__cause__, OSError) else f"; {MENDED[name]}"
         raise FolderError(f"{error}{hint}") from error
 
 
 def environment_of(folder: RunFolder) -> dict[str, Any]:
-    """What `environment.json` holds; nothing where it is lost or damaged: it is compared where it can be."""
+    """Return the content of `environment.json`, or an empty dict if it is missing or damaged."""
     with suppress(FolderError):
         return folder.read("environment") or {}
     return {}
 
 
 def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> None:
-    """Raise DataError where the run of an `experiment.json` was made from other data than the problem's."""
+    """Raise DataError if a run was made from other data.
+
+    Args:
+        folder: the run folder.
+        written: the content of its `experiment.json`.
+        problem: the data that the task has loaded now.
+    """
     before, now = fingerprint(folder, written), problem.fingerprint
     if before != now:
         raise DataError(
@@ -64,7 +76,7 @@ def same_data(folder: RunFolder, written: dict[str, Any], problem: TaskData) -> 
 
 
 def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
-    """That of the data which the run of an `experiment.json` was made from; FolderError where it holds none."""
+    """Return the data fingerprint in the content of `experiment.json`. Raises FolderError if there is none."""
     if not isinstance(found := written.get("fingerprint"), str):
         what = f"{folder.file('experiment')}: fingerprint={found!r} must be text"
         raise FolderError(f"{what}; {ANEW}")
@@ -72,7 +84,7 @@ def fingerprint(folder: RunFolder, written: dict[str, Any]) -> str:
 
 
 def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
-    """Raise DataError where the vocabulary that a run was trained with is not the problem's: ids would mislead."""
+    """Raise DataError if a run's vocabulary differs from the problem's, because token ids would have other meanings."""
     before, now = _vocabulary(folder), json.loads(dumps(problem.vocabulary))
     differing = [name for name in now | before if now.get(name) != before.get(name)]
     if differing:
@@ -83,6 +95,7 @@ def same_vocabulary(folder: RunFolder, problem: TaskData) -> None:
 
 
 def _vocabulary(folder: RunFolder) -> dict[str, Any]:
+    """Read `vocabulary.json`. Raises FolderError if it is missing."""
     if (found := read_file(folder, "vocabulary")) is None:
         raise FolderError(f"{folder.file('vocabulary')} is missing: put it back, or train the run anew with --out DIR")
     return found
@@ -91,7 +104,7 @@ def _vocabulary(folder: RunFolder) -> dict[str, Any]:
 ANEW = "--out DIR trains the run anew beside it, --fresh in its place"
 
 
-# What helps where a file of a run is damaged. Its checkpoints may be intact.
+# The remedy for each file of a run that is damaged. The checkpoints may be intact.
 MENDED = {
     "experiment": ANEW,
     "vocabulary": "remove that file alone, and attnlab run writes it anew from the data, unless the run is finished",

@@ -1,4 +1,4 @@
-"""The pictures that a run kept of what its model answered."""
+"""The pictures of a model's answers that a run kept."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as PNG, and what stands below it."""
+    """A picture with its caption."""
 
     caption: str
+    """The text below the picture."""
     png: bytes
+    """The picture as a PNG file."""
 
 
 def pictures(run: RunFolder) -> tuple[Picture, ...]:
-    """What `pictures.json` holds; nothing where there is none. FolderError for what is no picture, naming the file."""
+    """Read the pictures in `pictures.json`, none if it is missing. Raises FolderError for an invalid picture."""
     found = run.read("pictures") or {"pictures": []}
     return tuple(_picture(entry, f"{run.file('pictures')}: picture {n}") for n, entry in enumerate(found["pictures"]))
 
 
 def _picture(entry: Any, where: str) -> Picture:
+    """Check and decode one entry of `pictures.json`."""
     entry = entry if isinstance(entry, dict) else {}
     caption, content = entry.get("caption"), entry.get("png")
     try:

@@ -1,4 +1,4 @@
-"""A run's folder on disk: what its files are called and what they hold."""
+"""The folder of a run on disk: the names and contents of its files."""
 
 from __future__ import annotations
 
@@ -15,48 +15,60 @@ from attnlab.system.environment import environment
 
 __all__ = ["FILES", "FolderError", "RunFolder", "check_folder_name", "environment"]
 
-FORMAT = 2  # of the files in a run folder; `experiment.json` holds the number
-READERS = {1: "0.1.0"}  # which version of attnlab reads an older format
-# The fields that each file must hold. More may stand beside them.
+FORMAT = 2  # the format of run folders, which `experiment.json` records
+READERS = {1: "0.1.0"}  # older formats, with the version of attnlab that reads each
+# The fields that each file must hold, with their types. A file may hold more.
 FILES: dict[str, Fields] = {
     "experiment": {"study": str, "question": str, "variant": str, "quick": bool, "experiment": dict},
     "vocabulary": {},
     "environment": {},
     "result": {"metrics": dict, "seeds": list, "metric": str, "higher": bool, "diverged": list},
-    "maps": {},  # those of older runs hold one example
+    "maps": {},  # in older runs it holds a single example
     "pictures": {"pictures": list},
 }
-OTHERS = {"metrics": "metrics.jsonl", "answers": "answers.tsv"}  # what is no JSON
+OTHERS = {"metrics": "metrics.jsonl", "answers": "answers.tsv"}  # files that are not JSON
 
 
 @dataclass(frozen=True)
 class RunFolder:
     """One run on disk: `OUT/<experiment>/<variant>/`.
 
-    `write("result", value)` puts `result.json` there, whole or not at all, and `read("result")` answers what
-    it holds; likewise for each name in `FILES`. `metrics.jsonl` grows by a line for each step and lane.
+    `write("result", value)` writes `result.json` atomically, and `read("result")` returns its content. The same holds
+    for each name in `FILES`. `metrics.jsonl` grows by a line for each step and lane.
     """
 
     path: Path
+    """The folder. It need not exist."""
 
     def file(self, name: str) -> Path:
-        """Where `name` stands: experiment, vocabulary, environment, result, maps, pictures, metrics or answers."""
+        """Return the path of a file.
+
+        Args:
+            name: experiment, vocabulary, environment, result, maps, pictures, metrics or answers.
+        """
         return Path(self.path) / OTHERS.get(name, f"{name}.json")
 
     @property
     def artifacts_pending(self) -> Path:
-        """A file that is there while a run has a result and its maps, pictures and answers are not drawn yet."""
+        """The marker file that exists while a run has a result, but not yet its maps, pictures and answers."""
         return Path(self.path) / "undrawn"
 
     def has_run(self) -> bool:
-        """Whether there is anything of a run."""
+        """Return whether the folder holds any file or checkpoint of a run."""
         files = [self.file(name) for name in (*FILES, "metrics")]
         return any(path.exists() for path in [*files, Path(self.path) / "checkpoints"])
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """What the file of that name holds; None where there is none.
+        """Read a file of the run.
 
-        Raises FolderError where it is broken or another's, and where the folder has another format.
+        Args:
+            name: a name in `FILES`.
+
+        Returns:
+            The content, or None if the file does not exist.
+
+        Raises:
+            FolderError: if the file is damaged or belongs to another run, or the folder has another format.
         """
         path = self.file(name)
         found = json_file.content(path)
@@ -68,42 +80,52 @@ class RunFolder:
         return value
 
     def write(self, name: str, value: dict[str, Any]) -> None:
-        """Put `value` there as strict JSON, sealed; numbers that are not finite become null."""
+        """Write a file of the run atomically, as strict JSON with a checksum.
+
+        Args:
+            name: a name in `FILES`.
+            value: the content. Numbers that are not finite become null.
+
+        Raises:
+            KeyError: if `name` is not in `FILES`.
+        """
         if name not in FILES:
             raise KeyError(name)
         if name == "experiment":
             value = value | {"format": FORMAT}
-        # A map's hundreds of numbers want no line each.
+        # Maps and pictures hold many numbers, so they are written without indentation.
         write_whole(
             self.file(name), json_file.sealed(value, None if name in ("maps", "pictures") else 1, self._owner(name))
         )
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The rows of `metrics.jsonl`, in order; a last line that was cut in the middle is left out.
+        """Return the rows of `metrics.jsonl`, in order. An incomplete last line is left out.
 
-        FolderError, naming file and line, where any other line is broken, lost or another run's.
+        Raises:
+            FolderError: if any other line is damaged, missing or another run's. The message names file and line.
         """
         return json_lines.read(self.file("metrics"), self._owner("metrics"))
 
     def append_metrics(self, added: Iterable[dict[str, Any]]) -> None:
-        """Add a line for each row; a last line that was cut in the middle is cleared away first."""
+        """Append a line for each row to `metrics.jsonl`. An incomplete last line is removed first."""
         json_lines.append(self.file("metrics"), added, self._owner("metrics"))
 
     def truncate_metrics(self, step: int) -> None:
-        """Drop the rows after `step`: a run that resumes there writes them again, and each stands once.
+        """Remove the rows after `step`, because a run that resumes there writes them again.
 
-        Raises FolderError where rows up to there are lost.
+        Raises:
+            FolderError: if rows up to that step are missing.
         """
         json_lines.truncate(self.file("metrics"), step, self._owner("metrics"))
 
     def _owner(self, name: str) -> bytes:
-        """What a file is sealed as: which part of the run that `experiment.json` describes."""
+        """Return what the checksum of a file includes: its name, and the run that `experiment.json` describes."""
         run = b"" if name == "experiment" else checksum(json_file.content(self.file("experiment")) or b"")
         return name.encode() + run
 
 
 def _check_format(found: object, path: Path) -> None:
-    """Raise FolderError for a run folder of another format, with the version of attnlab that reads it."""
+    """Raise FolderError if a run folder has another format. The message names the version of attnlab that reads it."""
     if found != FORMAT:
         reader = f"attnlab {READERS[found]}" if isinstance(found, int) and found in READERS else "a newer attnlab"
         raise FolderError(f"{path}: run folder format {found!r}, expected {FORMAT}: {reader} reads this run")

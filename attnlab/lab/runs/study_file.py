@@ -1,4 +1,4 @@
-"""What a study says of all its variants, beside their folders: `OUT/<experiment>/study.json`."""
+"""The file that describes all variants of a study, next to their folders: `OUT/<experiment>/study.json`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,30 @@ FIELDS: Fields = {"question": str, "variants": list, "published": dict, "bands":
 
 
 def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool = False) -> list[str]:
-    """Write down what the study says now; the answer is what a person should know of it, a line each.
+    """Write `study.json` for a study as it is now.
 
-    A run of some of its variants leaves all in their places, and those that were made by setting a field behind them
-    (`added`); a variant that the study no longer has is left out. A preview adds nothing that was published, and
-    drops nothing. `fresh` does without a file that cannot be read. Raises FolderError for one, and for one that cannot
-    be written.
+    A study with only some of its variants keeps the entries of all others. Variants that overrides created come after
+    them (`added`). A variant that the study no longer has is left out. A preview neither adds nor removes published
+    values and bands.
+
+    Args:
+        home: the folder of the study.
+        study: the study.
+        quick: whether the run is a preview.
+        fresh: whether to replace a file that cannot be read.
+
+    Returns:
+        Notes for a person, one line each: variants that were dropped, and changes of the margin or of the comparisons.
+
+    Raises:
+        FolderError: if the file cannot be read (unless `fresh`) or written.
     """
     whole = study.part_of or study
     try:
         before = _read(home)
     except FolderError as error:
         if not fresh:
-            # What the system does not let us read would not be written either.
+            # After an OSError, such as a missing permission, removing the file would not help.
             mended = "; remove that file alone, and the next run writes it anew"
             hint = "" if isinstance(error.__cause__, OSError) else mended
             raise FolderError(f"{error}{hint}") from error
@@ -66,7 +77,7 @@ def write_study_file(home: Path, study: Study, quick: bool = False, fresh: bool 
 
 
 def comparable_part(task: Task) -> dict[str, Any]:
-    """What a task asks: itself, without how it is taught."""
+    """Return a task as written, without the fields that concern only training. Equal parts make runs comparable."""
     written = serialize.write(task)
     return written | {
         "fields": {name: value for name, value in written["fields"].items() if name not in task.training_only_fields}
@@ -74,15 +85,22 @@ def comparable_part(task: Task) -> dict[str, Any]:
 
 
 def _names(study: Study) -> list[str]:
+    """Return the names of a study's variants."""
     return list(study.vary.variants) if study.vary else ["base"]
 
 
 def read_study_file(home: Path) -> dict[str, dict[str, Any]]:
-    """What is said of each variant: its order, what it is asked, margin, question, published, band and against.
+    """Read what `study.json` says of each variant.
 
-    Where the study compares all pairs of variants, each also has "all_pairs".
+    Args:
+        home: the folder of the study.
 
-    Empty where there is no such file. Raises FolderError for one that cannot be read.
+    Returns:
+        For each variant {"order", "comparable_part", "margin", "question", "published", "band", "against"}, and
+        "all_pairs" if the study compares all pairs. Empty if the file does not exist.
+
+    Raises:
+        FolderError: if the file cannot be read.
     """
     found = _read(home)
     return {

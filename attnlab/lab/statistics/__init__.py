@@ -1,4 +1,4 @@
-"""What a few seeds allow one to say: intervals, verdicts, corrections, power, and the choice of a learning rate."""
+"""Statistics for a few seeds: intervals, verdicts, multiplicity, power, and the choice of a learning rate."""
 
 from attnlab.lab.statistics.intervals import difference, interval, summaries, summary
 from attnlab.lab.statistics.learning_rates import Choice, choose, leaders, lowest

@@ -1,4 +1,4 @@
-"""Intervals of a mean, and of a paired difference."""
+"""Confidence intervals of a mean over seeds, and of a paired difference."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from attnlab.lab.statistics.samples import BySeed, Values, check_level, check_tr
 
 
 def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool = True) -> tuple[float, float]:
-    """Student's t interval of the mean over n seeds: mean ± t(n−1) · s/√n, s with n−1 in its denominator.
+    """Compute Student's t interval of the mean over n seeds.
 
-    Where the values are those of the best of `tried` learning rates, chosen by these seeds, the end away from the
-    good side (the lower one, if `higher` is good) takes its t at an error of (1 − level)/2 `tried`; `choose` says why.
+        mean ± t(n−1) · s/√n, with the sample standard deviation s (n−1 in the denominator).
 
-    The seeds are taken to be independent draws, and their mean to be about normal; `python -m tests.lab.coverage`
-    counts how often it covers. Identical values give an interval of no width: these seeds show no spread, which is
-    not to say that others would not.
+    The interval assumes that seeds are independent and that their mean is about normal. `python -m tests.lab.coverage`
+    measures its coverage. Identical values give an interval of zero width, although other seeds could still differ.
 
-    Raises ValueError for fewer than two values, for one that is not finite, for a level outside (0, 1), and for
-    fewer tried than one.
+    Args:
+        values: the values of a metric, one per seed, at least two.
+        level: the confidence level, in (0, 1).
+        tried: how many learning rates the reported one was chosen from, by these seeds. The end of the interval on
+            the unfavourable side (the lower end if `higher`) then uses an error of (1 − level)/(2 · tried). `choose`
+            explains why.
+        higher: whether a higher value is better.
+
+    Returns:
+        (low, high), in the units of the values.
+
+    Raises:
+        ValueError: for fewer than two values, a value that is not finite, a level outside (0, 1), or `tried` below 1.
+
     Student 1908, "The probable error of a mean".
 
     >>> low, high = interval([1.0, 2.0, 3.0])
@@ -32,10 +42,18 @@ def interval(values: Values, level: float = 0.95, tried: int = 1, higher: bool =
 
 
 def summary(values: Values, tried: int = 1, higher: bool = True) -> dict[str, Any]:
-    """A metric over seeds as `result.json` holds it: {"mean", "low", "high", "values"}, `interval` at 95%.
+    """Summarise a metric over seeds in the form that `result.json` holds.
 
-    `low` and `high` are None for one seed, which has no interval.
-    Raises ValueError where there is no value, or one that is not finite.
+    Args:
+        values: the values of the metric, one per seed.
+        tried: how many learning rates the reported one was chosen from, as in `interval`.
+        higher: whether a higher value is better.
+
+    Returns:
+        {"mean", "low", "high", "values"}, with the `interval` at 95%. "low" and "high" are None for a single seed.
+
+    Raises:
+        ValueError: if there is no value, or one is not finite.
     """
     array = checked(values, least=1)
     low, high = interval(array, 0.95, tried, higher) if array.size > 1 else (None, None)
@@ -45,17 +63,17 @@ def summary(values: Values, tried: int = 1, higher: bool = True) -> dict[str, An
 def summaries(
     scores: Sequence[dict[str, float]], headline: str, higher: bool, contenders: int
 ) -> dict[str, dict[str, Any]]:
-    """The `summary` of every metric over seeds.
+    """Summarise every metric over seeds with `summary`.
 
     Args:
-        scores: The metrics of each seed, by name.
-        headline: The metric that chose the learning rate. Its parts ("exact_match.de") share its selection effect.
-        higher: Whether a higher headline is better.
-        contenders: How many learning rates the choice was among.
+        scores: the metrics of each seed, by name.
+        headline: the metric that chose the learning rate. Its parts ("exact_match.de") share its selection effect.
+        higher: whether a higher headline is better.
+        contenders: how many learning rates the choice was made from.
 
     Returns:
-        For each metric {"mean", "low", "high", "values"}. A metric that is not finite for some seed has its values
-        and no mean.
+        For each metric {"mean", "low", "high", "values"}. If a metric is not finite for some seed, all but "values"
+        are None.
     """
 
     def one(name: str) -> dict[str, Any]:
@@ -68,11 +86,20 @@ def summaries(
 
 
 def difference(a: BySeed, b: BySeed, level: float = 0.95) -> tuple[float, float, float]:
-    """The mean of a − b and its interval (mean, low, high); a[n] and b[n] share a seed.
+    """Compute the mean of the paired differences a − b and its t interval.
 
-    Pairing removes what a seed does to both alike: its data order, its initial values. Given as {seed: value}, the
-    two are paired by seed, in whatever order they stand.
-    Raises ValueError as `interval` does, where the lengths differ, and where a seed is in one alone.
+    Pairing removes the effects that a seed has on both variants alike, such as data order and initial values.
+
+    Args:
+        a: values in the order of the seeds, or {seed: value} in any order.
+        b: values of the same seeds, in the same form.
+        level: the confidence level, in (0, 1).
+
+    Returns:
+        (mean, low, high), in the units of the values.
+
+    Raises:
+        ValueError: as `interval` does. Also if lengths differ, or a seed is in only one of the two.
     """
     array = paired(a, b)
     centre = mean(array)
@@ -82,13 +109,25 @@ def difference(a: BySeed, b: BySeed, level: float = 0.95) -> tuple[float, float,
 def around(
     seeds: int, centre: float, width: float, level: float, below: int = 1, above: int = 1
 ) -> tuple[float, float]:
-    """The interval of a mean, by the spread of its seeds; its ends widened for having been the best of so many."""
-    # scipy.special imports in a tenth of scipy.stats' time, and only where it is asked for.
+    """Compute the t interval of a mean from its summary statistics.
+
+    Args:
+        seeds: the number of values.
+        centre: their mean.
+        width: their standard deviation.
+        level: the confidence level, in (0, 1).
+        below: the number of candidates by which the error of the lower end is divided (Bonferroni).
+        above: the same for the upper end.
+
+    Returns:
+        (low, high).
+    """
+    # scipy.special imports ten times faster than scipy.stats. It is imported only when an interval is computed.
     from scipy.special import stdtrit
 
     check_level(level)
     check_tried(below, above)
-    # (1 + level) / 2 is more exact than 1 − (1 − level) / 2.
+    # (1 + level) / 2 has less rounding error than 1 − (1 − level) / 2.
     low, high = (stdtrit(seeds - 1, (1 + level) / 2 if n == 1 else 1 - (1 - level) / 2 / n) for n in (below, above))
     error = width / math.sqrt(seeds)
     return centre - float(low) * error, centre + float(high) * error

@@ -1,4 +1,4 @@
-"""Which learning rate a variant is reported at, and how many rates that choice was among."""
+"""The choice of the learning rate at which a variant is reported, and its contenders."""
 
 from __future__ import annotations
 
@@ -10,42 +10,53 @@ import numpy as np
 
 from attnlab.lab.statistics.samples import ROUNDING, mean, observed_scale, resolution
 
-CERTAIN = 0.99  # of a rate's being worse, before it counts as one that could not have been chosen
+CERTAIN = 0.99  # the confidence that a rate is worse from which on it is no contender
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Places in the list of rates: the `best` one, and the `contenders`, itself among them, that may be as good."""
+    """The chosen learning rate and its contenders, as indices into the list of rates."""
 
     best: int
+    """The index of the chosen rate."""
     contenders: tuple[int, ...]
+    """The indices of the rates that may be as good, including `best`."""
 
 
 Scores = Sequence[Sequence[float | None]]
 
 
 def choose(scores: Scores, higher: bool = True, losses: Scores | None = None) -> Choice:
-    """One learning rate for all seeds, by their scores on validation [seeds, rates].
+    """Choose one learning rate for all seeds by their scores on validation.
 
-    A rate is the better the fewer seeds diverged at it, then by the mean of the rest. Of rates that are equal in both
-    (`leaders`), the one with the lowest mean loss is taken, by `losses` [seeds, rates], and the first where losses are
-    not given, or equal too. None, and any number that is not finite, is a lane that diverged: it counts against its
-    rate and is never averaged.
+    Rates are ranked by how few seeds diverged, then by the mean score of the other seeds. Among rates equal in both
+    (`leaders`), the one with the lowest mean loss is chosen. If there are no losses, or they are equal too, the first
+    is chosen.
 
-    Choosing flatters: of rates that are about alike, the one is taken that was lucky with these seeds, and on test
-    the same seeds are lucky again. So choosing is put inside the interval. The luckiest of m rates errs to the good
-    side at most m times as often as one, and to the other side no more often than one; `interval`, `summary`,
-    `compare` and `verdicts` take m as `tried`, and give the good side 1/m of its error (Bonferroni). The mean itself
-    is left as it is, and is a little too good. What is covered is the true mean at the rate that was chosen.
+    Selection bias. Of about equal rates, the choice takes the one that was lucky with these seeds, and the same seeds
+    are lucky again on test. The interval accounts for this. The luckiest of m rates errs to the good side at most m
+    times as often as a single rate, and to the other side no more often. `interval`, `summary`, `compare` and
+    `verdicts` therefore take m as `tried` and give the good side 1/m of its error (Bonferroni). The mean itself is not
+    corrected and is slightly too good. The interval covers the true mean at the chosen rate.
 
-    m counts the contenders: rates at which no more seeds diverged, and whose paired t interval of the difference from
-    the best does not leave out 0 at 99% (differences that show no spread have the scores' `resolution`, as in
-    `compare`). One that is far behind never had a chance, and costs nothing.
+    m is the number of contenders. A contender has no more diverged seeds than the best rate, and the paired 99% t
+    interval of its difference from the best does not exclude 0. Differences without spread use the scores'
+    `resolution`, as in `compare`. A rate that is far worse had no chance of being chosen and does not count.
 
-    To choose each seed's rate by the other seeds instead has no bias. But seeds that tune for each other are not
-    independent: where rates are alike, an interval over such values covers far less than it says.
+    Choosing each seed's rate by the other seeds would have no bias. But such values are not independent: if rates are
+    alike, an interval over them covers far less than its level.
 
-    Raises ValueError where there is no seed or no rate, and for rows of different lengths.
+    Args:
+        scores: the headline metric on validation, [seeds, rates]. None, or a number that is not finite, marks a lane
+            that diverged. It counts against its rate and is never averaged.
+        higher: whether a higher score is better.
+        losses: the loss on validation, [seeds, rates], to break ties.
+
+    Returns:
+        The chosen rate and the contenders.
+
+    Raises:
+        ValueError: if there is no seed or no rate, or rows differ in length.
 
     >>> choose([[0.90, 0.50, 0.88], [0.91, 0.52, 0.93], [0.92, 0.51, 0.91]])
     Choice(best=0, contenders=(0, 2))
@@ -59,7 +70,7 @@ def choose(scores: Scores, higher: bool = True, losses: Scores | None = None) ->
 
 
 def leaders(scores: Scores, higher: bool = True) -> tuple[int, ...]:
-    """The places of the rates that share the best score, as `choose` takes scores; more than one is a tie.
+    """Return the indices of the rates that share the best score, for scores as in `choose`. More than one is a tie.
 
     >>> leaders([[0.0, 0.0, 0.0], [0.0, 0.0, None]]), leaders([[0.5, 0.7]])
     ((0, 1), (1,))
@@ -69,9 +80,13 @@ def leaders(scores: Scores, higher: bool = True) -> tuple[int, ...]:
 
 
 def lowest(losses: Scores, places: Sequence[int]) -> tuple[int, ...]:
-    """Those of the places with the lowest mean loss, by losses [seeds, rates]; all where no loss is finite.
+    """Return those of the rates at the given indices that have the lowest mean loss.
 
-    The fewer seeds diverged at a rate, the better, whatever its loss.
+    A rate with fewer diverged seeds is better, whatever its loss. If no loss is finite, all indices are returned.
+
+    Args:
+        losses: losses [seeds, rates].
+        places: indices of rates.
 
     >>> lowest([[2.0, 1.0, 0.5]], (0, 1))
     (1,)
@@ -81,7 +96,7 @@ def lowest(losses: Scores, places: Sequence[int]) -> tuple[int, ...]:
 
 
 def _ranked(scores: Scores, higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The scores, more being better and NaN where a lane diverged; of each rate how many did not, and their mean."""
+    """Return scores (negated unless `higher`, NaN for diverged lanes), and per rate the finite count and mean."""
     if not len(scores) or not len(scores[0]) or len({len(row) for row in scores}) > 1:
         raise ValueError("scores must be a table [seeds, rates], with a seed and a rate at least")
     table = np.array([[math.nan if score is None else score for score in row] for row in scores], np.float64)
@@ -92,14 +107,14 @@ def _ranked(scores: Scores, higher: bool) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _equals(sizes: np.ndarray, means: np.ndarray) -> tuple[int, ...]:
-    """The best rate and those that equal it, but for rounding."""
+    """Return the best rate and those that equal it up to rounding error."""
     best = max(range(sizes.size), key=lambda rate: (sizes[rate], means[rate]))
     same = (sizes == sizes[best]) & (np.abs(means - means[best]) <= ROUNDING * np.abs(means[best]))
     return tuple(int(n) for n in np.flatnonzero(same))
 
 
 def _near(pair: np.ndarray) -> bool:
-    """Whether the second of two rates [seeds, 2] may be as good as the first."""
+    """Return whether the second of two rates [seeds, 2] may be as good as the first."""
     from scipy.special import stdtrit
 
     first, second = pair[~np.isnan(pair).any(1)].T

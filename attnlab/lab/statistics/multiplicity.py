@@ -1,4 +1,4 @@
-"""Several comparisons in one study: the more questions, the surer each answer must be."""
+"""Corrections for several comparisons in one study."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from typing import TypeVar
 from attnlab.lab.statistics.samples import BySeed, bimodal_gap, check_level, paired, resolution
 from attnlab.lab.statistics.verdict import Case, Verdict, check_margin, conclude, p_values
 
-Name = TypeVar("Name", bound=Hashable)  # a comparison's: a variant's name, or two
+Name = TypeVar("Name", bound=Hashable)  # of a comparison: the name of a variant, or of two
 
 
 def holm(pvalues: Sequence[float], level: float = 0.95) -> list[bool]:
-    """Which of several hypotheses are rejected, with a probability of at most 1 − level that any of them is true.
+    """Return which of several hypotheses Holm's step-down procedure rejects.
 
-    From the smallest p on, the j-th of m is held against (1 − level)/(m − j + 1), up to the first that fails. Nothing
-    is taken to be independent.
+    The probability of rejecting any true hypothesis is at most 1 − level, without any assumption of independence. In
+    ascending order, the j-th of m p-values is compared with (1 − level)/(m − j + 1), up to the first that fails.
 
-    Raises ValueError for a p-value outside 0 … 1, and for a level outside (0, 1).
+    Args:
+        pvalues: the p-value of each hypothesis.
+        level: the joint confidence level, in (0, 1).
+
+    Returns:
+        For each hypothesis, in the given order, whether it is rejected.
+
+    Raises:
+        ValueError: for a p-value outside [0, 1], or a level outside (0, 1).
+
     Holm 1979, Scand. J. Stat. 6:65.
 
     >>> holm([0.01, 0.04, 0.03])
@@ -28,7 +37,7 @@ def holm(pvalues: Sequence[float], level: float = 0.95) -> list[bool]:
     for p in pvalues:
         if not 0 <= p <= 1:
             raise ValueError(f"p={p} must lie between 0 and 1")
-    # One hypothesis each: as many may be true as have not been rejected yet.
+    # Groups of one hypothesis each: every hypothesis that is not rejected yet may be true.
     return [p <= 1 - level for (p,) in _adjusted([(p,) for p in pvalues])]
 
 
@@ -42,37 +51,49 @@ def verdicts(
     asked: Mapping[Name, Hashable] | None = None,
     pending: int = 0,
 ) -> dict[Name, Verdict]:
-    """Every variant's verdict (a against b, by name), corrected for all of them: claims of sameness too.
+    """Return the verdict of every comparison in a study, corrected for all of them.
 
-    The probability that a study claims anything false is at most 1 − level, whatever is true of its variants and
-    however they depend on each other, as by a common base, where seeds scatter about like a normal distribution. False
-    is "better" or "worse" where the true difference is 0, or has the other sign and matters; and "same" where it is
-    `margin` or more.
+    The probability that a study makes any false claim is at most 1 − level. This holds whatever the true differences
+    are and however the comparisons depend on each other, for example through a common base, if seeds vary about
+    normally. "better" or "worse" is false if the true difference is 0, or has the other sign and matters. "same" is
+    false if the true difference is `margin` or more.
 
-    Where each seed learns the task or does not, three of one variant may all have learned it and three of another all
-    not, by chance: there is then next to no spread within either. What tells of that are other variants, whose seeds
-    lie in two heaps (`samples.bimodal_gap`), of those asked the same (`asked` says by name what each was). The p of a
-    difference of about the distance of those, of half to twice as much, is then no less than what chance makes of as
-    many pairs: 2 · 4^−n (`verdict.chance`). Of several variants three pairs hardly claim it, and `Verdict.agreeing`
-    says how many do. Of one variant alone there is nothing to go by, and from three seeds on no need; of two seeds
-    alone neither helps (`python -m tests.lab.coverage` counts both).
+    Correction. Each comparison has two hypotheses: that the difference is 0, and that it is `margin` or more. At most
+    one of the two is true. Holm's procedure takes all 2k p-values in ascending order and compares each with
+    (1 − level)/m. Here m is how many hypotheses can still be true, which is the number of comparisons of which not both
+    are rejected (Shaffer's form). So k comparisons cost as much as k tests, not 2k. Without a margin each comparison
+    has only the first hypothesis (Holm's form). Stepping down once a comparison is decided would be wrong: one that is
+    rightly "better" can still be wrongly called "same".
 
-    Each variant brings two hypotheses, that the difference is 0 and that it is `margin` or more. No more than one of
-    the two is true. Holm's procedure goes through all 2k p-values from the smallest on, and holds each against (1 −
-    level)/m, where m is how many can still be true: variants of which not both have been rejected (Shaffer's form). So
-    k variants cost what k tests do, not 2k. Without a margin each brings the first alone (Holm's own form). To step
-    down for each variant decided would not do: one that is rightly "better" can still be wrongly the "same".
+    `p` and `p_same` of each verdict are adjusted in this way, and a claim is made if they are at most 1 − level. `low`
+    and `high` are at 1 − (1 − level)/k and hold jointly (Bonferroni). A claim made at m < k may therefore be more
+    certain than its interval. A single comparison is judged as by `compare`.
 
-    `p` and `p_same` of each verdict are so adjusted: a claim is made where they are at most 1 − level. `low` and
-    `high` are at 1 − (1 − level)/k, and hold together (Bonferroni); a claim that m < k allowed may therefore be surer
-    than its interval. One variant alone is judged as by `compare`. `tried` gives `compare`'s, by name, where a
-    learning rate was chosen; `higher` is `compare`'s, for all or by name, and `steps` holds its `step` by name.
+    Bimodal metrics. If each seed either learns the task or does not, three seeds of one variant may all learn it and
+    three of another may all fail, by chance. Then neither shows any spread. Other variants of the same task reveal
+    this if their seeds form two clusters (`samples.bimodal_gap`). If the difference is half to twice such a gap, its p
+    is at least 2 · 4^−n for n pairs (`verdict.chance`). With several variants, three pairs then hardly suffice for a
+    claim, and `Verdict.agreeing` is the number that does. A single comparison has no other variants to go by, and from
+    three seeds on it needs none. With only two seeds neither helps. `python -m tests.lab.coverage` measures both.
 
-    `pending` is how many more comparisons the study plans whose runs have not finished. They count among the k and
-    among the m, as if their p-values were 1. When they finish, adjusted p-values can only become smaller: the number of
-    comparisons alone never takes a claim back.
+    Args:
+        pairs: the values (a, b) of each comparison, by name, as in `compare`.
+        margin: the largest difference that does not matter, or None.
+        level: the joint confidence level, in (0, 1).
+        higher: whether a higher value is better, for all comparisons or by name.
+        tried: `compare`'s `tried`, by name. The default is (1, 1).
+        steps: `compare`'s `step`, by name. The default is None.
+        asked: the task of each comparison, by name. Only comparisons of the same task share bimodal gaps.
+        pending: the number of planned comparisons whose runs have not finished. They count in k and m, as if their
+            p-values were 1. When they finish, adjusted p-values can only become smaller, so that the number of
+            comparisons never revokes a claim.
 
-    Raises ValueError as `compare` does, naming the variant, and for `pending` below 0.
+    Returns:
+        The verdict of each comparison, by name.
+
+    Raises:
+        ValueError: as `compare` does, with the name of the comparison. Also if `pending` is below 0.
+
     Shaffer 1986, J. Am. Stat. Assoc. 81:826, procedure S2.
 
     >>> base = [0.50, 0.52, 0.51, 0.49]
@@ -104,8 +125,8 @@ def verdicts(
 
 
 def _adjusted(groups: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """The p-values, adjusted for each other, where at most one hypothesis of each group is true."""
-    standing = [len(group) for group in groups]  # of each group, how many are not rejected
+    """Return p-values adjusted for each other, given that at most one hypothesis of each group is true."""
+    standing = [len(group) for group in groups]  # how many hypotheses of each group are not rejected yet
     ordered = sorted((p, n, k) for n, group in enumerate(groups) for k, p in enumerate(group))
     adjusted = [list(group) for group in groups]
     most = 0.0

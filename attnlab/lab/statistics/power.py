@@ -1,4 +1,4 @@
-"""What a number of seeds can find: the power of the paired t test, by the noncentral t distribution."""
+"""The power of the paired t test over seeds, by the noncentral t distribution."""
 
 from __future__ import annotations
 
@@ -10,17 +10,26 @@ import numpy as np
 from attnlab.lab.statistics.samples import check_level
 
 POWER = 0.8
-MOST = 1_000_000  # seeds; nobody trains more
+MOST = 1_000_000  # seeds at which `needed` gives up
 
 
 def power(difference: float, spread: float, seeds: int, level: float = 0.95) -> float:
-    """The probability that the paired t test over so many seeds finds a true mean difference.
+    """Return the probability that the paired t test detects a true mean difference.
 
-    1 − F(t) + F(−t), F the noncentral t distribution with n − 1 degrees and noncentrality √n · difference / spread,
-    t the quantile of the two-sided test at 1 − level. `spread` is the standard deviation of a seed's difference, in
-    its units.
+        1 − F(t) + F(−t)
 
-    Raises ValueError for fewer than two seeds, a spread below 0, and what is not finite.
+    F is the noncentral t distribution with n − 1 degrees of freedom and noncentrality √n · difference / spread. t is
+    the quantile of the two-sided test at 1 − level.
+
+    Args:
+        difference: the true mean difference.
+        spread: the standard deviation of the paired difference over seeds, in the same units.
+        seeds: the number of seeds n, at least two.
+        level: the confidence level, in (0, 1).
+
+    Raises:
+        ValueError: for fewer than two seeds, a spread below 0, or an argument that is not finite.
+
     Cohen 1988, "Statistical Power Analysis", chapter 2.
 
     >>> round(power(1.0, 1.0, 10), 4)
@@ -35,9 +44,19 @@ def power(difference: float, spread: float, seeds: int, level: float = 0.95) -> 
 
 
 def smallest(spread: float, seeds: int, level: float = 0.95, wanted: float = POWER) -> float:
-    """The least true difference that so many seeds find with a power of `wanted`, in the units of `spread`.
+    """Return the smallest true difference that the test detects with a given power.
 
-    Raises ValueError as `power` does, and for a power that is not between 1 − level and 1.
+    Args:
+        spread: the standard deviation of the paired difference over seeds.
+        seeds: the number of seeds, at least two.
+        level: the confidence level, in (0, 1).
+        wanted: the required power, between 1 − level and 1.
+
+    Returns:
+        The difference, in the units of `spread`.
+
+    Raises:
+        ValueError: as `power` does. Also if `wanted` is not between 1 − level and 1.
 
     >>> round(smallest(1.0, 10), 4)
     0.996
@@ -47,10 +66,19 @@ def smallest(spread: float, seeds: int, level: float = 0.95, wanted: float = POW
 
 
 def needed(difference: float, spread: float, level: float = 0.95, wanted: float = POWER) -> int | None:
-    """The least number of seeds, two or more, that find a true difference with a power of `wanted`.
+    """Return the smallest number of seeds, at least two, that detects a true difference with a given power.
 
-    None where it would be more than a million, as for no difference at all.
-    Raises ValueError as `smallest` does.
+    Args:
+        difference: the true mean difference.
+        spread: the standard deviation of the paired difference over seeds, in the same units.
+        level: the confidence level, in (0, 1).
+        wanted: the required power, between 1 − level and 1.
+
+    Returns:
+        The number of seeds, or None if it exceeds a million, for example for a difference of 0.
+
+    Raises:
+        ValueError: as `smallest` does.
 
     >>> needed(1.0, 1.0), needed(0.5, 1.0)
     (10, 34)
@@ -70,7 +98,7 @@ def needed(difference: float, spread: float, level: float = 0.95, wanted: float 
 
 @cache
 def _noncentrality(seeds: int, level: float, wanted: float) -> float:
-    """That of the power wanted. Of two seeds each look takes milliseconds, and all variants of a study ask alike."""
+    """Return the noncentrality that gives the required power. Cached, because all variants of a study share it."""
     low, high = 0.0, 1.0
     while _power(high, seeds - 1, level) < wanted:
         low, high = high, 2 * high
@@ -81,26 +109,30 @@ def _noncentrality(seeds: int, level: float, wanted: float) -> float:
 
 
 def _power(noncentrality: float, degrees: int, level: float) -> float:
+    """Return the power of the two-sided t test at a noncentrality."""
     from scipy.special import stdtrit
 
     quantile = float(stdtrit(degrees, (1 + level) / 2))
     if noncentrality > 40 * (1 + quantile):
-        return 1.0  # beyond it there is nothing left that a double holds
+        return 1.0  # the difference from 1 is below double precision
     return 1 - _below(quantile, noncentrality, degrees) + _below(-quantile, noncentrality, degrees)
 
 
 def _below(t: float, noncentrality: float, degrees: int) -> float:
+    """Return the noncentral t distribution function at t."""
     from scipy.special import chdtri, nctdtr, ndtr
 
     found = float(nctdtr(degrees, noncentrality, t))
     if math.isfinite(found):
         return found
-    # At levels beyond .9999 and two seeds its series gives up: then the mean over the quantiles of the spread.
+    # For two seeds at levels beyond .9999 the series of `nctdtr` does not converge. Then average over quantiles of the
+    # sample spread.
     shares = (np.arange(20_000) + 0.5) / 20_000
     return float(np.mean(ndtr(t * np.sqrt(chdtri(degrees, shares) / degrees) - noncentrality)))
 
 
 def _check(spread: float, level: float, seeds: int = 2, wanted: float = POWER) -> None:
+    """Raise ValueError for an argument out of range."""
     check_level(level)
     if seeds < 2:
         raise ValueError(f"{seeds=} must be two or more: one shows no spread")

@@ -1,4 +1,4 @@
-"""The values of a metric, one a seed: checked before anything is made of them, their mean and their spread."""
+"""The values of a metric, one per seed: validation, pairing, mean and standard deviation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ import numpy as np
 Values = Sequence[float] | np.ndarray
 BySeed = Values | Mapping[int, float]
 ROUNDING = 1e-12
-HEAPS = 5.0  # times the rest: three normal seeds look like that three times in ten, five once in a hundred
+# The ratio of the widest gap to the other gaps from which values count as bimodal. By chance, three normal seeds reach
+# it three times in ten, and five seeds once in a hundred.
+HEAPS = 5.0
 
 
 def checked(values: Values, least: int = 2) -> np.ndarray:
-    """The values as float64 [n]. Raises ValueError for fewer than `least`, and for one that is not finite."""
+    """Return the values as float64 [n].
+
+    Raises:
+        ValueError: if there are fewer than `least` values, one is not finite, or their range overflows a double.
+    """
     array = np.asarray(values, np.float64)
     if array.ndim != 1 or array.size < least:
         needed = "two seeds or more: one has no interval" if least > 1 else "one seed or more"
@@ -29,10 +35,17 @@ def checked(values: Values, least: int = 2) -> np.ndarray:
 
 
 def paired(a: BySeed, b: BySeed) -> np.ndarray:
-    """The differences a − b, one a seed, as float64 [n].
+    """Return the paired differences a − b, one per seed, as float64 [n].
 
-    Both list their values in the order of the same seeds, or both give them by seed: {seed: value}.
-    Raises ValueError as `checked` does, and where there is no partner.
+    Differences within rounding error count as 0.
+
+    Args:
+        a: values in the order of the seeds, or a mapping {seed: value}.
+        b: values of the same seeds, in the same form.
+
+    Raises:
+        ValueError: as `checked` does. Also if lengths differ, a seed has no partner, or only one of the two is a
+            mapping.
     """
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         if alone := [seed for seed in (*a, *b) if seed not in a or seed not in b]:
@@ -46,41 +59,52 @@ def paired(a: BySeed, b: BySeed) -> np.ndarray:
         raise ValueError(f"a has {first.size} values and b has {second.size}: they must pair, one a seed")
     with np.errstate(over="ignore"):
         apart = first - second
-    # What rounding makes of equal numbers is no difference.
+    # Rounding error between equal numbers must not count as a difference.
     alike = np.abs(apart) <= ROUNDING * np.maximum(np.abs(first), np.abs(second))
     return checked(np.where(alike, 0.0, apart))
 
 
 def resolution(a: BySeed, b: BySeed, step: float | None = None) -> float:
-    """How finely values are told apart: the least distance of any two of them, or `step`, one example's, where less.
+    """Return the resolution of a metric: the smallest distance between any two different values of a and b.
 
-    0 where all are one number and no step is given. Raises ValueError for a step that is not a finite number above 0.
+    Args:
+        a: values, or {seed: value}.
+        b: values, or {seed: value}.
+        step: the change of the metric by one test example. It is returned if it is smaller than every distance.
+
+    Returns:
+        The resolution in the units of the values, or 0 if all values are equal and no step is given.
+
+    Raises:
+        ValueError: if `step` is not a finite number above 0.
     """
     if step is not None and not 0 < step < math.inf:
         raise ValueError(f"{step=} must be a finite number above 0: what one example more changes of the metric")
     both = np.sort(np.concatenate([_listed(a), _listed(b)]))
     apart = np.diff(both)
-    # What rounding makes of equal numbers is no distance.
+    # Rounding error between equal numbers must not count as a distance.
     apart = apart[apart > ROUNDING * np.max(np.abs(both))]
     least = [float(np.min(apart))] if apart.size else []
     return min(least + ([] if step is None else [step]), default=0.0)
 
 
 def _listed(values: BySeed) -> np.ndarray:
+    """Return values, or the values of a mapping, as a checked array."""
     return checked([*values.values()] if isinstance(values, Mapping) else values)
 
 
 def tied(values: Values) -> bool:
-    """Whether two values or more are all one number, but for rounding: they show no spread."""
+    """Return whether there are two or more values and all are equal up to rounding error."""
     array = np.asarray(values, np.float64)
     return array.size > 1 and bool(np.ptp(array) <= ROUNDING * np.max(np.abs(array)))
 
 
 def bimodal_gap(values: BySeed) -> float:
-    """How far apart two heaps lie in which values stand, as where each seed learns the task or does not; 0 of one.
+    """Return the distance between two clusters of values, or 0 if the values form a single cluster.
 
-    They are two where the widest gap is `HEAPS` times what the values spread over on its two sides together, or more.
-    Two values are two heaps.
+    Two clusters appear if each seed either learns the task or does not. The values count as two clusters if the widest
+    gap between neighbours is at least `HEAPS` times the sum of all other gaps. Two different values are always two
+    clusters.
     """
     apart = np.diff(np.sort(_listed(values)))
     widest = float(np.max(apart))
@@ -88,38 +112,38 @@ def bimodal_gap(values: BySeed) -> float:
 
 
 def mean(array: np.ndarray) -> float:
-    """The mean."""
-    # Counted from the first value, equal values have exactly that value for a mean, and no spread.
+    """Return the mean."""
+    # Summing offsets from the first value makes the mean of equal values exact, so that their spread is exactly 0.
     return float(array[0]) + math.fsum(array - array[0]) / array.size
 
 
 def spread(array: np.ndarray) -> float:
-    """The standard deviation, with n − 1 in its denominator."""
+    """Return the sample standard deviation, with n − 1 in the denominator."""
     away = array - mean(array)
-    # The squares of very large and very small numbers are no numbers.
+    # Scaling first keeps the squares of very large and very small numbers from overflowing or underflowing.
     scale = float(np.max(np.abs(away)))
     return scale * math.sqrt(math.fsum((away / scale) ** 2) / (array.size - 1)) if scale else 0.0
 
 
 def observed_scale(differences: np.ndarray, grain: float) -> float:
-    """The spread of differences of values of that grain; 0 where rounding alone makes one."""
+    """Return the standard deviation of differences, or 0 if it is only rounding error compared with the resolution."""
     found = spread(differences)
     return found if found > 1e-6 * grain else 0.0
 
 
 def check_level(level: float) -> None:
-    """Raise ValueError for a level outside (0, 1)."""
+    """Raise ValueError if a confidence level lies outside (0, 1)."""
     if not 0 < level < 1:
         raise ValueError(f"{level=} must lie between 0 and 1, such as .95")
 
 
 def check_tried(*tried: int) -> None:
-    """Raise ValueError for a number of learning rates, of which the best was chosen, below one."""
+    """Raise ValueError if a number of learning rates that were tried is below 1."""
     if any(n < 1 for n in tried):
         raise ValueError(f"tried={tried} must be at least 1: the one that was chosen")
 
 
 def short(values: Any) -> str:
-    """Values in an error's one line."""
+    """Return the values as text of at most 80 characters on one line, for an error message."""
     text = " ".join(repr(values).split())
     return text if len(text) <= 80 else text[:79] + "…"

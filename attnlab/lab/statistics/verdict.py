@@ -1,4 +1,4 @@
-"""Better, worse, the same within a margin, or unclear: what paired seeds say of two variants."""
+"""Verdicts on two variants with paired seeds: better, worse, the same within a margin, or unclear."""
 
 from __future__ import annotations
 
@@ -19,41 +19,50 @@ Word = Literal["better", "worse", "same", "unclear"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `compare(a, b, margin)` concluded of a against b.
+    """The result of comparing variant a with variant b (`compare`, `verdicts`).
 
-    `difference` is mean(a − b) in the units of the values, whichever direction is good, and `spread` the standard
-    deviation of a − b over `seeds`. `p` belongs to the test that the true difference is 0, `p_same` to the test that
-    it is `margin` or more either way. `low` and `high` bound it at `level`.
-
-    As one of several `comparisons` that a study plans, `p` and `p_same` are adjusted for all of them, and `low` and
-    `high` are at 1 − (1 − level)/comparisons. Learning rates `tried` for a and b widen the interval, each on its side.
-    What is said of smallest differences and of seeds that are needed is for a test at 1 − (1 − level)/(comparisons ·
-    max(tried)). Without a margin nothing is the same, and `p_same` is 1. `resolution` is what `compare` takes for a
-    spread of 0, and 0 where there is one. `jump` is how far apart the two heaps of seeds lie that made `verdicts` ask
-    more of the pairs, and 0 where nothing did.
+    If the verdict is one of several `comparisons` of a study, `p` and `p_same` are adjusted for all of them, and `low`
+    and `high` are at level 1 − (1 − level)/comparisons. The properties on smallest differences and required seeds refer
+    to a test at level 1 − (1 − level)/(comparisons · max(tried)).
     """
 
     verdict: Word
+    """The verdict on a compared with b: better, worse, same or unclear."""
     difference: float
+    """mean(a − b) in the units of the values, whichever direction is good."""
     low: float
+    """The lower end of the interval of the true difference."""
     high: float
+    """The upper end of the interval of the true difference."""
     margin: float | None
+    """The difference that still counts as the same. If it is None, no verdict is "same"."""
     level: float
+    """The confidence level of all comparisons of the study together."""
     spread: float
+    """The standard deviation of a − b over the seeds, or 0 if only rounding error makes them differ."""
     seeds: int
+    """The number of paired seeds."""
     p: float
+    """The p-value of the test that the true difference is 0."""
     p_same: float
+    """The p-value of the test that the true difference is `margin` or more in either direction. 1 without a margin."""
     comparisons: int = 1
+    """The number of comparisons that the study plans."""
     tried: tuple[int, int] = (1, 1)
+    """The numbers of learning rates from which those of a and b were chosen. Each widens the interval on its side."""
     resolution: float = 0.0
+    """The standard deviation that was assumed because `spread` is 0. It is 0 if `spread` is not."""
     jump: float = 0.0
+    """The distance between two clusters of seeds that made `verdicts` raise the p-value, or 0 if none did."""
 
     @property
     def effect(self) -> float | None:
-        """The standardised effect: Hedges' g of paired differences, J · difference / spread.
+        """The standardised effect size, Hedges' g of paired differences.
 
-        J = Γ(ν/2) / (√(ν/2) Γ((ν−1)/2)) with ν = seeds − 1, which is near 1 − 3/(4ν − 1), takes away what few seeds
-        add. None for two seeds, whose J is 0, and where there is no spread. Hedges 1981, J. Educ. Stat. 6:107.
+            g = J · difference / spread, with J = Γ(ν/2) / (√(ν/2) Γ((ν−1)/2)) and ν = seeds − 1
+
+        J is close to 1 − 3/(4ν − 1) and corrects the bias of few seeds. The value is None for two seeds, for which J is
+        0, and if the spread is 0. Hedges 1981, J. Educ. Stat. 6:107.
         """
         half = (self.seeds - 1) / 2
         if half <= 0.5 or self.spread == 0:
@@ -63,48 +72,51 @@ class Verdict:
 
     @property
     def smallest(self) -> float:
-        """The least true difference that the difference test over so many seeds finds in 80% of studies.
+        """The smallest true difference that the test of difference over this many seeds detects in 80% of studies.
 
-        The spread seen, or the grain where there is none, is taken for the true one, of which few seeds know little.
+        The observed spread, or `resolution` if the spread is 0, is taken for the true one. A few seeds estimate it only
+        roughly.
         """
         return smallest(self._width, self.seeds, self._alone)
 
     @property
     def seeds_for_difference(self) -> int | None:
-        """The seeds with which the difference test would find the difference seen in 80% of studies.
+        """The number of seeds at which the test of difference detects the observed difference in 80% of studies.
 
-        Difference and spread are taken as in `smallest`. None where it would be more than a million. Of a jump, so many
-        at least as must agree to rule out its chance.
+        The observed difference and spread are taken for the true ones. None means more than a million seeds. With a
+        `jump` it is at least `agreeing`.
         """
         found = needed(self.difference, self._width, self._alone)
         return found and max(found, self.agreeing if self.jump else 2)
 
     @property
     def seeds_for_margin(self) -> int | None:
-        """The seeds with which the difference test would find a true difference of `margin` in 80% of studies."""
+        """The number of seeds at which the test of difference detects a difference of `margin` in 80% of studies."""
         return None if self.margin is None else needed(self.margin, self._width, self._alone)
 
     @property
     def seeds_for_same(self) -> int | None:
-        """The seeds with which two that are alike would be called the same in 80% of studies, or more.
+        """The number of seeds at which two equal variants are called the same in at least 80% of studies.
 
-        Each of the two one-sided tests is to miss a tenth at most. None without a margin.
+        Each of the two one-sided tests may miss at most a tenth. None without a margin, or if more than a million
+        seeds are required.
         """
         level = 2 * self._alone - 1
         return None if self.margin is None or level <= 0 else needed(self.margin, self._width, level, (1 + POWER) / 2)
 
     @property
     def agreeing(self) -> int:
-        """The least number of pairs that jump all one way by `chance` rarely enough."""
+        """The least number of pairs at which `chance`, the probability that all jump the same way, is small enough."""
         return math.ceil((1 - math.log2(1 - self._alone)) / 2)
 
     @property
     def _width(self) -> float:
-        """The spread that the tests reckon with."""
+        """The standard deviation that the tests use."""
         return self.spread or self.resolution
 
     @property
     def _alone(self) -> float:
+        """The level of a single test, corrected for comparisons and tried learning rates."""
         return share(self.level, self.comparisons * max(self.tried))
 
 
@@ -117,28 +129,41 @@ def compare(
     tried: tuple[int, int] = (1, 1),
     step: float | None = None,
 ) -> Verdict:
-    """Whether a is better than b, over paired seeds, where differences up to `margin` do not matter (None: all do).
+    """Judge whether a is better than b, worse, the same or unclear, over paired seeds.
 
-    With α = 1 − level, d the mean of a − b:
+    With α = 1 − level and d the mean of a − b:
 
-    - same: the 1 − 2α interval of d lies inside (−margin, margin); that is two one-sided t tests, each at
-      level α, against |d| ≥ margin (TOST). It is asked first: a difference may be significant and yet too
-      small to matter, and the margin is the asker's own word for what does not matter.
-    - better, worse: not the same, and the `level` interval of d leaves out 0. `higher` says whether more of
-      the metric is better. The sign is then known; that the difference exceeds the margin is not.
-    - unclear: neither.
+    - same: the 1 − 2α interval of d lies inside (−margin, margin). This is two one-sided t tests (TOST), each at level
+      α, against |d| ≥ margin. It is tested first, because a significant difference may be too small to matter.
+    - better, worse: not the same, and the `level` interval of d excludes 0. The sign is then known, but not that the
+      difference exceeds the margin.
+    - unclear: none of these.
 
-    For equal a and b whose seeds scatter about like a normal distribution, at most α of studies end in better or worse.
-    That is for one comparison: `verdicts` corrects for several. `tried`: of how many learning rates that of a and that
-    of b was the best by these seeds (`choose`); what speaks for a then counts at 1/tried[0] of its error, what speaks
-    for b at 1/tried[1]. Values given as {seed: value} are paired by seed.
+    If a and b are equal and seeds vary about normally, at most α of studies end in better or worse. This holds for one
+    comparison. `verdicts` corrects for several.
 
-    What is counted in examples ties: near 100% a few seeds often differ by the same in each, and show no spread of
-    their differences. That is not certainty. Their standard deviation is then taken to be the least distance of any two
-    of the values, or `step`, what one example more changes of the metric, where that is less.
+    Metrics that count examples have ties. For example, near 100% the differences of a few seeds are often all equal and
+    show no spread, which does not mean certainty. Their standard deviation is then taken as the `samples.resolution`.
 
-    Raises ValueError as `difference` does, for a margin or a step that is not a finite number above 0, and
-    for fewer tried than one. Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
+    Args:
+        a: values in the order of the seeds, or {seed: value}.
+        b: values of the same seeds, in the same form.
+        margin: the largest difference that does not matter, in the units of the values. None means that every
+            difference matters.
+        level: the confidence level, in (0, 1).
+        higher: whether a higher value is better.
+        tried: how many learning rates those of a and b were chosen from, by these seeds (`choose`). Evidence for a is
+            then tested at 1/tried[0] of its error, evidence for b at 1/tried[1].
+        step: the change of the metric by one test example, if known. It bounds the resolution from above.
+
+    Returns:
+        The verdict on a compared with b.
+
+    Raises:
+        ValueError: as `difference` does. Also for a margin or a step that is not a finite number above 0, and for
+            `tried` below 1.
+
+    Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
 
     >>> compare([0.9, 0.91, 0.92], [0.5, 0.52, 0.51], margin=0.01).verdict
     'better'
@@ -151,16 +176,22 @@ def compare(
 
 @dataclass(frozen=True)
 class Case:
-    """Paired differences a − b, the rates tried for a and for b, whether more is better, the values' grain, and heaps.
+    """The data of one comparison of a with b.
 
-    `bimodal_gaps` are the distances between the heaps in which seeds of a study's other variants lie, 0 of one heap.
+    Raises:
+        ValueError: if an entry of `tried` is below 1.
     """
 
     pairs: np.ndarray
+    """The paired differences a − b, [seeds]."""
     tried: tuple[int, int] = (1, 1)
+    """The numbers of learning rates from which those of a and b were chosen."""
     higher: bool = True
+    """Whether a higher value is better."""
     resolution: float = 0.0
+    """The smallest distance between values (`samples.resolution`). It replaces a standard deviation of 0."""
     bimodal_gaps: tuple[float, ...] = ()
+    """`samples.bimodal_gap` of the study's other variants: the distance of two clusters of seeds, or 0 for one."""
 
     def __post_init__(self):
         check_tried(*self.tried)
@@ -172,30 +203,39 @@ class Case:
 
     @cached_property
     def spread(self) -> float:
-        """Their standard deviation; 0 where rounding alone makes one."""
+        """The standard deviation of the differences, or 0 if it is only rounding error."""
         return observed_scale(self.pairs, self.resolution)
 
     @property
     def error(self) -> float:
-        """The standard error of their mean, by the grain where they show no spread."""
+        """The standard error of the mean difference, from `resolution` if the spread is 0."""
         return (self.spread or self.resolution) / math.sqrt(self.pairs.size)
 
     @property
     def jump(self) -> float:
-        """The widest distance between heaps that the mean difference is about as large as; 0 where there is none."""
+        """The widest of the `bimodal_gaps` g with g/2 ≤ |mean difference| ≤ 2 g, or 0 if there is none."""
         return max(
             (apart for apart in self.bimodal_gaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0
         )
 
     @property
     def luck(self) -> tuple[int, int]:
-        """Of how many the luckiest may have raised the differences, and of how many lowered them."""
+        """How many candidates chance may have chosen from to raise the differences, and to lower them."""
         first, second = self.tried
         return (first, second) if self.higher else (second, first)
 
 
 def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
-    """Of the test that the mean of the pairs is 0, and, of a margin, of the two that it is that or more either way."""
+    """Return the p-values of a comparison.
+
+    Args:
+        case: the comparison.
+        margin: the difference that does not matter, or None.
+
+    Returns:
+        (p,) without a margin, else (p, p_same). `p` tests that the mean difference is 0. `p_same` is the larger of the
+        two one-sided tests that the difference is `margin` or more in either direction.
+    """
     from scipy.special import stdtr
 
     seeds, centre, error, (raised, lowered) = case.pairs.size, case.centre, case.error, case.luck
@@ -212,7 +252,16 @@ def p_values(case: Case, margin: float | None) -> tuple[float, ...]:
 def conclude(
     case: Case, margin: float | None, level: float, p: float, p_same: float = 1.0, *, comparisons: int = 1
 ) -> Verdict:
-    """The verdict that these p-values allow, one of so many."""
+    """Return the verdict that p-values allow.
+
+    Args:
+        case: the comparison.
+        margin: the difference that does not matter, or None.
+        level: the confidence level of all comparisons together.
+        p: the p-value of the test of difference, adjusted for all comparisons.
+        p_same: the p-value of the test of sameness, adjusted likewise.
+        comparisons: the number of comparisons, for the interval.
+    """
     seeds, centre = case.pairs.size, case.centre
     low, high = around(seeds, centre, case.error * math.sqrt(seeds), share(level, comparisons), *case.luck)
     word: Word = "unclear"
@@ -225,10 +274,13 @@ def conclude(
 
 
 def chance(pairs: int) -> float:
-    """How probable it is, at most, that of two alike one alone learned the task with every seed: 2 · 4^−n.
+    """Return an upper bound of the probability that, of two equal variants, one always learns and the other never.
 
-    Where a seed learns it with probability q in both, the one does and the other does not with q (1 − q), a quarter at
-    most, and so where each seed has a q of its own; either of them may be the one.
+        2 · 4^−n for n pairs
+
+    If a seed learns the task with probability q in both variants, the first learns and the second does not with
+    probability q (1 − q) ≤ 1/4. The bound also holds if q differs between seeds. The factor 2 is for the two
+    directions.
 
     >>> chance(3)
     0.03125
@@ -237,12 +289,12 @@ def chance(pairs: int) -> float:
 
 
 def share(level: float, comparisons: int) -> float:
-    """The level of each of several, so that together they keep `level`: 1 − (1 − level)/comparisons (Bonferroni)."""
+    """Return the level of each of several comparisons: 1 − (1 − level)/comparisons (Bonferroni)."""
     return level if comparisons == 1 else 1 - (1 - level) / comparisons
 
 
 def check_margin(margin: float | None) -> None:
-    """Raise ValueError for a margin that is not a finite number above 0."""
+    """Raise ValueError if a margin is neither None nor a finite number above 0."""
     number = isinstance(margin, Real) and not isinstance(margin, bool)
     if margin is not None and not (number and 0 < float(margin) < math.inf):
         raise ValueError(f"{margin=} must be a finite number above 0: the difference that does not matter")

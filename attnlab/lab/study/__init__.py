@@ -1,4 +1,4 @@
-"""What is asked: studies, how their variants differ, overrides, reading and writing experiment files. No jax."""
+"""Experiments and studies: variations, overrides, and reading and writing of experiments. Imports no jax."""
 
 from attnlab.lab.study.study import Experiment, Study, change
 from attnlab.lab.study.variation import Variation, chain, over, product, zipped

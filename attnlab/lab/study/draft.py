@@ -1,4 +1,4 @@
-"""A study on which overrides work, one after the other (`attnlab.lab.study.overrides`)."""
+"""The state of a study while overrides are applied one after the other (`attnlab.lab.study.overrides`)."""
 
 from __future__ import annotations
 
@@ -24,32 +24,49 @@ from attnlab.lab.study.renaming import Renaming, renamed
 from attnlab.lab.study.study import change
 from attnlab.lab.study.values import text
 
-WHOLE = ("task", "model")  # what is replaced as a whole, and keeps the recipe of what it replaces
-VARIANT = "variant"  # what is no field, and selects variants by name
+WHOLE = ("task", "model")  # fields that are replaced as a whole and inherit the recipe of the old value
+VARIANT = "variant"  # not a field: it selects variants by name
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A study on its way: its base, what changes in it, and what changes besides in each variant."""
+    """A study while overrides are applied. Each method returns a changed copy."""
 
     base: Any
+    """The base experiment, before changes."""
     changes: Changes
+    """The changes of the base and of every variant, by path."""
     variants: dict[str, Changes] | None
-    given: frozenset[str]  # the fields that overrides set
-    follows: bool = True  # whether the base takes the value of variants that are chosen
-    followed: Changes = field(default_factory=dict)  # what the base takes of them
-    selecting: frozenset[str] = frozenset()  # the overrides that only chose among the variants
+    """The further changes of each variant, or None for a study without variants."""
+    given: frozenset[str]
+    """The paths that overrides set."""
+    follows: bool = True
+    """Whether the base takes the values of selected variants. It does not if variants are matched to it."""
+    followed: Changes = field(default_factory=dict)
+    """The changes that the base takes from selected variants."""
+    selecting: frozenset[str] = frozenset()
+    """The overrides that only selected among the variants."""
     renamings: tuple[Renaming, ...] = ()
+    """The renamings that `merged` applies."""
     notes: tuple[str, ...] = ()
+    """What a person should know, one line each."""
 
     def named(self, chosen: str) -> list[str] | None:
-        """The variants of that name, or of those names with commas between; None where one of them is not known."""
+        """Return the variants named by a name or a comma-separated list, or None if one is unknown."""
         known = list(self.variants or {"base": {}})
         names = [chosen] if chosen in known else chosen.split(",")
         return [name for name in known if name in names] if {*names} <= {*known} else None
 
     def choose(self, chosen: str, more: Sequence[str] = ()) -> Draft:
-        """Only the variants of those names. Raises ValueError for a name that no variant has."""
+        """Keep only the variants of a name or a comma-separated list.
+
+        Args:
+            chosen: the names.
+            more: further names for the hint in the error.
+
+        Raises:
+            ValueError: if no variant has one of the names.
+        """
         known = dict.fromkeys([*(self.variants or {"base": {}}), *more])
         if (names := self.named(chosen)) is None:
             lost = next(name for name in chosen.split(",") if name not in known or chosen in known)
@@ -59,7 +76,7 @@ class Draft:
         return self.only(names, {path for name in names for path in self.variants[name]})
 
     def put(self, path: str, given: str) -> Draft:
-        """One override, on the base or on what the study varies."""
+        """Apply one override, either to the base or to what the study varies."""
         varied = self.varied()
         if path in varied:
             return self.put_varied(path, given)
@@ -73,7 +90,7 @@ class Draft:
         return replace(found, changes=found.changes | {path: value})
 
     def put_varied(self, path: str, given: str) -> Draft:
-        """Only the variants with that value; where none has it, the value in all that have the field."""
+        """Select the variants with that value. If none has it, set the value in all variants that have the field."""
         held = {
             name: value_at(self.base, own, path) for name, own in self.seen().items() if has_field(self.base, own, path)
         }
@@ -88,7 +105,7 @@ class Draft:
         return draft.noting(f"{path}={given} selects {len(names)} of {every} variants: {named(names)}{but}{exact}")
 
     def matching(self, held: Changes, path: str, given: str) -> list[str]:
-        """The variants meant: those with the very value, else those whose value is written so."""
+        """Return the variants with exactly that value, or else those whose value has that registered name."""
         with suppress(ValueError):
             value = read_value(self.base, self.seen()[next(iter(held))], path, given)
             if same := [name for name in held if held[name] == value]:
@@ -96,9 +113,9 @@ class Draft:
         return [name for name in held if (found := registry.find(held[name])) and found[1] == given]
 
     def only(self, names: Sequence[str], paths: Set[str]) -> Draft:
-        """Those variants alone; the base takes what they have in common at these paths, where it can.
+        """Keep only these variants, and let the base take the value that they share at each of the paths.
 
-        It is checked too, and its own value is one that nobody asked for.
+        The base is checked like a variant, so its own value at these paths should not cause an error.
         """
         seen = {name: own for name, own in self.seen().items() if name in names}
         followed = dict(self.followed)
@@ -111,7 +128,7 @@ class Draft:
         return replace(self, variants=kept, followed=followed)
 
     def set_all(self, path: str, given: str, held: Changes) -> Draft:
-        """The field no longer varies: every variant that has it has that value."""
+        """Set the field to one value in every variant that has it, so that it no longer varies."""
         value = self.legal(path, given, next(iter(held)))
         found = self
         if path in WHOLE:
@@ -150,20 +167,20 @@ class Draft:
         return draft.noting(note)
 
     def legal(self, path: str, given: str, holder: str) -> Any:
-        """The value to set in a field that varies. Raises ValueError, with the variants that may be meant instead."""
+        """Parse the value for a varied field. Raises ValueError, with a hint at variants of that name."""
         meant = [name for name in self.variants or {} if name == given or f"-{given}-" in f"-{name}-"]
         hint = f"{VARIANT}={','.join(meant)} selects {'the variants' if len(meant) > 1 else 'the variant'} of that name"
         try:
             value = read_value(self.base, self.seen()[holder], path, given)
         except ValueError as refusal:
             raise ValueError(f"{refusal}; {hint}" if meant else str(refusal)) from None
-        # A name out of a registry that is also a variant's, whose value is another: either may be meant.
+        # The text is a registered name and also the name of a variant with another value, so it is ambiguous.
         if meant and registry.find(value):
             raise ValueError(f"{path}={given} is the value of no variant; {hint}")
         return value
 
     def inheriting(self, path: str, given: str, value: Any) -> tuple[Any, Draft]:
-        """A task or a model with what it has of the recipe of the base's, and the same draft with a note of that."""
+        """Let a new task or model inherit the base's recipe. Returns it, and the draft with a note."""
         old = value_at(self.base, self.changes, path)
         if registry.find(old) is None or registry.find(value) is None:
             return value, self
@@ -176,7 +193,7 @@ class Draft:
         return found.config, self
 
     def without_below(self, path: str, given: str, new: Any) -> Draft:
-        """The same without what the study varies below a path and the value that is set there has not."""
+        """Drop varied fields below a path that the new value at the path does not have."""
         old = value_at(self.base, self.changes, path)
         gone = [each for each in self.varied() if each.startswith(f"{path}.") and not takes_field(old, new, path, each)]
         if not gone:
@@ -192,10 +209,10 @@ class Draft:
         return draft.noting(f"with {path}={given} the study no longer varies {', '.join(gone)}")
 
     def put_below(self, path: str, given: str) -> Draft:
-        """The value in every variant that has the field, and in the base."""
+        """Set a field below a varied field, in every variant that has it and in the base."""
         having = [name for name, own in self.seen().items() if has_field(self.base, own, path)]
         based = self.changes | self.followed
-        # What variants are made equal to may have the field though none of them has.
+        # The base to which variants are matched may have the field although no variant has it.
         alone = not having and not self.follows and has_field(self.base, based, path)
         if not having and not alone:
             raise ValueError(self.none_has(path))
@@ -209,14 +226,14 @@ class Draft:
         return replace(draft, followed=self.followed | follows, variants=variants, renamings=renamings)
 
     def none_has(self, path: str) -> str:
-        """The complaint that no variant has such a field, with those that they have."""
+        """Return the error message that no variant has such a field, with the fields that exist."""
         upper, _, name = path.rpartition(".")
         holders = [value_at(self.base, own, upper) for own in self.seen().values() if has_field(self.base, own, upper)]
         known = dict.fromkeys(field for holder in holders for field in registry.field_names(holder))
         return registry.unknown(f"{path}: no variant has a field {name!r} there", name, known)
 
     def without_unread(self) -> Draft:
-        """The same without fields that a task does not read, given its others (`Task.unread`)."""
+        """Reset fields that the task does not read, given its other fields (`Task.unread`), and do not vary them."""
         unread = [getattr(experiment.task, "unread", {}) for experiment in self.made().values()]
         if not unread or any(each != unread[0] for each in unread):
             return self
@@ -233,7 +250,7 @@ class Draft:
         return draft.noting(f"with files of your own alone the study no longer varies {', '.join(varied)}")
 
     def merged(self) -> Draft:
-        """The same with variants that came to be one experiment as one, and with new names where values went."""
+        """Merge variants that have become the same experiment, and rename variants whose values have changed."""
         if self.variants is None or not self.renamings:
             return self
         made, groups = self.made(), []
@@ -260,11 +277,11 @@ class Draft:
         return replace(self, variants=variants, notes=(*self.notes, *notes), renamings=())
 
     def words_of(self, name: str) -> list[str]:
-        """What a variant has of its own beside what overrides set, as text."""
+        """Return the names of the values that a variant sets itself, without those that overrides set."""
         return [text(value) for path, value in (self.variants or {})[name].items() if path not in self.given]
 
     def made(self) -> dict[str, Any]:
-        """The experiments of the variants, but for those that are refused: the study will say why."""
+        """Return the experiments of the variants. Refused ones are left out, because the study reports them later."""
         made = {}
         for name, own in (self.variants or {"base": {}}).items():
             with suppress(ValueError):
@@ -272,17 +289,17 @@ class Draft:
         return made
 
     def noting(self, note: str) -> Draft:
-        """The same, and a line that a person should read."""
+        """Add a note."""
         return replace(self, notes=(*self.notes, note))
 
     def varied(self) -> list[str]:
-        """The paths that variants set."""
+        """Return the paths that variants set."""
         return list(dict.fromkeys(path for own in (self.variants or {}).values() for path in own))
 
     def each(self) -> list[tuple[str, Changes]]:
-        """The variants, by their names."""
+        """Return the variants as (name, changes) pairs."""
         return list((self.variants or {}).items())
 
     def seen(self) -> dict[str, Changes]:
-        """All that changes in each variant."""
+        """Return all changes of each variant, including those of the base."""
         return {name: self.changes | own for name, own in (self.variants or {}).items()}

@@ -1,4 +1,4 @@
-"""Fields of an experiment by their dotted paths: what stands there, and what a text stands for there."""
+"""Access to the fields of an experiment by dotted paths, and parsing of their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Changes = dict[str, Any]  # path → value
 
 
 def value_at(base: Any, changes: Changes, path: str) -> Any:
-    """The value at a path, changes counted in. Raises ValueError where there is no such field."""
+    """Return the value at a path after changes. Raises ValueError if there is no such field."""
     names = path.split(".")
     uppers = [".".join(names[:depth]) for depth in range(len(names), 0, -1)]
     changed = next((upper for upper in uppers if upper in changes), None)
@@ -30,31 +30,31 @@ def value_at(base: Any, changes: Changes, path: str) -> Any:
 
 
 def value_names(value: Any) -> tuple[str, ...]:
-    """What a variant may be called by a value: the value as text, and what it is around."""
+    """Return the names that a value can give to a variant: its text, and that of the config it wraps."""
     inner = wrapped_field(value)
     return (text(value), *((text(getattr(value, inner)),) if inner else ()))
 
 
 def takes_field(old: Any, new: Any, path: str, below: str) -> bool:
-    """Whether a value that takes the place of another at a path has what stands there at a path below."""
+    """Return whether `new`, which replaces `old` at `path`, has the same field as `old` at the path `below`."""
     return shares(old, new, below.removeprefix(f"{path}.").partition(".")[0])
 
 
 def wrapped_field(value: Any) -> str | None:
-    """The field of a value in which another of its registry stands."""
+    """Return the name of the field that holds another config of the same registry, or None."""
     here = registry.find(value)
     inside = ((name, registry.find(getattr(value, name))) for name in registry.field_names(value))
     return next((name for name, found in inside if here and found and found[0] == here[0]), None)
 
 
 def contains(value: Any, wanted: list[Any]) -> bool:
-    """Whether one of those wanted stands in a field of a value, or in one further below."""
+    """Return whether a field of a value, at any depth, holds one of the wanted values."""
     fields = [getattr(value, name) for name in registry.field_names(value)]
     return any(each in wanted or contains(each, wanted) for each in fields)
 
 
 def _reads_files(task: Any, name: str) -> str:
-    """Where a task has no such field for your own files, the tasks of its kind that have."""
+    """Return a hint at tasks of the same kind that read your own files, if this task does not."""
     if name not in PARTS or (found := registry.find(task)) is None or found[0] != "TASKS":
         return ""
     kind, base = type(task), type(task).__base__
@@ -68,7 +68,7 @@ def _reads_files(task: Any, name: str) -> str:
 
 
 def has_field(base: Any, changes: Changes, path: str) -> bool:
-    """Whether there is a field at a path, changes counted in."""
+    """Return whether there is a field at a path after changes."""
     with suppress(ValueError):
         value_at(base, changes, path)
         return True
@@ -76,12 +76,12 @@ def has_field(base: Any, changes: Changes, path: str) -> bool:
 
 
 def read_value(base: Any, changes: Changes, path: str, given: str) -> Any:
-    """The value that a text stands for in the field at a path."""
+    """Parse the value of the field at a path. Raises ValueError if the text does not fit."""
     current = value_at(base, changes, path)
     upper, _, name = path.rpartition(".")
     allowed = annotations(type(value_at(base, changes, upper) if upper else base)).get(name, Any)
     if allowed in (Any, object):
-        # The value that is there tells what its annotation leaves open.
+        # The annotation allows anything, so the type of the present value decides.
         allowed = type(current)
     kinds = members(allowed)
     place = registry.home(current, name, kinds)

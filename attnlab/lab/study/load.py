@@ -1,4 +1,4 @@
-"""Experiment files, and files of code of one's own: Python, which is run. Nothing else here runs anything."""
+"""Load experiment files and files of your own code. These are Python files, and loading executes them."""
 
 import ast
 import sys
@@ -13,16 +13,24 @@ from attnlab import registry
 from attnlab.lab.study.sibling_imports import find_neighbours, use_neighbours
 from attnlab.lab.study.study import Experiment, Study
 
-FEW = 5  # experiment files that are all named where one is not found
-EXPERIMENT = "attnlab_experiment_"  # what the module of an experiment file is called, before the file's own name
-# What files put into the registries, by (registry, name): the value, and which file.
+FEW = 5  # if there are at most so many experiment files, an error lists them all
+EXPERIMENT = "attnlab_experiment_"  # prefix of the module name of an experiment file
+# The registry entries that loaded files added: (registry, name) → (value, file).
 ADDED: dict[tuple[str, str], tuple[Any, Path]] = {}
 
 
 def load_study(path: str | Path) -> Study:
-    """The `study` (or the `experiment`) that a Python file holds, named after the file where it has no name.
+    """Load the `study` (or the `experiment`) that a Python file defines. The file is executed.
 
-    Raises ValueError, in one line with the file and its line, for what cannot be read.
+    Args:
+        path: the experiment file.
+
+    Returns:
+        The study. If it has no name, it is named after the file. An `Experiment` becomes a study of one variant.
+
+    Raises:
+        ValueError: in one line with file and line number, if the file does not exist, fails, or defines no study.
+            Also if `published` or `bands` name no variant.
     """
     path = Path(path)
     if (content := _content(path)) is None:
@@ -39,11 +47,18 @@ def load_study(path: str | Path) -> Study:
 
 
 def load_code(path: str | Path) -> ModuleType:
-    """Run a Python file for what it defines and adds to the registries, as an experiment file may.
+    """Execute a Python file for its definitions and for what it adds to the registries.
 
-    It can import the modules beside it, which are read anew each time.
+    The file can import modules in its own folder. They are read anew each time.
 
-    Raises ValueError, in one line with the file and its line, for what cannot be run.
+    Args:
+        path: the Python file.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: in one line with file and line number, if the file does not exist or fails.
     """
     path = Path(path)
     if (content := _content(path)) is None:
@@ -52,7 +67,7 @@ def load_code(path: str | Path) -> ModuleType:
 
 
 def _check(path: Path, study: Study) -> None:
-    """Refuse what cannot be a task or a model, and what is said of a variant that there is not."""
+    """Raise ValueError for a task or model of the wrong kind, or for `published` or `bands` of an unknown variant."""
     variants = study.variants()
     for experiment in variants.values():
         for field, does in (("task", "load"), ("model", "create")):
@@ -66,12 +81,12 @@ def _check(path: Path, study: Study) -> None:
 
 
 def experiments(folder: Path = Path("experiments")) -> dict[str, str]:
-    """The experiment files of a folder with the first line of their docstrings, read without running them."""
+    """Return the experiment files of a folder with the first lines of their docstrings, without executing them."""
     return {str(path): _docstring(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")}
 
 
 def _near(path: Path) -> str:
-    """The experiment files there are, or of more than a few those with the most similar names."""
+    """Return a hint with the existing experiment files, or, if there are many, those with the most similar names."""
     paths = {Path(file).stem: file for file in experiments()}
     if len(paths) <= FEW:
         return f"there are: {', '.join(paths.values()) or 'none in ./experiments'}"
@@ -80,6 +95,7 @@ def _near(path: Path) -> str:
 
 
 def _docstring(path: Path) -> str:
+    """Return the first line of a file's docstring."""
     try:
         document = ast.get_docstring(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError) as error:
@@ -88,7 +104,7 @@ def _docstring(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes | None:
-    """What a file holds; None where there is none."""
+    """Return the content of a file, or None if it does not exist."""
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError as error:
@@ -96,6 +112,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _compile(path: Path, content: bytes) -> CodeType:
+    """Compile a file. Raises ValueError with the line for a syntax error."""
     try:
         return compile(content, str(path), "exec")
     except SyntaxError as error:
@@ -106,19 +123,20 @@ def _compile(path: Path, content: bytes) -> CodeType:
 
 
 def _run(path: Path, content: bytes) -> ModuleType:
+    """Execute a file as a module, and record in `ADDED` what it puts into the registries."""
     code = _compile(path, content)
     neighbours = find_neighbours(path, content)
     name = f"{EXPERIMENT}{path.stem}"
     while getattr(sys.modules.get(name), "__file__", str(path)) != str(path):
-        name += "_"  # two files of one name, in different folders
+        name += "_"  # another file of the same name, in a different folder, is loaded already
     module = ModuleType(name)
     module.__file__ = str(path)
     before = {place: dict(registry.table(place)) for place in registry.PLACES}
-    # Where a file defines configs of its own, their annotations are looked up by module name.
+    # `get_type_hints` looks up the annotations of configs that the file defines by the name of their module.
     sys.modules[name] = module
     use_neighbours(neighbours)
     try:
-        # Not by an importer: it would leave compiled files beside the experiment.
+        # An importer would leave compiled files next to the experiment file.
         exec(code, module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -134,7 +152,7 @@ def _run(path: Path, content: bytes) -> ModuleType:
 
 
 def _place(error: BaseException, path: Path, neighbours: dict[str, Path]) -> str:
-    """The file and the line where code failed: the last of the experiment file and of those that it imports."""
+    """Return "file:line" of the innermost frame in the experiment file or in a module of its folder."""
     beside = {str(file): path.parent / file.relative_to(path.parent.resolve()) for file in neighbours.values()}
     known = {str(path): path} | beside
     if isinstance(error, SyntaxError) and error.filename in beside:

@@ -1,15 +1,18 @@
-"""Names that a variant may have: its folder is called by it."""
+"""The names that a variant may have. They become folder names."""
 
 from __future__ import annotations
 
 from attnlab.storage.json_file import encoded
 
-# What ends so in a study's folder is a file of the study's own.
+# The endings of the files that a study keeps in its own folder, next to the folders of its variants.
 STUDY_FILES = (".json", ".html", ".csv", ".png")
 
 
 def check_folder_name(name: str) -> str:
-    """`name`, if a folder may be called so on every system; else ValueError.
+    """Return `name` if it can name a folder on every system, else raise ValueError.
+
+    A name has at most 100 bytes, no separator, none of `:*?"<>|`, no leading dot, no space at an end and nothing
+    unprintable.
 
     >>> check_folder_name("gated-linear")
     'gated-linear'

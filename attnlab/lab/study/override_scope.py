@@ -1,4 +1,4 @@
-"""How far an override of a mechanism reaches: a model's attentions may have mechanisms of their own. In words."""
+"""The scope of an override of `model.mechanism`, in words. Attentions of a model may have their own mechanisms."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ MECHANISM = "model.mechanism"
 
 
 def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
-    """What a person should know where `model.mechanism` is not that of every attention, a line each.
+    """Report which attentions `model.mechanism` does not apply to.
 
-    `given` are the overrides that made the study, by path. An attention has a mechanism of its own where the model's
-    field of its name (`encoder`, `decoder`, `among`, `cross`) is not none: it is left as it is by `model.mechanism=`;
-    and where overrides give all of them one, what the study varies serves none.
+    An attention has its own mechanism if the model's field of its name (`encoder`, `decoder`, `among`, `cross`) is not
+    None. `model.mechanism=` leaves it unchanged. If overrides give every attention its own mechanism, a varied
+    `model.mechanism` has no effect.
+
+    Args:
+        study: the study after overrides.
+        given: the overrides, by path.
+
+    Returns:
+        Notes, one line each.
     """
     left: dict[str, list[str]] = {}
     idle: list[str] = []
@@ -45,7 +52,7 @@ def override_scope(study: Study, given: Mapping[str, str]) -> list[str]:
 
 
 def _parts(model: Any) -> dict[str, Any]:
-    """The mechanism that each attention of a model has of its own, or None, by its path."""
+    """Return the mechanism of each attention's own field, or None if it uses `model.mechanism`, by path."""
     fields = field_names(model)
     return {
         f"model.{part}": getattr(model, part) if part in fields else None for part in getattr(model, "attentions", {})
@@ -53,6 +60,6 @@ def _parts(model: Any) -> dict[str, Any]:
 
 
 def named(names: Sequence[str]) -> str:
-    """Variants by their names, the first of many."""
+    """List variants by name, at most `NAMED` of them."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

@@ -1,10 +1,10 @@
 """Overrides of a study: `model.width=256`, `model.mechanism=linear`, `train.seeds=0,1,2`.
 
-Texts become values first, shallow fields before deeper ones, each read by its own field's annotation. Then
-every config is built once, with all of its changes: what only a passing state would violate is not refused.
+Texts are first parsed into values by the annotations of their fields, shallow fields before deeper ones. Then every
+config is built once with all its changes, so that an invalid intermediate combination is not refused.
 
-An override sets a field in every variant, or selects variants: by value, where the study varies the field over that
-value, or by name, with `variant=NAME`.
+An override either sets a field in every variant or selects variants. It selects by value if the study varies the field
+and some variants have that value, and by name as `variant=NAME`.
 """
 
 from __future__ import annotations
@@ -25,29 +25,38 @@ OWN = ("match", "budget", "margin", "against")  # fields of the study itself
 
 
 def apply(study: Study, overrides: Sequence[str]) -> Study:
-    """The study with each `field=value` put in.
+    """Return the study with overrides applied.
 
-    A field that the study does not vary is set in every variant. Of a field that it varies, an override with a value
-    that some variants have keeps those variants; one with any other value sets the field in all variants that have it.
-    One below a varied field applies to every variant that has such a field, and to the base, to which others are made
-    equal. `variant=NAME` keeps the variant of that name, `variant=A,B` several. Variants that become one experiment are
-    merged.
+    - A field that the study does not vary is set in every variant.
+    - For a field that the study varies, a value that some variants have selects those variants. Any other value is set
+      in all variants that have the field.
+    - A field below a varied field is set in every variant that has it, and in the base to which others are matched.
+    - `variant=NAME` selects one variant, `variant=A,B` several.
+    - `match`, `budget`, `margin` and `against=all` set fields of the study itself.
 
-    Another task or another model keeps what it can of the recipe of the one in the file (`attnlab.lab.study.recipe`);
-    what the study varies of that one and the new one has not goes. Overridden fields are no longer changed by
-    `--quick`. What was published is no longer shown where the task or the model is another than that of the study, nor
-    are bands where anything is that a result hangs on, but for the number of seeds. `match`, `budget`, `margin` and
-    `against=all` are the study's own. Its `notes` say, a line each, what a person should know: which variants were
-    kept, merged or renamed, what of the recipe was kept, and which attentions a mechanism does not reach.
+    Variants that become the same experiment are merged. A new task or model keeps what it can of the recipe of the one
+    in the file (`attnlab.lab.study.recipe`). Variations of fields that the new one does not have are dropped.
 
-    Raises ValueError, in one line, for an unknown field, name or variant, a value that does not fit, and a field that
-    is given twice.
+    `--quick` no longer changes overridden fields. Published values are dropped if the task or the model changes. Bands
+    are dropped if anything but the number of seeds changes.
+
+    Args:
+        study: the study of an experiment file.
+        overrides: texts of the form `field=value`, for example "train.steps=500".
+
+    Returns:
+        The changed study. Its `notes` report, one line each, which variants were kept, merged or renamed, what of the
+        recipe was kept, and which attentions `model.mechanism` leaves unchanged.
+
+    Raises:
+        ValueError: in one line, for an unknown field, name or variant, a value that does not fit, or a field that is
+            given twice.
     """
     given = _split(overrides)
     otherwise = bool({"match", "budget"} & set(given))
     study = replace(study, **{name: _own(name, given.pop(name)) for name in OWN if name in given})
     chosen = given.pop(VARIANT, None)
-    # What variants are made equal to stays what the study says.
+    # With a match or a budget the base is the reference of all variants, so selecting variants must not change it.
     follows = study.match is None and study.budget == "steps"
     draft = Draft(study.base, {}, study.vary.variants if study.vary else None, frozenset(given), follows)
     early = chosen is not None and draft.named(chosen) is not None
@@ -73,6 +82,7 @@ def apply(study: Study, overrides: Sequence[str]) -> Study:
 
 
 def _own(name: str, given: str) -> Any:
+    """Parse the value of a field of the study itself."""
     if name == "against":
         if given != "all":
             raise ValueError(
@@ -86,6 +96,7 @@ def _own(name: str, given: str) -> Any:
 
 
 def _split(overrides: Sequence[str]) -> dict[str, str]:
+    """Split `field=value` texts into a dict. Raises ValueError for a malformed or repeated one."""
     given: dict[str, str] = {}
     for override in overrides:
         path, equals, value = override.partition("=")
@@ -98,7 +109,7 @@ def _split(overrides: Sequence[str]) -> dict[str, str]:
 
 
 def _base(base: Any, draft: Draft) -> Any:
-    """The base as changed; where it cannot be what was chosen of the variants is, it stays what it was in that."""
+    """Return the changed base. If it cannot take the values of the selected variants, they are left out."""
     try:
         return change(base, **draft.changes | draft.followed)
     except ValueError:

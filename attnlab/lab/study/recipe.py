@@ -1,4 +1,4 @@
-"""What a task or a model on the command line keeps of the one in the experiment file that it replaces."""
+"""Inheritance of settings, if an override replaces the task or the model of an experiment file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,31 @@ from attnlab.lab.study.values import annotations, fits, text
 
 @dataclass(frozen=True)
 class Inherited:
-    """A new config with the fields of the old one's recipe, and the names of those that it kept and could not keep."""
+    """A new config that has inherited the recipe of an old one."""
 
     config: Any
+    """The new config, with the inherited fields."""
     kept: tuple[str, ...]
+    """The names of the fields that were inherited."""
     lost: tuple[str, ...]
+    """The names of the recipe's fields that could not be inherited."""
 
 
 def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited:
-    """The config `new` with what it has of the recipe of `old`.
+    """Let the config `new` inherit what it can of the recipe of `old`.
 
-    The recipe is every field that `old` sets to another value than its class's default. A task that reads files of
-    your own, which has a field `train`, also keeps the fields that concern training alone
-    (`Task.training_only_fields`) as `old` has them by default: it has no recipe of its own. A field is kept where
-    `new` has one of the same name and type, and leaves it at its class's default. Fields in `skip` are left alone: a
-    person sets them.
+    The recipe is every field that `old` sets to another value than the default of its class. A task that reads your own
+    files, which has a field `train`, has no recipe of its own. It therefore also inherits the fields that concern only
+    training (`Task.training_only_fields`), even if `old` has them at their defaults. A field is inherited if `new` has
+    one of the same name and type and leaves it at its default.
+
+    Args:
+        old: the config that is replaced.
+        new: the config that replaces it.
+        skip: fields that are not inherited, because a person sets them.
+
+    Returns:
+        The new config, with the names of the fields that were kept and lost.
     """
     defaults = _defaults(old)
     unlike = [name for name in registry.field_names(old) if getattr(old, name) != defaults[name]]
@@ -45,7 +55,7 @@ def inherit(old: Any, new: Any, skip: frozenset[str] = frozenset()) -> Inherited
 
 
 def shares(old: Any, new: Any, name: str) -> bool:
-    """Whether `new` has a field of that name and of the same type, which allows the value of `old`."""
+    """Return whether `new` has a field of that name and type that allows the value of `old`."""
     if type(old) is type(new):
         return True
     here, there = annotations(type(old)), annotations(type(new))
@@ -54,12 +64,12 @@ def shares(old: Any, new: Any, name: str) -> bool:
 
 
 def described(config: Any, names: tuple[str, ...]) -> str:
-    """Fields with their values as on the command line: "units=bpe units.size=10000 smoothing=0.1"."""
+    """Return fields as on the command line, for example "units=bpe units.size=10000 smoothing=0.1"."""
     return " ".join(part for name in names for part in _settings(name, getattr(config, name)))
 
 
 def _with(config: Any, kept: dict[str, Any]) -> Any:
-    """The config with these fields; where they do not go together, with those that do, in order."""
+    """Return the config with these fields. If it refuses them together, set them one by one and skip refused ones."""
     try:
         return replace(config, **kept) if kept else config
     except ValueError:
@@ -72,7 +82,7 @@ def _with(config: Any, kept: dict[str, Any]) -> Any:
 
 
 def _defaults(config: Any) -> dict[str, Any]:
-    """What each field of a config's class is where nobody sets it; MISSING where it must be set."""
+    """Return the default of each field of a config's class, or MISSING if there is none."""
     return {
         each.name: each.default if each.default_factory is MISSING else each.default_factory()
         for each in fields(config)
@@ -81,7 +91,7 @@ def _defaults(config: Any) -> dict[str, Any]:
 
 
 def _settings(path: str, value: Any) -> list[str]:
-    """A field, and the fields inside it that are not those of the registered value of its name."""
+    """Return a field, and the fields inside it that differ from the registered value of its name."""
     inside: list[str] = []
     if found := registry.find(value):
         named = registry.table(found[0])[found[1]]

@@ -1,4 +1,4 @@
-"""The names of variants after fields were set in all of them, and which of them became one experiment."""
+"""New names for variants after overrides have set fields in them and made some of them equal."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Renaming:
-    """A field that was set in several variants: what its old value was called, by variant, and what the new one is.
+    """The renaming of variants in which an override has set a field.
 
-    A variant's name is made of parts with "-" between. The parts that name the old value become `label`, or go where
-    that is "". Where no part does, a `required` label is put in front. `otherwise` is the name where nothing is left.
+    A variant's name consists of parts joined with "-". The parts that name the old value are replaced by `label`.
     """
 
     old: dict[str, tuple[str, ...]]
+    """The possible names of the old value, by variant."""
     label: str = ""
+    """The name of the new value. If it is empty, the parts are removed."""
     required: bool = False
+    """Whether to put the label in front if no part names the old value."""
     otherwise: str = ""
+    """The name to use if no part is left."""
 
     def __call__(self, names: dict[str, str]) -> str | None:
-        """The name of variants that are one experiment now, given the names that they had; None: it stays."""
+        """Return the new name of variants that are now one experiment, or None to keep it.
+
+        Args:
+            names: the present name of each variant, by its original name.
+        """
         if not any(name in self.old for name in names):
             return None
         swapped = [_swapped(now, self.old.get(name, ()), self.label) for name, now in names.items()]
@@ -37,7 +44,7 @@ class Renaming:
 
 
 def renamed(groups: Sequence[Sequence[str]], renamings: Iterable[Renaming]) -> list[str]:
-    """A name for each group of variants that are one experiment now."""
+    """Return a name for each group of variants that are now one experiment."""
     called = []
     renamings = list(renamings)
     for group in groups:
@@ -50,7 +57,7 @@ def renamed(groups: Sequence[Sequence[str]], renamings: Iterable[Renaming]) -> l
 
 
 def common(names: Sequence[str]) -> str:
-    """The parts that all names begin and end with."""
+    """Return the parts that all names begin and end with, joined."""
     parts = [name.split("-") for name in names]
     shortest = min(map(len, parts))
     begin = next((n for n in range(shortest) if len({each[n] for each in parts}) > 1), shortest)
@@ -61,7 +68,7 @@ def common(names: Sequence[str]) -> str:
 
 
 def _swapped(name: str, olds: Sequence[str], label: str) -> str | None:
-    """The name with the first of the old values that stands in it replaced; None where none does."""
+    """Return the name with the first old value that occurs in it replaced, or None if none occurs."""
     for old in olds:
         if f"-{old}-" in f"-{name}-":
             return f"-{name}-".replace(f"-{old}-", f"-{label}-" if label else "-", 1).strip("-")

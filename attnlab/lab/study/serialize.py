@@ -1,11 +1,12 @@
-"""Configurations as data: a tree of configs to JSON and back through the registries; nothing is executed.
+"""Write configurations as JSON and read them back through the registries. Reading executes no code.
 
-A config of a registry is written `{"registry": "MECHANISMS", "name": "softmax", "fields": {…}}` with all its
-fields, a score function `{"registry": "SCORES", "name": "scaled_dot"}`, any other config (`Experiment`,
-`Train`) as a plain object, a tuple as a list.
+A config of a registry is written as `{"registry": "MECHANISMS", "name": "softmax", "fields": {…}}` with all its fields.
+A score function is written as `{"registry": "SCORES", "name": "scaled_dot"}`. Any other config (`Experiment`, `Train`)
+is a plain object, and a tuple is a list.
 
-A configuration of an older attnlab lacks the fields that were added later. A config class names in `missing_values`
-what such a field has there, where that is not its default of today; a function of the written fields may say it.
+A configuration that an older attnlab wrote lacks the fields that were added later. If such a field had another value
+then than its default has now, the config class lists that value in `missing_values`. `missing_values` may also be a
+function of the written fields.
 """
 
 import hashlib
@@ -22,19 +23,26 @@ ABSENT = "absent"
 
 
 def write(config: Any) -> Any:
-    """A config as what `json` can write.
+    """Return a config as a tree that `json` can write.
 
-    Raises ValueError naming the field whose value could not be read back.
+    Raises:
+        ValueError: if a value could not be read back. The message names the field.
     """
     return _write(config, ())
 
 
 def read(written: Any, kind: type = Experiment) -> Any:
-    """The config of class `kind` that was written.
+    """Read a config back from what `write` returned.
 
-    A field that it leaves out has its value in the class's `missing_values`, else its default.
+    Args:
+        written: the tree. A missing field takes its value from the class's `missing_values`, or else its default.
+        kind: the class of the config.
 
-    Raises ValueError, in one line with the path, for an unknown name or field and for values that do not fit.
+    Returns:
+        The config.
+
+    Raises:
+        ValueError: in one line with the path, for an unknown name or field, or a value that does not fit.
     """
     config = _read(written, (kind,), ())
     if not isinstance(config, kind):
@@ -43,9 +51,12 @@ def read(written: Any, kind: type = Experiment) -> Any:
 
 
 def identity(config: Any) -> str:
-    """The sha256 of a configuration: equal where all fields are. Takes a config, or what `write` gave.
+    """Return the sha256 of a configuration. Configurations with equal fields have equal identities.
 
-    What an older attnlab wrote keeps the identity that it had then.
+    The identity of a tree that an older attnlab wrote does not change, because missing fields are not filled in.
+
+    Args:
+        config: a config, or what `write` returned.
     """
     written = write(config) if is_dataclass(config) else config
     canonical = json.dumps(_canonical(written), sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -53,7 +64,7 @@ def identity(config: Any) -> str:
 
 
 def completed(written: Any) -> Any:
-    """What `write` gave, with the fields that were added since; unchanged where it cannot be read."""
+    """Return a written tree with the fields that were added since. It is returned unchanged if it cannot be read."""
     try:
         return write(read(written))
     except (ValueError, NotImplementedError):
@@ -61,9 +72,15 @@ def completed(written: Any) -> Any:
 
 
 def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
-    """The fields in which two configurations differ, as (path, a's, b's); `ABSENT` where one has none.
+    """Return the fields in which two configurations differ.
 
-    Takes configs, or what `write` gave. Where two names differ, their fields are not compared one by one.
+    Args:
+        a: a config, or what `write` returned.
+        b: the same.
+
+    Returns:
+        (path, value in a, value in b) for each difference, with `ABSENT` for a missing field. If two registered names
+        differ, the fields below them are not compared.
     """
     a, b = (write(config) if is_dataclass(config) else config for config in (a, b))
     return list(_differences(a, b, ()))
@@ -90,7 +107,7 @@ def _write_plain(value: Any, path: tuple[str, ...], kinds: tuple[Any, ...]) -> d
         name = text(value)
         hint = registry.add_first(place, name.lower(), f"{name}()" if is_dataclass(value) else name)
         raise ValueError(f"{_at(path)}: {name} is not in attnlab.{place}; {hint}")
-    # Without a name, only the field's annotation tells what to read it back as.
+    # A plain object has no name, so it can be read back only as the class in the field's annotation.
     if not is_dataclass(value) or (path and type(value) not in kinds):
         raise ValueError(f"{_at(path)}: {value!r} cannot be written as JSON and read back")
     return _write_fields(value, path)
@@ -129,7 +146,7 @@ def _pick(written: dict[str, Any], path: tuple[str, ...]) -> Any:
         hint = registry.add_first(place, name)
         where = "in a shell, --code FILE runs a Python file that does; in Python, import it"
         raise ValueError(f"{error}; one's own: {hint} ({where})") from None
-    # What is written replaces the fields of the registered value, so one without fields is that value itself.
+    # Written fields replace those of the registered value. Without fields it is the registered value itself.
     whole = "fields" not in written or not is_dataclass(held)
     return held if whole else _read_fields(type(held), held, written["fields"], path)
 
@@ -161,7 +178,7 @@ def _canonical(written: Any) -> Any:
         return {name: _canonical(value) for name, value in (written | tag).items()}
     if isinstance(written, list):
         return [_canonical(value) for value in written]
-    # 1 and 1.0 are equal as fields, and must be as digits.
+    # 1 and 1.0 are equal values and must have equal identities.
     return int(written) if isinstance(written, float) and written.is_integer() else written
 
 
@@ -179,7 +196,7 @@ def _differences(a: Any, b: Any, path: tuple[str, ...]):
 
 
 def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
-    """What tells two tagged configs apart before their fields: one class may have several names."""
+    """Return (registry, first name) of a tagged config, because one config may be registered under several names."""
     if "registry" not in written:
         return None
     place, name = str(written["registry"]), str(written.get("name", ""))
@@ -188,7 +205,7 @@ def _tag(written: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def describe(written: Any) -> Any:
-    """What was written, short: a tagged config's name, anything else as it is."""
+    """Return a short form of a written value: the name of a tagged config, anything else unchanged."""
     return written["name"] if isinstance(written, dict) and "registry" in written else written
 
 

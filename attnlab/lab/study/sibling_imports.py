@@ -1,4 +1,4 @@
-"""The modules beside an experiment file that it imports: `import helper` finds `helper.py` in the file's folder."""
+"""Imports between files in the folder of an experiment file: `import helper` finds `helper.py` there."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from types import ModuleType
 
 
 class _Uncached(SourceFileLoader):
-    """Reads a module's source, and leaves no compiled file beside it."""
+    """A source loader that does not write compiled files."""
 
     def set_data(self, path, data, *, _mode=0o666):
-        """Write nothing."""
+        """Do not write a compiled file."""
 
 
 class _Finder(MetaPathFinder):
-    """Finds the neighbours of the files that were run, by their names; the last file run decides."""
+    """Finds modules in the folders of the files that were executed. For equal names the last file takes precedence."""
 
     def __init__(self):
         self.files: dict[str, Path] = {}
@@ -28,7 +28,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The neighbour of that name, or None."""
+        """Return the spec of the module of that name, or None."""
         if path is not None or (file := self.files.get(fullname)) is None:
             return None
         inside = [str(file.parent)] if file.name == "__init__.py" else None
@@ -40,10 +40,17 @@ _FINDER = _Finder()
 
 
 def find_neighbours(path: Path, content: bytes) -> dict[str, Path]:
-    """The files in a file's folder that it imports, and that these import in turn, by the name of the module.
+    """Find the files in a file's folder that it imports, directly or through each other.
 
-    A name of Python's own library, and `attnlab`, are never taken from there. Any other name is, as Python does for a
-    script, also where an installed package has it.
+    Names of the standard library, and `attnlab`, are never taken from the folder. Any other name is, even if an
+    installed package has the same name, as Python does for a script.
+
+    Args:
+        path: the file.
+        content: its source.
+
+    Returns:
+        The files by module name.
     """
     found: dict[str, Path] = {}
     waiting = [content]
@@ -59,7 +66,7 @@ def find_neighbours(path: Path, content: bytes) -> dict[str, Path]:
 
 
 def use_neighbours(files: dict[str, Path]) -> None:
-    """Let imports find these modules, and read them anew where they were imported before."""
+    """Let imports find these modules. Modules that were imported before are read anew."""
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     _FINDER.files.update(files)
@@ -69,7 +76,7 @@ def use_neighbours(files: dict[str, Path]) -> None:
 
 
 def _imported(content: bytes) -> Iterator[str]:
-    """The modules that code imports, each without what is inside it; none where the code cannot be read."""
+    """Yield the top-level names of the modules that code imports, or nothing if the code cannot be parsed."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Experiments and studies: what is asked. Plain data; imports no jax."""
+"""Experiments and studies as plain dataclasses: what is trained and what is compared. Imports no jax."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ Band = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Experiment:
-    """One model on one task, trained one way.
+    """One model on one task with one training configuration.
 
-    `decoder` is what answers the test, one of `attnlab.DECODERS`; None: the greedy one, as on validation.
+    All fields are frozen dataclasses, so an experiment is a tree of plain values.
 
-    Raises ValueError, naming the field, where one anywhere in the tree holds what its annotation does not allow, or a
-    number that no array could: jax computes with the seeds and sizes of 32 bits, and what float32 holds.
+    Raises:
+        ValueError: if a field anywhere in the tree holds a value that its annotation does not allow. Also if an
+            integer is not below 2³² in size, or a float is not finite in float32, because jax cannot hold these. Also
+            if `task` and `model` are swapped. The message names the field.
     """
 
     task: Any
+    """The task configuration: the data, the loss and the metrics, for example one of `attnlab.TASKS`."""
     model: Any
+    """The model configuration, for example one of `attnlab.MODELS`."""
     train: Train = field(default_factory=Train)
+    """The training configuration: steps, batch size, learning rates, seeds and so on."""
     decoder: Any | None = None
+    """The search that decodes the test split, one of `attnlab.DECODERS`. None means greedy, as on validation."""
 
     def __post_init__(self):
         if not (hasattr(self.task, "load") or hasattr(self.model, "create")) and hasattr(self.model, "load"):
@@ -40,6 +46,7 @@ class Experiment:
 
 
 def _check(config: Any, above: tuple[str, ...]) -> None:
+    """Raise ValueError for the first field below `config` whose value its annotation does not allow."""
     for name in field_names(config):
         value, allowed = getattr(config, name), annotations(type(config)).get(name, Any)
         if not fits(value, allowed):
@@ -50,7 +57,7 @@ def _check(config: Any, above: tuple[str, ...]) -> None:
 
 
 def _check_range(path: str, value: Any) -> None:
-    """Refuse numbers that would wrap or become infinite where they are used, whatever the config."""
+    """Raise ValueError for numbers that would overflow 32 bits or become infinite in float32, in any config."""
     for entry in value if isinstance(value, tuple) else (value,):
         if isinstance(entry, int) and not -(2**32) < entry < 2**32:
             raise ValueError(f"{path}={value} must be less than 2³² in size")
@@ -60,46 +67,67 @@ def _check_range(path: str, value: Any) -> None:
 
 @dataclass(frozen=True)
 class Study:
-    """A base experiment, what varies in it, and the question it answers.
+    """A base experiment, the variants to compare, and the question that the comparison answers.
 
-    `quick` holds the fields that `--quick` changes, so that a preview ends in a minute or two; None: those of `few`.
-    `name` is the experiment's folder; a file that gives none lends its own.
-    `published` holds what others printed of the headline metric, by variant: it is shown beside ours.
-    `bands` holds where the headline metric is to come out, by variant, as (least, most), None for an end that is open:
-    the table says whether the mean over seeds does.
-    `margin` is how far apart two variants' headline metrics may be and still count as the same, in the metric's own
-    unit (0.01 is a point of accuracy); None: then verdicts are better, worse or unclear, and none is the same.
-    `against` names the variant that another is compared with, one that stands before it, by that other's name; the rest
-    are compared with the first that was asked the same. "all": every variant is compared with every other, too, and
-    verdicts are corrected for all of these pairs. `part_of` is the study that this one has some variants of, and
-    `notes` what a person should know of the choice, a line each. `given` are the fields that a person has set, which
-    `--quick` leaves alone.
+    `match` and `budget` are solved by `attnlab.lab.planning.matching`, which documents the method. `variants()`
+    returns the experiments as requested, before matching.
 
-    `match` makes variants agree with the base within 2%: in "parameters", in the "flops" of a training step, or in the
-    "state", the bytes that decoding an example as long as the task's longest remembers. `budget` says what they are
-    trained for: as many "steps", or as many "flops" or "seconds", for which each has steps of its own; seconds are
-    measured on the machine when the study first runs, and kept. Both are solved for by
-    `attnlab.lab.planning.matching`, which says how; `variants()` holds what was asked, not what was solved.
-
-    Raises ValueError where a variant names a field that does not exist, or a value that its config refuses; where two
-    variants are one experiment under two names; for a budget over steps that a variant sets itself; and for a
-    comparison against what is no variant before.
+    Raises:
+        ValueError: if a variant names a field that does not exist or a value that its config refuses. Also if two
+            variants are the same experiment under two names. Also if `budget` is not "steps" and a variant sets
+            `train.steps` itself. Also if `against` names no variant, or one that does not come earlier. Also if a
+            field of the study has a value of the wrong kind.
     """
 
     base: Experiment
+    """The experiment that every variant changes."""
     vary: Variation | None = None
+    """The named variants (see `over`, `product`, `zipped`, `chain`). None means one variant, named "base"."""
     question: str = ""
+    """The question that the study answers, in one sentence. It is printed above the results."""
     quick: dict[str, Any] | None = None
+    """The fields that `--quick` changes, by dotted path, so that a preview ends in a minute or two.
+
+    None means the fields that `few` returns.
+    """
     name: str = ""
+    """The name of the study's folder under `OUT/`. If it is empty, the name of the experiment file is used."""
     published: dict[str, float] = field(default_factory=dict)
+    """Published values of the headline metric, by variant. They are shown next to the measured values."""
     bands: dict[str, Band] = field(default_factory=dict)
+    """The expected range of the headline metric, by variant, as (least, most). None leaves that end open.
+
+    The table reports whether the mean over seeds lies in the range.
+    """
     match: Match | None = None
+    """The quantity in which every variant is made equal to the base, within 2%.
+
+    "parameters" is the number of parameters, "flops" the FLOPs of a training step. "state" is the number of bytes of
+    the decoding state for an example as long as the task's longest. None matches nothing.
+    """
     budget: Budget = "steps"
+    """What every variant may spend on training: the same number of "steps", of "flops", or of "seconds".
+
+    With "flops" and "seconds" each variant gets its own number of steps. Seconds are measured on the machine when the
+    study first runs, and kept in its folder.
+    """
     margin: float | None = None
+    """The largest difference of headline metrics that still counts as the same, in the unit of the metric.
+
+    For example, 0.01 is one point of accuracy. If it is None, verdicts are better, worse or unclear, never same.
+    """
     against: dict[str, str] | Literal["all"] = field(default_factory=dict)
+    """A dict from the name of a variant to the name of the earlier variant that it is compared with.
+
+    A variant that is not listed is compared with the first variant that has the same task. "all" also compares every
+    variant with every other, and corrects verdicts for all of these pairs.
+    """
     part_of: Study | None = field(default=None, compare=False, repr=False)
+    """The whole study, if this one keeps only some of its variants (see `keeping`)."""
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What a person should know of how overrides changed the study, one line each."""
     given: frozenset[str] = frozenset()
+    """The fields that a person has set on the command line, by dotted path. `--quick` leaves them unchanged."""
 
     def __post_init__(self):
         if not isinstance(self.base, Experiment):
@@ -116,29 +144,41 @@ class Study:
         check_twins(self.variants(), "vary: ")
         self._check_steps()
         self._check_against()
-        # What a preview changes may make variants alike: it is thrown away.
+        # Only checks that the fields of the preview can be set. Variants may become identical in a preview.
         if self.quick is not None and not self.given:
             self.variants(quick=True)
 
     @property
     def named(self) -> dict[str, str]:
-        """By variant the one that the study names to compare it with; none where all pairs are compared."""
+        """`against` as a dict. It is empty if all pairs are compared."""
         return {} if self.against == "all" else self.against
 
     @property
     def preview(self) -> dict[str, Any]:
-        """The fields that `--quick` changes."""
+        """The fields that `--quick` changes, without those in `given`."""
         brief = few(self.base.train) if self.quick is None else self.quick
         return {path: value for path, value in brief.items() if path not in self.given}
 
     def variants(self, quick: bool = False) -> dict[str, Experiment]:
-        """Each variant's experiment, by name, in order; `quick`: each as a preview."""
+        """Return the experiment of each variant, by name and in order.
+
+        Args:
+            quick: whether to apply the fields of `preview` as well.
+        """
         changes = self.vary.variants if self.vary else {"base": {}}
         preview = self.preview if quick else {}
         return {name: change(self.base, **{**own, **preview}) for name, own in changes.items()}
 
     def keeping(self, vary: Variation | None, **changes: Any) -> Study:
-        """The study of these of its variants alone, other fields of it changed at once."""
+        """Return the study with only some of its variants.
+
+        Args:
+            vary: the variants to keep.
+            **changes: other fields of the study to replace at the same time.
+
+        Returns:
+            A study whose `part_of` is the whole study. Entries of `against` that name a dropped variant are removed.
+        """
         left = {"base"} if vary is None else set(vary.variants)
         against = self.against
         if against != "all":
@@ -146,7 +186,7 @@ class Study:
         return replace(self, vary=vary, against=against, part_of=self.part_of or self, **changes)
 
     def _check_kinds(self) -> None:
-        """Refuse values of another kind before they are used: Python's own words would name no field."""
+        """Raise ValueError for a field of the wrong kind, because Python's own TypeError would not name the field."""
         kinds = annotations(Study)
         for name in ("vary", "question", "name", "margin"):
             if not fits(value := getattr(self, name), kinds[name]):
@@ -170,6 +210,7 @@ class Study:
                 raise ValueError(f"bands: {variant}={band!r} must be (least, most), of which one may be None")
 
     def _check_against(self) -> None:
+        """Raise ValueError if `against` names an unknown variant, or one that does not come earlier."""
         names = list(self.vary.variants) if self.vary else ["base"]
         for one, other in self.named.items():
             for name in (one, other):
@@ -179,23 +220,38 @@ class Study:
                 raise ValueError(f"against: {one!r} must stand behind {other!r}, which it is compared with")
 
     def _check_steps(self) -> None:
+        """Raise ValueError if a variant sets the steps that the budget solves for."""
         for name, changes in (self.vary.variants if self.vary and self.budget != "steps" else {}).items():
             if path := next((path for path in ("train", "train.steps") if path in changes), None):
                 raise ValueError(f"budget={self.budget!r} solves for train.steps, but {name!r} sets {path}")
 
 
 def few(train: Train) -> dict[str, Any]:
-    """The fields of a preview, of what is trained so: a few steps of the first two seeds, of which no mean is taken."""
+    """Return the fields of a default preview: at most 64 steps and 16 warm-up steps, the first two seeds, no averaging.
+
+    Args:
+        train: the training configuration to shorten.
+
+    Returns:
+        The changed fields, by dotted path.
+    """
     seeds = min(train.seeds, 2) if isinstance(train.seeds, int) else train.seeds[:2]
     few = {"train.steps": min(train.steps, 64), "train.warmup": min(train.warmup, 16)}
     return few | {"train.seeds": seeds, "train.average": 0}
 
 
 def check_twins(experiments: dict[str, Experiment], where: str) -> None:
-    """Raise ValueError for one experiment under two names: its difference from itself would read as a finding."""
+    """Raise ValueError if two names have the same experiment.
+
+    The difference of an experiment from itself would be reported as a finding.
+
+    Args:
+        experiments: the experiments by name.
+        where: a prefix of the message.
+    """
     seen: list[tuple[str, Experiment]] = []
     for name, experiment in experiments.items():
-        # Seeds and rates may be written as a number or as a list.
+        # A single seed or rate may be given as a number or as a tuple. Both mean the same experiment.
         train = experiment.train
         listed = replace(experiment, train=replace(train, seeds=train.seed_list, learning_rate=train.rates))
         if twin := next((other for other, before in seen if before == listed), None):
@@ -204,7 +260,7 @@ def check_twins(experiments: dict[str, Experiment], where: str) -> None:
 
 
 def warmups(experiments: dict[str, Experiment]) -> list[str]:
-    """A line for each warm-up that is longer than its training: the learning rate never comes to itself."""
+    """Return a warning line for each warm-up longer than its training, whose learning rate never reaches its peak."""
     cold: dict[tuple[int, int], list[str]] = {}
     for name, experiment in experiments.items():
         if experiment.train.warmup > experiment.train.steps:
@@ -217,23 +273,31 @@ def warmups(experiments: dict[str, Experiment]) -> list[str]:
 
 
 def check_study(study: Any) -> None:
-    """Raise TypeError, saying how one is had, for what is no study."""
+    """Raise TypeError if `study` is not a Study. The message says how to obtain one."""
     if not isinstance(study, Study):
         hint = "Study(experiment) makes one of it" if isinstance(study, Experiment) else "load_study(path) reads one"
         raise TypeError(f"a Study is wanted, not {type(study).__name__}: {hint}")
 
 
 def change(config: Any, /, **changes: Any) -> Any:
-    """A copy of a tree of dataclasses with `a.b=value` replaced at each dotted path, all at once.
+    """Return a copy of a tree of dataclasses with the fields at the given dotted paths replaced.
 
-    Every config is built once, with all its changes: what only a passing state would violate is not refused.
-    A path below another one changes what that other one puts there.
-    Raises ValueError naming the path where a field does not exist.
+    All changes are made at once. Every config is built once with all its changes, so an invalid intermediate
+    combination is not refused.
+
+    Args:
+        config: the dataclass at the root of the tree.
+        **changes: new values by dotted path, for example `**{"model.width": 64}`. If one path lies below another, it
+            changes the value that the other one sets.
+
+    Raises:
+        ValueError: if a field does not exist or a config refuses a value. The message names the path.
     """
     return _rebuild(config, {tuple(path.split(".")): value for path, value in changes.items()}, ())
 
 
 def _rebuild(config: Any, changes: dict[tuple[str, ...], Any], above: tuple[str, ...]) -> Any:
+    """Apply changes below `config`, which is found at the path `above`, from the leaves up."""
     config = changes.get((), config)
     below: dict[str, dict[tuple[str, ...], Any]] = {}
     for names, value in changes.items():
@@ -246,6 +310,6 @@ def _rebuild(config: Any, changes: dict[tuple[str, ...], Any], above: tuple[str,
     try:
         return replace(config, **new) if new else config
     except ValueError as refusal:
-        # Configs that serve in many places name the field alone: "block=0 must be at least 1".
+        # A config that is used in many places names only the field ("block=0 must be at least 1"). Add its path.
         where = "" if not above or str(refusal).startswith(f"{above[0]}.") else f"{'.'.join(above)}: "
         raise ValueError(f"{where}{refusal}") from refusal

@@ -1,4 +1,4 @@
-"""What an experiment names and attnlab does not define: one's own classes and functions, and what their code says."""
+"""Your own classes and functions in an experiment: where they are defined, and a digest of their code."""
 
 from __future__ import annotations
 
@@ -27,27 +27,29 @@ PLAIN = bool | int | float | complex | str | bytes | range | None
 
 
 def user_defined(written: Any) -> Named:
-    """The classes and functions of one's own that `configuration.write` names, by (registry, name)."""
+    """Return the classes and functions in a written experiment that attnlab does not define, by (registry, name)."""
     held = {tag: registry.table(tag[0])[tag[1]] for tag in tags(written)}
     kinds = {tag: value if hasattr(value, "__qualname__") else type(value) for tag, value in held.items()}
     return {tag: kind for tag, kind in kinds.items() if kind.__module__.partition(".")[0] != "attnlab"}
 
 
 def codes(written: Any) -> dict[str, str]:
-    """The sha256 of the code of each, by REGISTRY.name; equal where it says the same.
+    """Return the sha256 of the code of each user-defined entry, by "REGISTRY.name".
 
-    Counted are methods and functions, with what they name and is one's own: other functions and classes, in whichever
-    module of one's own, and the values that they read there, as they stand: numbers and texts, lists, tables, arrays
-    and configs. Code counts as Python reads it: comments and white space do not. Fields stand in the configuration
-    itself; what a library defines is told by its version.
+    The digest covers methods and functions, and whatever they use from your own modules: functions, classes, and the
+    present values of numbers, texts, lists, dicts, arrays and configs. Comments and white space do not count. Fields do
+    not count, because they are part of the configuration. Libraries do not count, because their versions are recorded.
+
+    Args:
+        written: an experiment, as `serialize.write` returned it.
     """
     return {f"{place}.{name}": _digest(kind) for (place, name), kind in user_defined(written).items()}
 
 
 def places(written: Any) -> dict[str, str]:
-    """Where each is defined, by REGISTRY.name, for a person who looks for it: "Mine, of own.py".
+    """Return where each user-defined entry is defined, by "REGISTRY.name", for example "Mine, of own.py".
 
-    A module that can be imported has its name; of any other it is that of its file, without a folder.
+    A module that can be imported is given by its name, any other by the name of its file without the folder.
     """
     return {
         f"{place}.{name}": f"{kind.__qualname__}, of {_place(kind)}"
@@ -56,7 +58,7 @@ def places(written: Any) -> dict[str, str]:
 
 
 def missing(kept: dict[str, Any]) -> list[str]:
-    """Of what a run's `experiment.json` says was one's own, where that was defined which is in no registry now."""
+    """Return where a run's user-defined entries were defined that are in no registry now."""
     before = kept.get("own")
     told = before.items() if isinstance(before, dict) else ()
     found = [(*name.partition(".")[::2], str(where)) for name, where in told]
@@ -64,9 +66,11 @@ def missing(kept: dict[str, Any]) -> list[str]:
 
 
 def edited(kept: dict[str, Any], written: Any) -> list[str]:
-    """The names whose code is another than a run's `experiment.json` has it, of what is written of its experiment.
+    """Return the names of entries whose code has changed since a run.
 
-    What was not written down then cannot be told.
+    Args:
+        kept: the content of the run's `experiment.json`. An entry without a digest there counts as unchanged.
+        written: the experiment, as `serialize.write` returned it.
     """
     before = kept.get("code")
     before = before if isinstance(before, dict) else {}
@@ -74,7 +78,7 @@ def edited(kept: dict[str, Any], written: Any) -> list[str]:
 
 
 def tags(written: Any) -> Iterator[tuple[str, str]]:
-    """Whatever `configuration.write` names, by (registry, name)."""
+    """Yield (registry, name) of every registered config in a written experiment."""
     if isinstance(written, dict):
         if "registry" in written:
             yield written["registry"], written["name"]
@@ -84,6 +88,7 @@ def tags(written: Any) -> Iterator[tuple[str, str]]:
 
 
 def _place(kind: type | Callable) -> str:
+    """Return the module of a class or function, or the name of its file."""
     module = sys.modules.get(kind.__module__)
     if (spec := getattr(module, "__spec__", None)) is not None:
         return spec.name
@@ -92,6 +97,7 @@ def _place(kind: type | Callable) -> str:
 
 
 def _digest(kind: type | Callable) -> str:
+    """Return the sha256 of everything that `_Reading` collects for a class or function."""
     reading = _Reading(kind.__module__)
     reading.add(kind, kind.__qualname__)
     lines = (f"{name}: {code}" for name, code in sorted(reading.found.items()))
@@ -99,22 +105,25 @@ def _digest(kind: type | Callable) -> str:
 
 
 class _Reading:
-    """What is said by a value, and by all that it names, as `found`: by name, within `home` without the module's."""
+    """Collects a text for a value and for everything that it uses, by name, in `found`.
+
+    Names within the module `home` are written without the name of the module.
+    """
 
     def __init__(self, home: str):
         self.home = home
         self.found: dict[str, str] = {}
-        self.names: dict[int, str] = {}  # of what has parts: by its id, so that a ring of references ends
-        self.kept: list[Any] = []  # an id is one's own only as long as its value lives
+        self.names: dict[int, str] = {}  # of values with parts, by id, so that cyclic references end
+        self.kept: list[Any] = []  # keeps values alive, because the id of a dead one may be reused
 
     def add(self, value: Any, name: str) -> None:
-        """Put what a value says under a name, and what it names in turn under names of their own."""
+        """Add the text of a value under a name, and that of everything it uses under further names."""
         if name in self.found:
             return
         if isinstance(value, PLAIN):
             self.found[name] = repr(value)
         elif isinstance(value, tuple):
-            # Python may or may not make two equal ones the same: neither says more than its entries.
+            # Python may or may not share equal tuples, so their identity must not count.
             self._each(value, name, "tuple", enumerate(value))
         elif id(value) in self.names:
             self.found[name] = f"is {self.names[id(value)]}"
@@ -138,7 +147,7 @@ class _Reading:
             self._class(value, name)
         elif isinstance(value, FunctionType):
             self._function(value, name)
-        elif hasattr(value, "__wrapped__"):  # compiled, say, or remembered
+        elif hasattr(value, "__wrapped__"):  # for example jitted or cached
             self.add(value.__wrapped__, f"{name}.wrapped")
         elif hasattr(value, "__array__"):
             array = np.asarray(value)
@@ -176,7 +185,7 @@ class _Reading:
         for n, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())):
             self.add(value, f"{name}.default[{n}]")
         for free, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            with suppress(ValueError):  # a cell that nothing was put into yet
+            with suppress(ValueError):  # an empty cell
                 self.add(cell.cell_contents, f"{name}.{free}")
         names = _names(function.__code__)
         for used in sorted(names):
@@ -184,11 +193,11 @@ class _Reading:
                 self._named(function.__globals__[used], place, used, names)
         for module in sorted(_imports(function)):
             if self._is_own(module):
-                with suppress(ImportError):  # where the code does without
+                with suppress(ImportError):  # an optional import that is not installed
                     self._named(import_module(module), place, module, names)
 
     def _named(self, value: Any, place: str, used: str, names: Set[str]) -> None:
-        """What code of a module takes from it by a name: of another module, what it takes from that in turn."""
+        """Add a global value that code uses. For a module, add what the code uses from that module."""
         if not isinstance(value, ModuleType):
             self.add(value, self._called(place, used))
         elif self._is_own(value.__name__) and id(value) not in self.names:
@@ -206,7 +215,7 @@ class _Reading:
 
 @cache
 def _is_own(module: str) -> bool:
-    """Whether it is neither Python's, nor attnlab's, nor a library's that was installed."""
+    """Return whether a module is your own: not of Python, of attnlab, or of an installed library."""
     top = module.partition(".")[0]
     if top == "__main__":
         return True
@@ -223,7 +232,7 @@ def _is_own(module: str) -> bool:
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """What a class holds beside its fields: functions without what wraps them, and values."""
+    """Yield the members of a class that are not fields: unwrapped functions and values."""
     for name, held in vars(kind).items():
         if isinstance(held, staticmethod | classmethod):
             yield name, held.__func__
@@ -234,9 +243,9 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
 
 
 def _said(function: FunctionType) -> str:
-    """A function's source as Python reads it; where there is none, as in what a dataclass writes, what it compiled to.
+    """Return a function's source in normalised form, or its bytecode if there is no source.
 
-    What Python itself wrote for a class says no more than its fields, and nothing here.
+    A method that Python generated, for example for a dataclass, gives an empty text, since it depends only on fields.
     """
     try:
         return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function.__code__))))
@@ -245,18 +254,19 @@ def _said(function: FunctionType) -> str:
 
 
 def _compiled(code: CodeType) -> str:
+    """Return bytecode, constants and names as text."""
     consts = [_compiled(const) if isinstance(const, CodeType) else repr(const) for const in code.co_consts]
     return f"{code.co_code.hex()} {consts} {code.co_names}"
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that code takes from its module, with those of what is written within it."""
+    """Return the names that code uses, including those of nested functions."""
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     return set(code.co_names).union(*map(_names, inner))
 
 
 def _imports(function: FunctionType) -> set[str]:
-    """The modules that it imports when it is called."""
+    """Return the modules that a function imports when it is called."""
     found, package = set(), function.__globals__.get("__package__") or ""
     codes = [function.__code__]
     for code in codes:

@@ -1,4 +1,4 @@
-"""One field's value: what would do, read from text, told as text. Says nothing of where the field stands."""
+"""Values of fields: check them against annotations, parse them from text, and write them as text."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ PLURALS = {int: "whole numbers", float: "numbers", bool: "true or false", str: "
 
 @cache
 def annotations(kind: type) -> dict[str, Any]:
-    """What each field of a config class may hold; Any where its annotation cannot be told."""
+    """Return the type of each field of a config class, or an empty dict if its annotations cannot be resolved."""
     try:
         return get_type_hints(kind)
     except (NameError, TypeError):
@@ -25,12 +25,12 @@ def annotations(kind: type) -> dict[str, Any]:
 
 
 def members(annotation: Any) -> tuple[Any, ...]:
-    """The alternatives of a union; of anything else, itself alone."""
+    """Return the alternatives of a union, or a tuple of the annotation itself."""
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
 def wanted(annotation: Any) -> str:
-    """What would do, in words: "a whole number, or whole numbers with commas between"."""
+    """Describe the allowed values in words, for example "a whole number, or whole numbers with commas between"."""
     return ", or ".join(map(_wanted, members(annotation)))
 
 
@@ -48,11 +48,16 @@ def _wanted(kind: Any) -> str:
 
 
 def parse(annotation: Any, given: str) -> Any:
-    """The value that a text stands for; a tuple's entries have commas between, and the last may end with one.
+    """Parse a value from text.
 
-    Raises ValueError saying what would do.
+    Args:
+        annotation: the type of the field. The entries of a tuple are separated by commas, and a last comma is allowed.
+        given: the text.
+
+    Raises:
+        ValueError: if the text fits no alternative. The message says what is allowed.
     """
-    # Text takes anything, so it is what remains where nothing else fits.
+    # Any text is a valid str, so str is tried last.
     for kind in sorted(members(annotation), key=lambda kind: kind is str):
         with contextlib.suppress(ValueError):
             return _parse(kind, given)
@@ -74,9 +79,10 @@ def _parse(kind: Any, given: str) -> Any:
 
 
 def _ask(kind: Any, entries: list[str]) -> Any:
+    """Let tyro parse arguments as a type. Raises ValueError if it refuses."""
     import tyro
 
-    # tyro prints some refusals although told not to.
+    # tyro prints some errors even with console_outputs=False.
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             return tyro.cli(kind, args=entries, console_outputs=False, add_help=False)
@@ -85,7 +91,7 @@ def _ask(kind: Any, entries: list[str]) -> Any:
 
 
 def fits(value: Any, annotation: Any) -> bool:
-    """Whether a plain value is one that the annotation allows; what is no plain value, or of Any, fits."""
+    """Return whether the annotation allows a value. Only plain values, tuples and dataclasses are checked."""
     return any(_fits(value, kind) for kind in members(annotation))
 
 
@@ -108,7 +114,7 @@ def _entries_fit(value: tuple, kinds: tuple) -> bool:
 
 
 def text(value: Any) -> str:
-    """A value as one would write it on the command line; what is in a registry by its name there."""
+    """Return a value as it is written on the command line. A registered value is written by its name."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

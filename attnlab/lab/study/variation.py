@@ -1,4 +1,4 @@
-"""What varies in a study: named variants, and how those of several fields go together. Plain data; imports no jax."""
+"""Named variants of a study, and how to combine variations of several fields. Plain data; imports no jax."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from attnlab.lab.study.names import STUDY_FILES, check_folder_name
 
 @dataclass(frozen=True)
 class Variation:
-    """Named variants, each a set of fields with the value it gives them. The names become folders.
+    """Named variants, each with the fields that it changes.
 
-    Raises ValueError for no variants, for one that is no dict, for a name that cannot be a folder's or ends as a file's
-    of the study does, and for two names that some systems would give one folder.
+    `a | b` has the variants of both, as `chain(a, b)`.
+
+    Raises:
+        ValueError: if there are no variants, or a variant is not a dict. Also if a name cannot name a folder, or ends
+            like a file that the study keeps next to its variants. Also if two names would be the same folder on some
+            systems, because they differ only in case or in the Unicode form of an accent.
     """
 
     variants: dict[str, dict[str, Any]]
+    """For each variant, the value of every changed field by dotted path. The names become folder names."""
 
     def __post_init__(self):
         if not self.variants:
@@ -28,34 +33,46 @@ class Variation:
                 raise ValueError(f"vary: {name!r} must be a dict of fields with their values, not {changes!r}")
             if name.casefold().endswith(STUDY_FILES):
                 raise ValueError(f"vary: {name!r} ends as a file does that a study keeps beside its variants")
-            # Some systems keep one folder for both cases of a letter, and one for both spellings of an accent.
+            # Some file systems ignore case, and some treat composed and decomposed accents as equal.
             other = folders.setdefault(composed(check_folder_name(name)).casefold(), name)
             if other != name:
                 raise ValueError(f"vary: the names {other!r} and {name!r} would be one folder on some systems")
 
     def __or__(self, other: Variation) -> Variation:
-        """The variants of both. Raises ValueError for a name that both give."""
+        """Return the variants of both. Raises ValueError if both have a variant of the same name."""
         return chain(self, other)
 
     def fields(self) -> list[str]:
-        """The paths that any variant sets, in order."""
+        """Return the paths that any variant sets, in order of first use and without repetition."""
         return list(dict.fromkeys(path for changes in self.variants.values() for path in changes))
 
 
 def over(path: str, /, **values: Any) -> Variation:
-    """One field, several named values: `over("model.mechanism", softmax=Softmax(), linear=Linear())`.
+    """Vary one field over several named values: `over("model.mechanism", softmax=Softmax(), linear=Linear())`.
 
-    Any field of an experiment, and of any config below it. A name that is no Python name goes in as `**{"heads-2": 2}`.
-    None is a value like any other.
+    Args:
+        path: the dotted path of a field of the experiment, or of any config below it.
+        **values: the value of the field in each variant, by the variant's name. Pass a name that is not a Python
+            identifier as `**{"heads-2": 2}`. None is an ordinary value.
+
+    Returns:
+        A variation with one variant for each value.
     """
     return Variation({name: {path: value} for name, value in values.items()})
 
 
 def product(*variations: Variation) -> Variation:
-    """Every variant of one with every variant of the others, named with "-" between, the last one varying fastest.
+    """Combine every variant of each variation with every variant of the others (Cartesian product).
 
-    Raises ValueError where two of them set one field (the later would undo the earlier), and where two variants come to
-    one name.
+    Args:
+        *variations: the variations to combine.
+
+    Returns:
+        A variation whose names are joined with "-", for example "softmax-small". The last variation varies fastest.
+
+    Raises:
+        ValueError: if two variations set the same field, because the later would undo the earlier. Also if two
+            combinations get the same name.
     """
     rows: list[tuple[str, dict[str, Any]]] = [("", {})]
     _apart(variations)
@@ -69,13 +86,21 @@ def product(*variations: Variation) -> Variation:
 
 
 def zipped(*variations: Variation) -> Variation:
-    """The first variant of one with the first of the others, the second with the second, and so on.
+    """Combine the variations in parallel: first variant with first, second with second, and so on.
 
-    Where all give a variant one name, that is its name; else their names with "-" between:
-    `zipped(over("model.width", small=32, large=64), over("model.heads", small=2, large=4))` is small and large.
+    For example, `zipped(over("model.width", small=32, large=64), over("model.heads", small=2, large=4))` has the
+    variants "small" and "large".
 
-    Raises ValueError where one has fewer variants than another, where two of them set one field, where two come to one
-    name, and where they give the same names in another order.
+    Args:
+        *variations: variations of equal length.
+
+    Returns:
+        A variation with as many variants as each argument. If all arguments use the same name for a variant, it keeps
+        that name. Otherwise the names are joined with "-".
+
+    Raises:
+        ValueError: if the variations differ in length, or two of them set the same field. Also if two variants get the
+            same name, or the variations list the same names in a different order.
     """
     _apart(variations)
     if len(counts := list(dict.fromkeys(len(variation.variants) for variation in variations))) > 1:
@@ -91,15 +116,18 @@ def zipped(*variations: Variation) -> Variation:
 
 
 def chain(*variations: Variation) -> Variation:
-    """The variants of one, then those of the next; `a | b` is the same of two.
+    """Concatenate variations: the variants of the first, then those of the second, and so on.
 
-    Raises ValueError for a name that two of them give.
+    `a | b` is the same for two variations.
+
+    Raises:
+        ValueError: if two of them have a variant of the same name.
     """
     return _named([pair for variation in variations for pair in variation.variants.items()])
 
 
 def _apart(variations: tuple[Variation, ...]) -> None:
-    """Refuse a field that two variations set."""
+    """Raise ValueError if two variations set the same field."""
     before: set[str] = set()
     for variation in variations:
         if twice := [path for path in variation.fields() if path in before]:
@@ -108,7 +136,7 @@ def _apart(variations: tuple[Variation, ...]) -> None:
 
 
 def _named(rows: list[tuple[str, dict[str, Any]]]) -> Variation:
-    """The variation of these variants. A dict alone would keep the last of a name without a word."""
+    """Build a variation from rows. Raises ValueError for a repeated name, which a dict would silently overwrite."""
     variants: dict[str, dict[str, Any]] = {}
     for name, changes in rows:
         if name in variants:
