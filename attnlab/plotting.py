@@ -12,8 +12,8 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-INCH = 1.5  # side of a tile
-PIXELS = 96  # to an inch
+INCH = 1.5  # side of a tile in inches
+PIXELS = 96  # pixels per inch
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito 2008
 
 

@@ -19,7 +19,7 @@ FORWARD, BOTH = PASSES = ("forward", "forward+backward")
 
 
 def by_heads(mechanism: Mechanism, mask: str) -> Callable:
-    """Return (q [H T K], k, v, extra) -> y [H T V] under the mask "full" or "causal", in the mechanism's fastest form."""
+    """Return (q [H T K], k, v, extra) -> y [H T V] under the "full" or the "causal" mask, in the fastest form."""
     if mask == "full":
         return jax.vmap(attending(mechanism))
     return jax.vmap(scanning(mechanism) if mechanism.stateful else attending(mechanism, Causal()))

@@ -18,7 +18,7 @@ from attnlab.system.environment import environment
 # The largest allowed |a − b| between forms in float64, and max |y − ŷ| / max |ŷ| in each precision.
 LIMITS = {"forms": 1e-10, "float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}
 LENGTHS = (64, 256, 1024, 4096)
-STEADY, LOOSE = 256, 0.1  # beyond so many tokens, the limit of those that say why no precision holds
+STEADY, LOOSE = 256, 0.1  # beyond this many tokens, the limit for mechanisms that declare themselves ill-conditioned
 PRIME = 131
 
 
@@ -71,7 +71,7 @@ class ParityResult:
             Breach(what, where, value, limit)
             for what, limit, compared in found
             for where, value in compared.items()
-            if value is not None and not value <= limit  # a NaN is beyond every limit
+            if value is not None and not value <= limit  # also true for NaN
         ]
 
     @property

@@ -81,7 +81,7 @@ def _first(plan: BenchConfig, name: str, which: str, T: int) -> tuple[str, Progr
 
 
 def relative_table(found: Sequence[Relative], base: str, which: str) -> Table:
-    """Return a table with a row for each mechanism: relative time at every length, and relative memory at the longest."""
+    """Return a table with a row for each mechanism: relative time at every length, relative memory at the longest."""
     lengths = sorted({each.T for each in found})
     rows: dict[tuple[str, str], dict[int, Relative]] = {}
     for each in found:

@@ -23,7 +23,7 @@ from attnlab.system.environment import environment
 def options(
     document: str | None, lengths: Sequence[int], repeat: int, mechanisms: Sequence[str] = ()
 ) -> argparse.Namespace:
-    """Parse the options of a script: lengths, repeats, a selection of its mechanisms, and whether to save the results."""
+    """Parse the options of a script: lengths, repeats, a selection of its mechanisms, whether to save the results."""
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )

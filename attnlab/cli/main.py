@@ -59,7 +59,7 @@ def _flushed(arguments: list[str]) -> int:
     try:
         code = dispatch(arguments)
     except OSError:
-        streams.flush()  # where it was standard output that failed, that is the error
+        streams.flush()  # if standard output failed, this raises the error to report
         raise
     except BaseException:
         # The original error matters more than a failure to write what was printed before it.

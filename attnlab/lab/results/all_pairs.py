@@ -9,7 +9,7 @@ from itertools import combinations
 from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import Verdict, Word, verdicts
 
-Pair = tuple[str, str]  # the later of two variants in the study's order, and the earlier
+Pair = tuple[str, str]  # (later, earlier) in the study's order
 
 SIGNS: dict[str, str] = {"better": "+", "worse": "−", "same": "=", "unclear": "?"}
 PENDING, REFUSED = "…", "·"

@@ -38,7 +38,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval to show. None for one seed and for an interval without width, which would look like certainty."""
+        """The interval to show. None for one seed and for an interval without width, which would suggest certainty."""
         return None if self.low is None or self.high is None or self.still else (self.low, self.high)
 
     def reach(self, metric: str) -> str:

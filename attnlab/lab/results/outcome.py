@@ -44,7 +44,8 @@ class Outcome:
     """The estimates of each learning rate, if several were trained."""
     pictures: tuple[Picture, ...] = ()
     """The stored pictures of answers."""
-    order: int = 0  # its place in the study, which its colour goes by; the first is what others are compared with
+    order: int = 0
+    """Its position in the study, which selects its colour. By default the first is the reference of the others."""
 
     @property
     def begun(self) -> bool:
@@ -104,7 +105,7 @@ class Outcome:
         return max(len(contenders), 1) if isinstance(contenders, list) else 1
 
     def trained_steps(self) -> float | None:
-        """Return the number of steps of a lane at the chosen rate. It is a mean over seeds, because lanes may stop early."""
+        """Return the steps of a lane at the chosen rate, averaged over seeds because lanes may stop early."""
         steps, result = number((self.result or {}).get("steps")), self.result or {}
         if steps is None:
             return None

@@ -65,14 +65,14 @@ def results_table(folder: Path) -> Group:
     Raises:
         FolderError: The folder contains no run.
     """
-    # rich costs time to import, and the page needs none of it.
+    # rich is slow to import, and the page does not need it.
     from rich.console import Group
     from rich.text import Text
 
     there = outcomes(folder)
     found, study = sheets(there), Path(folder).resolve().name
     titles = [f"{study}: {sheet.title}" if len(found) > 1 else study for sheet in found]
-    # An empty line between two.
+    # The tables are separated by an empty line.
     parts = [part for sheet, title in zip(found, titles, strict=True) for part in ("", _printed(sheet, title))]
     parts += [part for matrix in _matrices(comparison(there)) for part in ("", matrix)]
     return Group(*parts[1:], *(Text(plain(f"made under different settings: {line}")) for line in settings_of(there)))

@@ -19,7 +19,7 @@ from attnlab.tasks.base.task import Batch, Pairs, Tokens
 from attnlab.tasks.vision.objects import Detections
 
 START = SHOWN[BEGIN]  # what a decoder reads before the first symbol
-CLASS = "[class]"  # the token in front of all symbols, by which a sequence is scored
+CLASS = "[class]"  # the class token in front of all symbols, whose output classifies the sequence
 
 
 @dataclass(frozen=True)

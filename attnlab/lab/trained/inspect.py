@@ -20,7 +20,7 @@ from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.tasks.base.task import Batch, Pairs
 
-EXAMPLES = 32  # of validation, whose loss, gradient and scores are taken at every checkpoint
+EXAMPLES = 32  # validation examples on which loss, gradient and scores are measured at every checkpoint
 
 
 def inspect(run: str | Path, text: str, other: str | Path | None = None, step: Step = None) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
     """Return the largest possible rank of a map. For a sum over all keys it is at most the number of features."""
     config = found.experiment.model
     mechanism = config.attentions[name]
-    # A causal map is a triangle, which has full rank.
+    # A causal map is triangular and can have full rank.
     bounded = isinstance(mechanism, Linear) and name != "decoder"
     if not bounded:
         return min(T, S)
@@ -137,7 +137,7 @@ def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
 
 
 def _least(divisors: Any, scored: np.ndarray) -> dict[str, Any]:
-    """Return {"total": [L H]}, the least absolute denominator `[L H T]` of rows that see a key; {} without divisors."""
+    """Return {"total": [L H]}, the least absolute denominator `[L H T]` of rows that see a key. {} without divisors."""
     if divisors is None:
         return {}
     sees = (scored != -np.inf).any(axis=-1)

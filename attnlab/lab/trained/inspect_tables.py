@@ -14,7 +14,7 @@ from attnlab.console.tables import empty, fill
 if TYPE_CHECKING:
     from rich.table import Table
 
-MOST = 6  # checkpoints for which a terminal of eighty columns has room
+MOST = 6  # checkpoints that fit into a terminal of eighty columns
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def small(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return NONE
-    value += 0.0  # so that a zero has no sign
+    value += 0.0  # removes the sign of a negative zero
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         # Trailing zeros are kept, so that the decimal points align.
         return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"

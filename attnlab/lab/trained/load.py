@@ -69,12 +69,12 @@ def load(run: str | Path, step: Step = None) -> tuple[Any, TaskData]:
         The pair `(model, problem)`.
 
     Raises:
-        FolderError: The folder is not a usable run folder.
-        DataError: The data or the vocabulary are not those of the training.
-        CheckpointError: No usable checkpoint exists. Also raised for "best" if the run has several learning rates,
-            because validation compared checkpoints at whichever rate was ahead at each of them.
-
-        Every message is one line that names the file.
+        FolderError: The folder is not a usable run folder. The message names the file.
+        DataError: The data or the vocabulary are not those of the training. The message names the file.
+        CheckpointError: No usable checkpoint exists, or every lane diverged. Also raised for "best" if the run has
+            several learning rates, because validation compared checkpoints at whichever rate was ahead at each of them.
+        ValueError: jax's settings prevent loading, or differ from those of the training in a way that changes the
+            arrays.
     """
     found = trained(run, step)
     return found.model, found.problem
@@ -90,7 +90,7 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
             if the task cannot encode an input without them.
 
     Raises:
-        FolderError, DataError, CheckpointError: As in `load`.
+        FolderError, DataError, CheckpointError, ValueError: As in `load`.
     """
     found = restored(run, step, data)
     lane = lane_of(found.experiment, found.result, np.asarray(found.state.alive))
@@ -119,7 +119,7 @@ class Restored:
 
 
 def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
-    """Load every lane of a run. `trained` selects one of them; the arguments and exceptions are the same."""
+    """Load every lane of a run. The arguments and exceptions are those of `trained`, which selects one lane."""
     folder = RunFolder(Path(run))
     written = read_file(folder, "experiment")
     if written is None:

@@ -106,7 +106,7 @@ def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
 
     Args:
         found: The dict that `sample` returned.
-        width: The width of the terminal in columns. None uses the actual width.
+        width: The width of the terminal in columns. None sets no limit.
     """
     shown = [plain(line) for line in found["answer"].split("\n")]
     if found["cut"] and len(found["answers"]) == 1:

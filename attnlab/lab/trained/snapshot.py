@@ -14,9 +14,9 @@ from attnlab.lab.trained.example import axis, front, inputs, places
 from attnlab.tasks.base.task import Batch, Pairs, TaskData, Tokens
 from attnlab.tasks.vision.objects import SURE, Detections
 
-FIRST = 8  # test examples, among which those of `snapshots` are; always the same
-WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
-LARGEST = 2**26  # numbers of all maps of one example
+FIRST = 8  # the first test examples, from which `snapshots` selects
+WIDEST = 128  # positions kept of a map, because its size grows with their square for every head
+LARGEST = 2**26  # the largest number of weights in all maps of one example
 
 
 def snapshots(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:

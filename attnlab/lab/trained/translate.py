@@ -23,7 +23,7 @@ from attnlab.tasks.text.pairing import PairInterface
 LONGER = ("refuse", "truncate")
 UNKNOWN = ("refuse", "skip")
 BATCH = 32
-MOST = 1 << 20  # bytes taken at a time
+MOST = 1 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Translator:
         return [self._told(row, answers.get(row.number)) for row in rows]
 
     def _told(self, row: Line, answer: Answer | None) -> Answered:
-        """Combine a line and its answer; None means that there was nothing to decode."""
+        """Combine a line and its answer. None means that there was nothing to decode."""
         if answer is None:
             return Answered(row.number, trouble=row.trouble, refused=row.trouble is not None)
         if np.isnan(answer.score):
