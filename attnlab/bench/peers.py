@@ -101,7 +101,7 @@ def _torch(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
 
 
 def _fast_transformers(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
-    """Its C++ causal product, with the feature map and the normalizer (Katharopoulos et al. 2020)."""
+    """Run its C++ causal product, with the feature map and the normalizer (Katharopoulos et al. 2020)."""
     torch, library = import_module("torch"), import_module("fast_transformers.causal_product")
     feature = lambda x: torch.nn.functional.elu(x) + 1
 
@@ -114,7 +114,7 @@ def _fast_transformers(arrays: tuple[np.ndarray, ...], mask: str, which: str) ->
 
 
 def _causal_product(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
-    """Only its C++ causal product."""
+    """Run only its C++ causal product."""
     return _in_torch(import_module("fast_transformers.causal_product").causal_dot_product, arrays, which)
 
 

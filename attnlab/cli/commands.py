@@ -107,7 +107,7 @@ def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> 
 def command(options: argparse.Namespace) -> str:
     """Return the command that repeats a run.
 
-    It is stored with the results, so it contains no absolute path of this machine.
+    It is stored with the results, so an absolute path of the experiment file is reduced to the file's name.
     """
     file = options.file.name if options.file.is_absolute() else str(options.file)
     return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])

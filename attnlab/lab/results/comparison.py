@@ -73,8 +73,11 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
 
     The verdicts are corrected for multiple comparisons (Holm's procedure in Shaffer's form). All comparisons that the
     study plans count, so that a verdict does not change when others finish. Only variants of the same task are
-    compared; they may differ in what the task calls training_only. Seeds are paired. Seeds that only one side has are
-    left out and listed. A seed without a finite value excludes its whole variant.
+    compared. They may differ in the fields that the task lists in `training_only_fields`. Seeds are paired. Seeds that
+    only one side has are left out and listed. A seed without a finite value excludes its whole variant.
+
+    Args:
+        found: The outcomes of the study, at least one, in any order.
     """
     ordered = sorted(found, key=lambda outcome: outcome.order)
     first = ordered[0]

@@ -32,7 +32,7 @@ class Estimate:
 
     @property
     def still(self) -> bool:
-        """Whether two or more seeds have the same value. Other seeds might still differ."""
+        """Whether there are two or more seeds and all have the same value. Other seeds might still differ."""
         values = [value for value in self.values if value is not None]
         return self.sound and tied(values)
 

@@ -11,8 +11,8 @@ from attnlab.lab.statistics import leaders, lowest
 def tie(result: dict[str, Any]) -> str:
     """Return a sentence if several learning rates of a `result.json` share the best headline metric, else "".
 
-    The sentence names the rates and how one was chosen: by the validation loss. In records without losses, or if the
-    losses are equal too, the first rate is chosen.
+    The sentence names the rates and how one was chosen: by the validation loss. The first rate is chosen in records
+    without losses, or if the losses are equal too.
     """
     by_rate = [entry for entry in result.get("by_rate") or [] if isinstance(entry, dict)]
     if len(by_rate) < 2 or not result.get("metrics") or number(result.get("learning_rate")) is None:
