@@ -1,4 +1,4 @@
-"""`attnlab`, and `python -m attnlab`: the command line as a process."""
+"""The entry point of `attnlab` and `python -m attnlab`."""
 
 import gc
 from typing import NoReturn
@@ -9,10 +9,10 @@ from attnlab.system.signals import end
 
 
 def process() -> NoReturn:
-    """Run the command line, and end with its exit code."""
+    """Run the command line, and exit with its code."""
     streams.prepare()
     code = main()
-    # All that is held goes with the process. To look through it for cycles once more would take most of a second.
+    # The process is about to end. Without this, the garbage collector would search all objects for most of a second.
     gc.freeze()
     end(code)
 

@@ -1,4 +1,4 @@
-"""Pictures for the page, as PNG. matplotlib is imported where something is drawn."""
+"""Draw pictures for the page as PNG. matplotlib is imported only when something is drawn."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-INCH = 1.5  # side of a tile
-PIXELS = 96  # to an inch
+INCH = 1.5  # side of a tile in inches
+PIXELS = 96  # pixels per inch
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")  # Okabe and Ito 2008
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle on a picture: corners (left, top, right, bottom) in shares of it, 0 … 1.
-
-    `colour` counts through a palette; `dashed` is for what was to be found, a whole line for what was.
-    """
+    """A rectangle on a picture."""
 
     corners: tuple[float, float, float, float]
+    """The corners (left, top, right, bottom) as fractions of the picture, 0 … 1."""
     label: str = ""
+    """A label at the upper left corner."""
     colour: int = 0
+    """An index into the palette."""
     dashed: bool = False
+    """Whether the line is dashed: dashed for the expected box, solid for the predicted one."""
 
 
 def grid(
@@ -37,9 +38,17 @@ def grid(
     columns: int = 8,
     side: float = INCH,
 ) -> bytes:
-    """Images [H W], [H W 1] or [H W 3] side by side, `columns` to a row, each with its title and boxes.
+    """Draw images in a grid, each with its title and boxes.
 
-    Numbers are in 0 … 1, or in 0 … 255 where they are whole; `side` is an image's width in inches.
+    Args:
+        images: Images `[H W]`, `[H W 1]` or `[H W 3]`. Floats are in 0 … 1, integers in 0 … 255.
+        titles: A title for each image.
+        boxes: The boxes on each image.
+        columns: The number of images in a row.
+        side: The width of an image in inches.
+
+    Returns:
+        The picture as PNG.
     """
     from matplotlib.patches import Rectangle
 
@@ -69,7 +78,7 @@ def grid(
 
 
 def canvas(width: float, height: float) -> Any:
-    """An empty figure of so many inches, which needs no screen."""
+    """Return an empty figure of the given size in inches. It needs no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -79,20 +88,21 @@ def canvas(width: float, height: float) -> Any:
 
 
 def png(figure: Any, dpi: int = PIXELS) -> bytes:
-    """A figure as PNG, of so many pixels to an inch."""
+    """Return a figure as PNG with `dpi` pixels per inch."""
     file = BytesIO()
-    # The version of matplotlib in it would make two machines' pictures differ.
+    # The version of matplotlib is left out, so that pictures from two machines are identical.
     figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
     return file.getvalue()
 
 
 @contextmanager
 def plain(salt: str = "attnlab"):
-    """Matplotlib as it comes, whatever the settings of the person who draws; names are no mathematics.
+    """Use matplotlib's defaults instead of the user's settings, and do not parse names as mathematics.
 
-    `salt` keeps the identities in one SVG from those in another on the same page.
+    Args:
+        salt: Distinguishes the ids in one SVG from those in another on the same page.
     """
-    # Where its caches lie, and that they are being built, is nothing to a person who wants a page.
+    # Messages about matplotlib's font cache would only distract.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     import matplotlib
 
@@ -101,6 +111,6 @@ def plain(salt: str = "attnlab"):
     with matplotlib.rc_context(), catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
-        # Of letters that its one font lacks, matplotlib draws a box, and a warning each.
+        # matplotlib warns for every letter that its font lacks, and draws a box.
         simplefilter("ignore", UserWarning)
         yield

@@ -1,1 +1,1 @@
-"""The bench: time and memory of mechanisms as sequences grow, beside peers, under this machine's roof."""
+"""The bench: time and memory of mechanisms as sequences grow, compared with peers and with the machine's roofline."""

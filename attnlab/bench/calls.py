@@ -1,4 +1,4 @@
-"""What the bench runs: a mechanism by heads, forwards alone and with its gradients."""
+"""The programs that the bench runs: a mechanism over several heads, forward only or with gradients."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ FORWARD, BOTH = PASSES = ("forward", "forward+backward")
 
 
 def by_heads(mechanism: Mechanism, mask: str) -> Callable:
-    """(q [H T K], k, v, extra) -> y [H T V], under the full or the causal mask, in the mechanism's fastest form."""
+    """Return (q [H T K], k, v, extra) -> y [H T V] under the "full" or the "causal" mask, in the fastest form."""
     if mask == "full":
         return jax.vmap(attending(mechanism))
     return jax.vmap(scanning(mechanism) if mechanism.stateful else attending(mechanism, Causal()))
 
 
 def inputs(mechanism: Mechanism, T: int, heads: int, width: int) -> tuple[Any, ...]:
-    """(q, k, v, extra) with a leading axis of heads, in float32."""
+    """Draw (q, k, v, extra) with a leading axis of heads, in float32."""
     each = [draw(mechanism, T, width, width, np.float32, seed) for seed in range(heads)]
     q, k, v, extra = jax.tree.map(lambda *x: np.stack(x), *each)
     return q, k, v, extra | {name: np.asarray(x) for name, x in mechanism.heads(heads).items()}
 
 
 def target(T: int, heads: int, width: int) -> np.ndarray:
-    """What the gradient of the answers is taken to be: [H T V]."""
+    """Draw the cotangent of the output, `[H T V]`."""
     return np.random.default_rng(T).standard_normal((heads, T, width)).astype(np.float32)
 
 
 def with_gradients(function: Callable) -> Callable:
-    """(target, …) -> (y, the gradient of every argument of `function`)."""
+    """Return a function (target, …) -> (y, the gradients of all arguments of `function`)."""
 
     def both(target, *arguments):
         y, back = jax.vjp(function, *arguments)
@@ -48,7 +48,7 @@ def with_gradients(function: Callable) -> Callable:
 
 
 def prepare(mechanism: Mechanism, mask: str, which: str, T: int, heads: int, width: int) -> Program | None:
-    """The program of one cell of the bench, compiled; None where the mechanism refuses the mask."""
+    """Compile the program of one measurement. Returns None if the mechanism refuses the mask."""
     mechanism = mechanism.sized(T)
     function, given = by_heads(mechanism, mask), inputs(mechanism, T, heads, width)
     try:

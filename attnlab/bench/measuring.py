@@ -1,4 +1,4 @@
-"""Running the bench: every mechanism at every length, beside its peers, and what comes of it."""
+"""Run the bench: measure every mechanism at every length, compared with its peers."""
 
 from __future__ import annotations
 
@@ -17,70 +17,95 @@ from attnlab.bench.calls import PASSES, inputs, prepare, target
 from attnlab.mechanisms.base import Mechanism
 from attnlab.system.environment import environment
 
-OURS = ""  # a mechanism's own place among its peers
+OURS = ""  # the key of the mechanism itself among its peers
 
 
 @dataclass(frozen=True)
 class BenchConfig:
-    """What to measure: mechanisms by name, lengths, heads of a width, masks, passes, how often, and beside peers?"""
+    """What to measure."""
 
     mechanisms: Mapping[str, Mechanism]
+    """The mechanisms by name."""
     lengths: Sequence[int] = (512, 1024, 2048, 4096)
+    """The sequence lengths, in tokens."""
     heads: int = 8
+    """The number of heads."""
     width: int = 64
+    """The width of a head."""
     masks: Sequence[str] = ("full", "causal")
+    """The masks: "full", "causal" or both."""
     passes: Sequence[str] = PASSES
+    """The passes: "forward", "forward+backward" or both."""
     repeat: int = 7
+    """How often each program is timed."""
     peers: bool = False
+    """Whether to measure peers too."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A peer in the same turns: its seconds, how many times longer it took, and how far its answers are from ours."""
+    """A peer, measured alternately with our mechanism."""
 
     seconds: tuple[float, ...]
+    """The seconds of each turn."""
     times: Spread
+    """How many times longer the peer took than our mechanism."""
     difference: float
+    """The relative difference of the outputs, max |a − b| / max |a|."""
     memory: int | None
+    """Its memory in bytes, or None if unknown."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A mechanism at one length: seconds of each turn, and what the compiler and the trace say of it.
-
-    `why_not` says why nothing was measured.
-    """
+    """A mechanism measured at one length."""
 
     name: str
+    """The name of the mechanism."""
     mask: str
+    """The mask, "full" or "causal"."""
     which: str
+    """The pass, "forward" or "forward+backward"."""
     T: int
+    """The sequence length."""
     seconds: tuple[float, ...] = ()
+    """The seconds of each turn."""
     compile_seconds: float | None = None
+    """The seconds that compiling took."""
     memory: int | None = None
+    """The bytes of temporaries and outputs, as the compiler estimates them."""
     moved: int | None = None
+    """The bytes of arguments and outputs."""
     flops: int | None = None
+    """The floating-point operations."""
     beside: dict[str, Beside] = field(default_factory=dict)
+    """The measured peers by name."""
     why_not: str = ""
+    """Why nothing was measured, or ""."""
 
     @property
     def median(self) -> float | None:
-        """The middle of its seconds."""
+        """The median of the seconds."""
         return spread(self.seconds).median if self.seconds else None
 
     @property
     def rate(self) -> float | None:
-        """FLOP a second."""
+        """The achieved FLOP per second."""
         return self.flops / self.median if self.median and self.flops else None
 
     @property
     def intensity(self) -> float | None:
-        """FLOP for each byte that no way of computing it can spare: arguments and answers."""
+        """The FLOP per byte of arguments and outputs, which every implementation has to move."""
         return intensity(self.flops, self.moved) if self.flops and self.moved else None
 
 
 def bench(plan: BenchConfig, note: Callable[[str], Any] = lambda text: None) -> Iterator[Measured]:
-    """Every cell of the plan as it is measured; `note` is told in a line how each mechanism fared under each mask."""
+    """Measure every combination of the plan, and yield each result as soon as it is known.
+
+    Args:
+        plan: What to measure.
+        note: Is called with a line about each mechanism under each mask.
+    """
     rows = [(name, mask, which) for name in plan.mechanisms for mask in plan.masks for which in plan.passes]
     for n, (name, mask, which) in enumerate(rows):
         found = []
@@ -88,13 +113,13 @@ def bench(plan: BenchConfig, note: Callable[[str], Any] = lambda text: None) -> 
             found.append(measured(plan, name, mask, which, T))
             yield found[-1]
             if found[-1].why_not:
-                break  # what is refused, or too large, is so for all that are longer
+                break  # a longer sequence would be refused or be too large as well
         told = ", ".join(f"T={each.T} {_told(each)}" for each in found)
         note(f"{name}, {mask}, {which}: {told} ({n + 1} of {len(rows)})")
 
 
 def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Measured:
-    """One cell: ours and its peers, in turns."""
+    """Measure one mechanism and its peers in turns, at one length."""
     mechanism = plan.mechanisms[name]
     ours = prepare(mechanism, mask, which, T, plan.heads, plan.width)
     if ours is None:
@@ -120,7 +145,7 @@ def measured(plan: BenchConfig, name: str, mask: str, which: str, T: int) -> Mea
 
 
 def growths(found: Sequence[Measured]) -> dict[tuple[str, str, str], dict[str, Growth | None]]:
-    """By (mechanism, mask, pass): how seconds and memory grow with T, of ours and of each peer."""
+    """Fit how seconds and memory grow with T, for the mechanism and each peer, by (mechanism, mask, pass)."""
     rows: dict[tuple[str, str, str], list[Measured]] = {}
     for each in found:
         rows.setdefault((each.name, each.mask, each.which), []).append(each)
@@ -128,6 +153,7 @@ def growths(found: Sequence[Measured]) -> dict[tuple[str, str, str], dict[str, G
 
 
 def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
+    """Fit the growth for the measurements of one mechanism, mask and pass."""
     fits = {
         "seconds": growth({each.T: each.seconds for each in cells}),
         "memory": growth({each.T: [each.memory] for each in cells if each.memory}),
@@ -140,7 +166,7 @@ def _growths(cells: Sequence[Measured]) -> dict[str, Growth | None]:
 
 
 def record(plan: BenchConfig, found: Sequence[Measured], machine: Machine) -> dict[str, Any]:
-    """Everything as JSON: the machine, the plan, every measurement, and how each grows."""
+    """Return everything for JSON: the machine, the plan, every measurement, and the growths."""
     installed = {name: peer.version for name, peer in peers.PEERS.items() if peer.here} if plan.peers else {}
     settings = {name: value for name, value in vars(plan).items() if name != "mechanisms"}
     return {
@@ -158,7 +184,7 @@ def record(plan: BenchConfig, found: Sequence[Measured], machine: Machine) -> di
 
 
 def processor() -> str:
-    """What the processor calls itself, where the system tells."""
+    """Return the name of the processor, or "unknown"."""
     try:
         with open("/proc/cpuinfo") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
@@ -168,14 +194,14 @@ def processor() -> str:
 
 
 def _difference(ours: Program, theirs: Program) -> float:
-    """max |a − b| / max |a| of the answers."""
+    """Return the relative difference of the outputs, max |a − b| / max |a|."""
     a, b = ours.answer(), theirs.answer()
     a = a[0] if isinstance(a, tuple) else a
     return float(np.max(np.abs(a - b)) / np.max(np.abs(a)))
 
 
 def _room() -> float:
-    """The bytes that one call may take: half of this machine's memory; of an accelerator's it is not known."""
+    """Return the bytes that one call may take: half of the memory on a CPU, unlimited on an accelerator."""
     import jax
 
     if jax.devices()[0].platform != "cpu" or not hasattr(os, "sysconf"):

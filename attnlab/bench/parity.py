@@ -1,4 +1,4 @@
-"""Parity: every mechanism against itself, form against form in float64 and precision against precision."""
+"""Parity: compare the forms of every mechanism in float64, and measure the error of every precision."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ from attnlab.analysis.rounding import DTYPES, errors
 from attnlab.mechanisms.base import Mechanism
 from attnlab.system.environment import environment
 
-# The largest |a − b| between forms, and of max |y − ŷ| / max |ŷ| in each precision.
+# The largest allowed |a − b| between forms in float64, and max |y − ŷ| / max |ŷ| in each precision.
 LIMITS = {"forms": 1e-10, "float32": 5e-6, "bfloat16": 1.5e-2, "float16": 2e-3}
 LENGTHS = (64, 256, 1024, 4096)
-STEADY, LOOSE = 256, 0.1  # beyond so many tokens, the limit of those that say why no precision holds
+STEADY, LOOSE = 256, 0.1  # beyond this many tokens, the limit for mechanisms that declare themselves ill-conditioned
 PRIME = 131
 
 
 @dataclass(frozen=True)
 class Breach:
-    """A number beyond its limit: what was compared, where, the number and the limit."""
+    """A number beyond its limit."""
 
     what: str
+    """What was compared."""
     where: str
+    """The case in which it was compared."""
     value: float
+    """The number."""
     limit: float
+    """The limit."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.where}) {self.value:.1e}, limit {self.limit:.1e}"
@@ -37,25 +41,28 @@ class Breach:
 
 @dataclass(frozen=True)
 class ParityResult:
-    """One mechanism: its forms by kind, its errors by dtype and length, the seconds it took, and what stopped it.
-
-    `unsteady` is why its errors at more than 256 tokens are held to a tenth alone, where they are.
-    """
+    """The parity of one mechanism."""
 
     name: str
+    """The name of the mechanism."""
     forms: dict[str, Found] = field(default_factory=dict)
+    """The largest differences between its forms, by kind."""
     errors: dict[str, dict[int, Found]] = field(default_factory=dict)
+    """The errors of each precision, by dtype and length."""
     seconds: float = 0.0
+    """The time that the comparison took."""
     trouble: str = ""
+    """The exception that stopped it, or ""."""
     unsteady: str = ""
+    """Why its errors beyond 256 tokens have a limit of only 0.1, or ""."""
 
     def loose(self, T: int) -> bool:
-        """Whether errors at that length are held to a tenth alone."""
+        """Return whether errors at length T have a limit of only 0.1."""
         return bool(self.unsteady) and T > STEADY
 
     @property
     def breaches(self) -> list[Breach]:
-        """What lies beyond its limit, and what is not a number."""
+        """The numbers that exceed their limit or are NaN."""
         found = [(kind, LIMITS["forms"], compared) for kind, compared in self.forms.items()]
         for dtype, lengths in self.errors.items():
             limits = {T: LOOSE if self.loose(T) else LIMITS[dtype] for T in lengths}
@@ -64,12 +71,12 @@ class ParityResult:
             Breach(what, where, value, limit)
             for what, limit, compared in found
             for where, value in compared.items()
-            if value is not None and not value <= limit  # a NaN is beyond every limit
+            if value is not None and not value <= limit  # also true for NaN
         ]
 
     @property
     def complaint(self) -> str:
-        """Why it does not stand, in a line; nothing where it does."""
+        """Why the mechanism fails, in a line, or ""."""
         if self.trouble:
             return f"{self.name}: {self.trouble}"
         if breaches := self.breaches:
@@ -87,7 +94,7 @@ class ParityResult:
 
 
 def lengths_to(longest: int) -> tuple[int, ...]:
-    """The lengths that errors are taken at: 64, four times that, and so on, up to the longest and with it."""
+    """Return the lengths at which errors are measured: 64, 256, and so on by factors of four, and `longest` itself."""
     steps = (LENGTHS[0] * 4**n for n in range(16))
     return (*(T for T in steps if longest > T), longest)
 
@@ -97,9 +104,17 @@ def parity(
     lengths: Sequence[int] = LENGTHS,
     note: Callable[[str], Any] = lambda text: None,
 ) -> Iterator[ParityResult]:
-    """Each mechanism's standing, as it is found; `note` is told in a line how each fared.
+    """Compare the mechanisms one at a time, and leave the settings of jax unchanged.
 
-    One mechanism at a time: at T = 4,096 a map in float64 takes 134 MB. Leaves jax set as it was.
+    One at a time saves memory: at T = 4,096 one map in float64 takes 134 MB.
+
+    Args:
+        mechanisms: The mechanisms by name.
+        lengths: The lengths at which errors are measured.
+        note: Is called with a line about each result.
+
+    Yields:
+        The result of each mechanism as soon as it is known.
     """
     for n, (name, mechanism) in enumerate(mechanisms.items()):
         found = stand(name, mechanism, lengths)
@@ -109,9 +124,9 @@ def parity(
 
 
 def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> ParityResult:
-    """The standing of one mechanism. What it raises, other than refusals, is its trouble."""
+    """Compare one mechanism. An exception, other than a refusal, becomes the result's `trouble`."""
     begun = monotonic()
-    # Most of the time goes into compiling, which holds no lock: two at once.
+    # Most of the time is spent compiling, which releases the GIL, so two threads are faster.
     with ThreadPoolExecutor(2) as pool:
         forms = pool.submit(_exactly, agreement, mechanism, PRIME)
         rounded = pool.submit(lambda: {T: _exactly(errors, mechanism, T) for T in lengths})
@@ -123,7 +138,7 @@ def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> 
 
 
 def _exactly(measure: Callable, *arguments: Any) -> Any:
-    # Accelerators would round float32 products to fewer digits, unless asked not to.
+    # By default, accelerators compute float32 products with fewer digits.
     with jax.default_matmul_precision("float32"):
         return measure(*arguments)
 
@@ -133,7 +148,7 @@ def _line(error: BaseException) -> str:
 
 
 def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[str, Any]:
-    """Everything as JSON: the machine, the limits, every number, and what does not stand."""
+    """Return everything for JSON: the machine, the limits, every number, and what fails."""
     return {
         "machine": environment() | {"matmul_precision": "float32"},
         "limits": LIMITS,
@@ -155,6 +170,6 @@ def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[st
 
 
 def verdict(standings: Sequence[ParityResult]) -> str:
-    """One line naming what broke a limit; nothing where all stands."""
+    """Return one line that names the mechanisms that exceed a limit, or ""."""
     complaints = [each.complaint for each in standings if each.complaint]
     return f"{len(complaints)} of {len(standings)} break a limit: {'; '.join(complaints)}" if complaints else ""

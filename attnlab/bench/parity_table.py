@@ -1,4 +1,4 @@
-"""The parity table, for a terminal."""
+"""The parity table for a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ SHORT = {"float32": "f32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> Table:
-    """A row a mechanism: the largest difference of each kind of form, float32 at every length, the others' largest."""
+    """Return a table with one row for each mechanism.
+
+    The columns are the largest difference of each kind of form, the float32 error at every length, and the largest
+    errors of the other precisions.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -62,7 +66,7 @@ def _longer(lengths: Sequence[int]) -> bool:
 
 
 def _cell(values: Iterable[float | None], limit: float, loose: bool = False) -> Text:
-    """The worst of the numbers; a dash where there is none."""
+    """Format the largest of the numbers, or a dash if there is none."""
     from rich.text import Text
 
     given = [value for value in values if value is not None]
@@ -81,7 +85,7 @@ def _word(each: ParityResult) -> Text:
 
 
 def small(value: float) -> str:
-    """A small number in few letters.
+    """Format a small number with few characters.
 
     >>> small(4.4e-16), small(1.5e-2), small(0.0), small(float("nan"))
     ('4e-16', '1.5e-2', '0', 'nan')
@@ -89,6 +93,6 @@ def small(value: float) -> str:
     if value == 0 or value != value:
         return f"{value:.0f}"
     digits, _, power = f"{value:.1e}".partition("e")
-    if abs(value) < 1e-9:  # of what is nothing but rounding, one digit says enough
+    if abs(value) < 1e-9:  # rounding error only, for which one digit suffices
         digits, _, power = f"{value:.0e}".partition("e")
     return f"{digits.removesuffix('.0')}e{int(power)}" if power else digits

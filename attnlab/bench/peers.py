@@ -1,6 +1,6 @@
-"""Others that compute the same equation: measured beside ours in the same run, where they are installed.
+"""Implementations of the same equations in other libraries, measured together with ours if they are installed.
 
-A peer is never a dependency: the `peers` extra installs them, and each is imported when it is measured.
+A peer is never a dependency. The `peers` extra installs them, and each is imported only when it is measured.
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ from attnlab.ops.score import scaled_dot
 
 @dataclass(frozen=True)
 class Peer:
-    """Another library's attention: the package that holds it, the masks it takes, and whose equation it computes.
-
-    `prepare(arrays, mask, which)` makes a program of it; arrays are q, k, v and the answers' gradient, each [H T K].
-    `computes` says whether it does on a platform, as jax names them.
-    """
+    """The attention of another library."""
 
     package: str
+    """The package that contains it."""
     masks: tuple[str, ...]
+    """The masks that it supports."""
     same: Callable[[Mechanism], bool]
+    """Returns whether it computes the equation of a mechanism."""
     prepare: Callable[[tuple[np.ndarray, ...], str, str], Program]
+    """Makes a program: (arrays, mask, which) -> Program.
+
+    The arrays are q, k, v and the cotangent of the output, each `[H T K]`.
+    """
     computes: Callable[[str], bool] = lambda platform: True
+    """Returns whether it runs on a platform, given jax's name of it."""
 
     @property
     def here(self) -> bool:
-        """Whether it is installed, and computes where jax does."""
+        """Whether it is installed and runs on jax's platform."""
         return self.version is not None and self.computes(jax.default_backend())
 
     @property
     def version(self) -> str | None:
-        """The version installed; None where it is not."""
+        """The installed version, or None."""
         try:
             return version(self.package)
         except PackageNotFoundError:
@@ -50,7 +54,7 @@ class Peer:
 
 
 def beside(mechanism: Mechanism, mask: str) -> dict[str, Peer]:
-    """The peers that are here and compute what `mechanism` computes under that mask."""
+    """Return the available peers that compute what `mechanism` computes under the mask."""
     return {name: peer for name, peer in PEERS.items() if mask in peer.masks and peer.same(mechanism) and peer.here}
 
 
@@ -75,7 +79,7 @@ def _on_cpu_or_cuda(platform: str) -> bool:
 
 
 def _jax(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
-    # Its own layout, [B T H K], before any clock starts.
+    # The conversion to its layout, [B T H K], is not timed.
     q, k, v, target = (np.ascontiguousarray(x.swapaxes(0, 1)[None]) for x in arrays)
     attention = lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=mask == "causal")
     program = compiled(attention, q, k, v) if which == FORWARD else compiled(with_gradients(attention), target, q, k, v)
@@ -97,7 +101,7 @@ def _torch(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
 
 
 def _fast_transformers(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
-    """Its C++ causal product, with the feature map and the normaliser around it (Katharopoulos et al. 2020)."""
+    """Run its C++ causal product, with the feature map and the normalizer (Katharopoulos et al. 2020)."""
     torch, library = import_module("torch"), import_module("fast_transformers.causal_product")
     feature = lambda x: torch.nn.functional.elu(x) + 1
 
@@ -110,7 +114,7 @@ def _fast_transformers(arrays: tuple[np.ndarray, ...], mask: str, which: str) ->
 
 
 def _causal_product(arrays: tuple[np.ndarray, ...], mask: str, which: str) -> Program:
-    """Its C++ causal product and nothing else."""
+    """Run only its C++ causal product."""
     return _in_torch(import_module("fast_transformers.causal_product").causal_dot_product, arrays, which)
 
 

@@ -1,4 +1,4 @@
-"""The bench drawn: seconds and memory against length, and where each lies under this machine's roof."""
+"""Plot the bench: seconds and memory over length, and the roofline."""
 
 from __future__ import annotations
 
@@ -16,9 +16,17 @@ PEER = {"color": "0.45", "linewidth": 1.1}
 
 
 def draw(found: Sequence[Measured], machine: Machine, file: Path) -> None:
-    """A PNG: for each mask seconds and memory over T, log-log, and below them the roofline. Raises FolderError.
+    """Write a PNG with seconds and memory over T for each mask (log-log), and the roofline below.
 
-    Of the passes measured it draws the last, forward+backward where there is one. Peers are grey.
+    Only the last of the measured passes is drawn, which is forward+backward if it was measured. Peers are grey.
+
+    Args:
+        found: The measurements.
+        machine: The machine's performance.
+        file: The file to write.
+
+    Raises:
+        FolderError: The file cannot be written.
     """
     which = found[-1].which
     found = [each for each in found if each.which == which and each.seconds]
@@ -70,7 +78,7 @@ def _peers(axes: Any, found: Sequence[Measured]) -> None:
 
 
 def _roofline(axes: Any, found: Sequence[Measured], looks: dict, machine: Machine) -> None:
-    """Achieved FLOP/s against FLOP a byte at the longest sequences; the line is what the machine allows."""
+    """Plot FLOP/s over FLOP per byte at the longest sequences. The line is the machine's limit."""
     longest: dict[tuple[str, str], Measured] = {(each.name, each.mask): each for each in found}
     points = [each for each in longest.values() if each.intensity and each.rate]
     marks = dict(zip(dict.fromkeys(each.mask for each in points), "o^s", strict=False))
@@ -89,7 +97,7 @@ def _logarithmic(axes: Any, title: str, x: str, y: str) -> None:
 
     axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     for axis in (axes.xaxis, axes.yaxis):
-        # Plain numbers: powers of ten would be written as mathematics, which is not set here.
+        # Plain numbers, because parsing of mathematics is switched off and powers of ten would need it.
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter("")
     axes.set_title(title, fontsize=10)

@@ -1,4 +1,4 @@
-"""Mechanisms side by side in the same turns: how many times longer each takes than one of them, and needs."""
+"""Compare mechanisms in turns: the time and memory of each relative to one of them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Relative:
-    """One mechanism at one length: its seconds, and time and memory in units of the base's.
-
-    `mask` is the one it was measured under: the causal one where it refuses the other.
-    """
+    """One mechanism at one length, relative to the base."""
 
     name: str
+    """The name of the mechanism."""
     mask: str
+    """The mask it was measured under: the first of the plan that it supports."""
     T: int
+    """The sequence length."""
     seconds: tuple[float, ...]
+    """The seconds of each turn."""
     times: Spread
+    """How many times longer it took than the base."""
     memory: float | None
+    """Its memory as a multiple of the base's, or None if unknown."""
 
 
 def side_by_side(
     plan: BenchConfig, base: str, which: str, note: Callable[[str], Any] = lambda text: None
 ) -> list[Relative]:
-    """Every mechanism of the plan at every length beside `base`, all in the same turns, under the plan's first mask.
+    """Measure every mechanism of the plan at every length, all in the same turns, relative to `base`.
 
-    One that refuses that mask takes its next. Raises ValueError where `base` is not in the plan, or refuses all.
+    Each mechanism is measured under the first mask of the plan that it supports.
+
+    Args:
+        plan: What to measure.
+        base: The name of the mechanism that the others are compared with.
+        which: The pass, "forward" or "forward+backward".
+        note: Is called with a line about each length.
+
+    Raises:
+        ValueError: `base` is not in the plan, or supports none of the masks.
     """
     if base not in plan.mechanisms:
         raise ValueError(f"{base=} is not among the mechanisms: {', '.join(plan.mechanisms)}")
@@ -60,6 +72,7 @@ def side_by_side(
 
 
 def _first(plan: BenchConfig, name: str, which: str, T: int) -> tuple[str, Program] | None:
+    """Compile a mechanism under the first mask that it supports. Returns None if there is no such mask."""
     for mask in plan.masks:
         program = prepare(plan.mechanisms[name], mask, which, T, plan.heads, plan.width)
         if program is not None:
@@ -68,7 +81,7 @@ def _first(plan: BenchConfig, name: str, which: str, T: int) -> tuple[str, Progr
 
 
 def relative_table(found: Sequence[Relative], base: str, which: str) -> Table:
-    """A row a mechanism: time in units of the base's at every length, and memory at the longest."""
+    """Return a table with a row for each mechanism: relative time at every length, relative memory at the longest."""
     lengths = sorted({each.T for each in found})
     rows: dict[tuple[str, str], dict[int, Relative]] = {}
     for each in found:

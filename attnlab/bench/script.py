@@ -1,4 +1,4 @@
-"""What the scripts in `benchmarks/` share: their options, the tables they end with, and where results are kept."""
+"""Helpers for the scripts in `benchmarks/`: their options, their tables, and where results are stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from attnlab.system.environment import environment
 def options(
     document: str | None, lengths: Sequence[int], repeat: int, mechanisms: Sequence[str] = ()
 ) -> argparse.Namespace:
-    """The options of a script: other lengths, other repeats, some of its mechanisms, and to keep what comes out."""
+    """Parse the options of a script: lengths, repeats, a selection of its mechanisms, whether to save the results."""
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -37,12 +37,12 @@ def options(
 
 
 def say(text: str) -> None:
-    """A line of progress."""
+    """Print a line of progress to stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def run(script: str, plan: BenchConfig, save: bool) -> list[Measured]:
-    """Measure a plan, print its tables, and keep what came out where asked."""
+    """Measure a plan, print its tables, and save the results if `save` is true."""
     here = machine()
     found = list(bench(plan, say))
     for table in tables(found, here):
@@ -54,22 +54,22 @@ def run(script: str, plan: BenchConfig, save: bool) -> list[Measured]:
 
 
 def keep(script: str, results: dict[str, Any]) -> None:
-    """Write results as JSON beside the script."""
+    """Write results as JSON to the script's folder of results."""
     write_whole(place(script, "json"), dumps(results, indent=1) + "\n")
 
 
 def facts() -> dict[str, Any]:
-    """The machine, measured, with what runs on it."""
+    """Describe the machine, with its measured performance and the installed versions."""
     return environment() | {"processor": processor()} | asdict(machine())
 
 
 def place(script: str, kind: str) -> Path:
-    """Where a script keeps its results: results/NAME.KIND beside it."""
+    """Return the path of a script's results: results/NAME.KIND next to the script."""
     return Path(script).parent / "results" / f"{Path(script).stem}.{kind}"
 
 
 def claim(what: str, values: Sequence[float | Spread], least: float | None = None, most: float | None = None) -> str:
-    """A line that says whether every value keeps a bound, by the one that is nearest to breaking it.
+    """Return a line that says whether every value keeps a bound. It shows the value that is nearest to breaking it.
 
     >>> claim("speed", [1.5, 1.2], least=1.3)
     'MISSED speed: least 1.20, wanted at least 1.3'
@@ -83,9 +83,10 @@ def claim(what: str, values: Sequence[float | Spread], least: float | None = Non
 
 
 def claim_growth(what: str, fit: Growth | None, most: float = math.inf, least: float | None = None) -> str:
-    """A line that says whether a cost grows as T to a power of at most `most`: by the upper end of the interval.
+    """Return a line that says whether a cost grows as T to a power of at most `most` or at least `least`.
 
-    Or of at least `least`: by its lower end. Where the bound lies within the interval, it cannot be told.
+    The upper end of the interval is compared with `most`, the lower end with `least`. If the bound lies within the
+    interval, the claim is unclear.
 
     >>> claim_growth("growth of linear with T", Growth(1.05, 1.01, 1.1, (1024, 2048)), most=1.3)
     'kept   growth of linear with T: T^1.05 (1.01–1.10), wanted at most 1.3 at its upper end'

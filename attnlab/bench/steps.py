@@ -1,4 +1,4 @@
-"""Training steps as `attnlab run` makes them, to be timed."""
+"""Training steps for timing, as `attnlab run` makes them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ from attnlab.training.trainer import DISPATCH, Trainer
 
 
 def steps(model: Any, problem: Any, batch_size: int, count: int = DISPATCH) -> Program:
-    """`count` steps of one lane in one dispatch, from where the last run of them ended, on the same batches.
+    """Return a program that makes training steps of one lane in one dispatch.
 
-    They answer the loss of the last. Memory is what the compiled dispatch holds at most. Raises ValueError for a count
-    beyond `DISPATCH`.
+    Each run continues from the state of the previous one, on the same batches. The answer is the loss of the last step.
+    The memory is the peak of the compiled dispatch.
+
+    Args:
+        model: The model's config.
+        problem: The problem.
+        batch_size: The number of examples in a batch.
+        count: The number of steps, 1 … `DISPATCH`.
+
+    Raises:
+        ValueError: `count` is out of range.
     """
     if not 1 <= count <= DISPATCH:
         raise ValueError(f"{count=} must be 1 … {DISPATCH}")

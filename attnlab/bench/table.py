@@ -1,4 +1,4 @@
-"""The tables of the bench, for a terminal."""
+"""The tables of the bench for a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHORT = {FORWARD: "fwd", BOTH: "fwd+bwd"}
 
 
 def tables(found: Sequence[Measured], machine: Machine) -> list[Any]:
-    """Time and memory with their growth, where each lies under the machine's roof, and ours beside peers, if any."""
+    """Return the tables: time and memory with their growth, the roofline, and the comparison with peers, if any."""
     kept = [_times(found), *_missing(found), _memory(found), words(machine), _roof(found, machine)]
     return [*kept, _beside(found)] if any(each.beside for each in found) else kept
 
@@ -35,7 +35,7 @@ def _times(found: Sequence[Measured]) -> Table:
 
 
 def _missing(found: Sequence[Measured]) -> list[Text]:
-    """A line for each that was not measured, by what was in the way."""
+    """Return a line for each mechanism that was not measured, with the reason."""
     from rich.text import Text
 
     told = dict.fromkeys((each.name, each.mask, each.why_not) for each in found if each.why_not)
@@ -43,7 +43,7 @@ def _missing(found: Sequence[Measured]) -> list[Text]:
 
 
 def words(machine: Machine) -> Text:
-    """What the machine does at best, in a line."""
+    """Describe the machine's peak performance in a line."""
     from rich.text import Text
 
     does = f"{large(machine.flops, 'FLOP/s')} float32 product, {large(machine.bandwidth, 'B/s')}"
@@ -51,7 +51,7 @@ def words(machine: Machine) -> Text:
 
 
 def _roof(found: Sequence[Measured], machine: Machine) -> Table:
-    """At the longest sequence: what is computed and moved, and which part of what the roof allows was reached."""
+    """Return the work at the longest sequence, and the fraction of the roofline's limit that was reached."""
     last = {(each.name, f"{each.mask} {SHORT[each.which]}"): each for each in found if each.seconds}
     table = empty(
         "roofline at the longest T",
@@ -82,7 +82,7 @@ def _compiling(cells: dict[int, Measured]) -> str:
 
 
 def _beside(found: Sequence[Measured]) -> Table:
-    """A row for each length, a column for each peer."""
+    """Return a table with a row for each length and a column for each peer."""
     found = [each for each in found if each.beside]
     peers = list(dict.fromkeys(peer for each in found for peer in each.beside))
     table = empty("times longer than ours, median of turns (quartiles)", ["beside", "", "T", *peers])
@@ -111,7 +111,7 @@ def _table(
 
 
 def grows(fit: Growth | None) -> str:
-    """An exponent with its interval.
+    """Format an exponent with its interval.
 
     >>> grows(Growth(1.98, 1.9, 2.06, (1024, 2048))), grows(None)
     ('1.98 (1.90–2.06)', '–')
@@ -123,7 +123,7 @@ def grows(fit: Growth | None) -> str:
 
 
 def ratio(times: Spread) -> str:
-    """A ratio with its quartiles.
+    """Format a ratio with its quartiles.
 
     >>> ratio(Spread(1.31, 1.28, 1.4))
     '1.31 (1.28–1.40)'
@@ -132,7 +132,7 @@ def ratio(times: Spread) -> str:
 
 
 def roof(each: Measured | None, machine: Machine) -> str:
-    """Which part of the attainable rate was reached, and what bounds it there."""
+    """Format the fraction of the attainable rate that was reached, and what limits it."""
     if each is None or each.rate is None or each.intensity is None:
         return NONE
     return f"{100 * each.rate / machine.attainable(each.intensity):.0f}% {machine.side(each.intensity)}"

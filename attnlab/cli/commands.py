@@ -1,4 +1,4 @@
-"""What each verb of the command line does, given its options. Each imports only what it needs."""
+"""The commands of the command line, given their options. Each imports only what it needs."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ KINDS = ("mechanisms", "features", "scores", "positions", "models", "tasks", "un
 
 
 def list_names(options: argparse.Namespace) -> int:
-    """Names with a line about each."""
+    """List names with a line about each."""
     from attnlab.console.tables import columns
     from attnlab.lab.study.load import experiments
 
@@ -34,13 +34,13 @@ def list_names(options: argparse.Namespace) -> int:
 
 
 def show(options: argparse.Namespace) -> int:
-    """A study's fields and costs; nothing is trained."""
+    """Print a study's fields and costs. Nothing is trained."""
     from rich.console import Console
 
     from attnlab.lab.planning.helper import helper
     from attnlab.lab.planning.summary import counted
 
-    # Most studies are of many variants: the helper imports while the study is read.
+    # The helper process imports jax while the study is read, which saves time for studies with many variants.
     with Console(stderr=True).status("counting what each variant costs"), helper() as process:
         words = counted(_study(options), options.roofline, process)
     print(words)
@@ -48,7 +48,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train every variant and lane, then the table and the page."""
+    """Train every variant and lane, then print the table and write the page."""
     from attnlab.lab.execution.progress import choose
     from attnlab.system.signals import TRAINED, UNBEGUN, Interrupted, raised
 
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
-    """The study that is asked for, and what trains it, on the device that is."""
+    """Load the study, select the device, and return the study with the function that trains it."""
     from attnlab.system.device import use
 
     with folder_errors(options.out):
@@ -79,6 +79,7 @@ def _ready(options: argparse.Namespace) -> tuple[Any, Any]:
 
 
 def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> int:
+    """Train the study and print its table. Returns the exit code."""
     from attnlab.lab.results.table import results_table
 
     try:
@@ -104,14 +105,20 @@ def _run(options: argparse.Namespace, study: Any, begin: Any, progress: Any) -> 
 
 
 def command(options: argparse.Namespace) -> str:
-    """What repeats a run. It is kept beside the results, so it tells no more of this machine than it must."""
+    """Return the command that repeats a run.
+
+    It is stored with the results, so an absolute path of the experiment file is reduced to the file's name.
+    """
     file = options.file.name if options.file.is_absolute() else str(options.file)
     return shlex.join(["attnlab", "run", file, *options.overrides, *(["--quick"] if options.quick else [])])
 
 
 def again(options: argparse.Namespace, fresh: bool = False) -> str:
-    """The command that goes on with a run that was stopped: what is done stays done, unless it is still to be dropped,
-    `fresh`.
+    """Return the command that continues a stopped run.
+
+    Args:
+        options: The options of the stopped run.
+        fresh: Whether to keep `--fresh`, because the earlier results were not deleted yet.
     """
     how = [*(["--out", str(options.out)]), *(["--device", options.device] if options.device else [])]
     quick = [*(["--quick"] if options.quick else []), *(["--fresh"] if fresh else [])]
@@ -120,7 +127,7 @@ def again(options: argparse.Namespace, fresh: bool = False) -> str:
 
 
 def report(options: argparse.Namespace) -> int:
-    """The page again, from folders."""
+    """Write the report pages again from run folders."""
     from attnlab.lab.reporting.pages import pages
 
     for page in pages(_studies(options.runs)):
@@ -129,7 +136,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def sample(options: argparse.Namespace) -> int:
-    """The answers of a trained model to one input, and where it looked."""
+    """Print the answers of a trained model to one input, and its attention."""
     check_run(options.run)
     asked = _asked(options)
     own_code(options)
@@ -154,7 +161,7 @@ def sample(options: argparse.Namespace) -> int:
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Every map of a trained model on one input, with its figures, and those of its training."""
+    """Print the figures of every map of a trained model on one input, also through training."""
     for folder in (options.run, options.other):
         if folder is not None:
             check_run(folder)
@@ -163,7 +170,7 @@ def inspect(options: argparse.Namespace) -> int:
     from attnlab.lab.trained.inspect_tables import tables
     from attnlab.storage.json_file import check_target, dumps, write_whole
 
-    # What cannot be written is told before a model is loaded for it.
+    # An output file that cannot be written is reported before a model is loaded.
     for option in ("html", "json"):
         if (file := getattr(options, option)) is not None:
             check_target(f"--{option}", file)
@@ -184,7 +191,7 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def translate(options: argparse.Namespace) -> int:
-    """A line out for each line in."""
+    """Translate standard input to standard output, line by line."""
     check_run(options.run)
     asked = _asked(options)
     if sys.stdin is None:
@@ -198,6 +205,7 @@ def translate(options: argparse.Namespace) -> int:
 
 
 def _asked(options: argparse.Namespace):
+    """Collect the options of decoding."""
     from dataclasses import fields
 
     from attnlab.lab.trained.decoding import DecodingOptions
@@ -206,7 +214,7 @@ def _asked(options: argparse.Namespace):
 
 
 def data(options: argparse.Namespace) -> int:
-    """Where each file of each data set lies, fetched and verified."""
+    """Fetch and verify data sets, and print where each file is."""
     from attnlab.console.tables import columns
     from attnlab.data.io.files import DataError
     from attnlab.data.io.sources import data as places
@@ -225,18 +233,19 @@ def _data_row(folder: str, file: str, status: str, path: str | None) -> list[str
 
 
 def _study(options: argparse.Namespace):
+    """Load the study and apply the overrides. Every refusal becomes a ValueError."""
     from attnlab.lab.study.load import load_study
     from attnlab.lab.study.overrides import apply
 
     try:
         return apply(load_study(options.file), options.overrides)
     except (ValueError, NotImplementedError) as error:
-        # Also where a config of the user's own refused.
+        # A ValueError raised here is reported as a usage error, also if the user's own config raised it.
         raise ValueError(str(error)) from error
 
 
 def own_code(options: argparse.Namespace) -> None:
-    """Run the files of `--code`, which define and register what is not attnlab's."""
+    """Run the files given by `--code`, which define and register the user's own components."""
     from attnlab.lab.study.load import load_code
 
     for file in options.code:
@@ -244,7 +253,7 @@ def own_code(options: argparse.Namespace) -> None:
 
 
 def check_run(folder: Path) -> None:
-    """Raise FolderError where a folder is no run's, naming the runs in it."""
+    """Check that a folder is a run folder. Raises FolderError that lists the runs in it, if it is not."""
     if (folder / "experiment.json").is_file():
         return
     inside = ", ".join(str(path.parent) for path in sorted(folder.glob("*/experiment.json")))
@@ -253,7 +262,7 @@ def check_run(folder: Path) -> None:
 
 
 def _studies(folder: Path) -> list[Path]:
-    """The folders of experiments meant: this one, those in it, or that of this run."""
+    """Return the study folders that `folder` refers to: itself, those in it, or that of a run."""
     if (folder / "experiment.json").is_file():
         return [Path(os.path.abspath(folder)).parent if folder.name in ("", "..") else folder.parent]
     found = sorted({path.parent.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/experiment.json")})

@@ -1,6 +1,7 @@
-"""The door: `attnlab VERB …`. Every refusal is one line on stderr; `EXITS` says what the exit codes mean.
+"""The entry point of the command line, `attnlab COMMAND …`.
 
-Nothing heavy is imported before a verb runs: `attnlab --help` answers at once.
+Every error is one line on stderr. `EXITS` explains the exit codes. Nothing heavy is imported before a command runs, so
+that `attnlab --help` is fast.
 """
 
 import io
@@ -21,11 +22,18 @@ EXITS = """exit codes: 0 good; 1 internal error; 2 usage or configuration; 3 dat
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line.
+
+    Args:
+        arguments: The arguments, `sys.argv[1:]` by default.
+
+    Returns:
+        The exit code.
+    """
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in arguments or os.environ.get("ATTNLAB_DEBUG", "0") not in ("", "0")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # What a terminal cannot show becomes a question mark, not an error.
+        # A character that the terminal cannot encode becomes a question mark instead of an error.
         sys.stdout.reconfigure(errors="replace")
     try:
         code = _flushed(arguments)
@@ -47,24 +55,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _flushed(arguments: list[str]) -> int:
-    """`dispatch`, and all that it printed written. Raises as `streams.flush`, whoever met it first."""
+    """Run `dispatch` and flush standard output. Errors of standard output are raised as in `streams.flush`."""
     try:
         code = dispatch(arguments)
     except OSError:
-        streams.flush()  # where it was standard output that failed, that is the error
+        streams.flush()  # if standard output failed, this raises the error to report
         raise
     except BaseException:
-        # The error is the news, and not that what was printed before it could not be.
+        # The original error matters more than a failure to write what was printed before it.
         with suppress(OSError, streams.OutputError):
             streams.flush()
         raise
-    # Not at exit, where nothing could be caught.
+    # An error while flushing at exit could not be caught.
     streams.flush()
     return code
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Options of the whole first, then a verb and what belongs to it."""
+    """Handle the global options, then run the command with the remaining arguments."""
     rest = [argument for argument in arguments if argument != "--debug"]
     if not rest:
         print(usage())
@@ -86,7 +94,7 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def usage() -> str:
-    """The help of the whole."""
+    """Return the help text of `attnlab`."""
     wide = max(map(len, VERBS))
     lines = [f"  {name:<{wide}}  {verb.takes}\n  {'':<{wide}}    {verb.does}" for name, verb in VERBS.items()]
     return "\n".join(

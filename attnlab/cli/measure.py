@@ -1,4 +1,4 @@
-"""What the verbs that measure do, given their options: parity and bench. Each imports only what it needs."""
+"""The commands `attnlab parity` and `attnlab bench`, given their options. Each imports only what it needs."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from attnlab.system import settings
 
 
 def parity(options: argparse.Namespace) -> int:
-    """Every form and every precision of the mechanisms, and whether any limit is broken."""
+    """Compare all forms and precisions of the mechanisms, and report any limit that is exceeded."""
     from attnlab.system.device import use
 
     own_code(options)
@@ -38,7 +38,7 @@ def parity(options: argparse.Namespace) -> int:
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Time and memory as sequences grow, with what this machine could do."""
+    """Measure time and memory as sequences grow, compared with what this machine could reach."""
     from attnlab.system.device import use
 
     heads, width, repeat = (_whole(f"--{name}", getattr(options, name)) for name in ("heads", "width", "repeat"))
@@ -86,30 +86,31 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _mechanisms(names: list[str]) -> dict[str, Any]:
-    """The mechanisms of those names; all where none is given."""
+    """Return the mechanisms with these names, or all of them if there are no names."""
     known = registry.table("MECHANISMS")
     return {name: registry.pick(known, name, "mechanism") for name in names or known}
 
 
 def _whole(option: str, text: str, most: int = 2**24) -> int:
-    # Of so many digits that Python would not read them it is too large in any case.
+    # Python refuses to convert very long digit strings, and such a number is too large anyway.
+    """Parse a whole number between 1 and `most`."""
     if not text.isdecimal() or len(text) > 100 or not 1 <= int(text) <= most:
         raise ValueError(f"{option} {text[:100]!r} must be a whole number, at least 1 and at most {most}")
     return int(text)
 
 
 def _check(option: str, file: Path | None) -> None:
-    """Minutes of measuring are not to be lost to a name that cannot be written."""
+    """Check, before minutes of measuring, that the output file of an option can be written."""
     if file is None or str(file) == "-":
         return
     if option == "--json" and file.suffix != ".json" and not file.is_dir():
-        # The name of a mechanism behind the option would be taken for that of a file.
+        # Otherwise a mechanism's name after the option would be taken for a file name.
         raise ValueError(f"--json {file} must end in .json; mechanisms are named before the options")
     check_place(option, file)
 
 
 def _tell(file: Path | None, record: dict[str, Any], *tables: Any) -> None:
-    """The tables for a person, and the record into the file; with "-" the record alone goes to standard output."""
+    """Print the tables and write the record to the file. With "-", only the record goes to standard output."""
     for table in tables:
         print_table(table, sys.stderr if str(file) == "-" else None)
     if str(file) == "-":

@@ -1,4 +1,4 @@
-"""What each verb of the command line takes: its options, in the words of their help."""
+"""The options of each command, with their help texts."""
 
 import argparse
 import os
@@ -14,19 +14,19 @@ from attnlab.system import streams
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with exact option names, and refusals of one line."""
+    """An `argparse` parser with exact option names and one-line errors."""
 
     def __init__(self, **settings: Any):
         super().__init__(allow_abbrev=False, **settings)
         self.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
     def error(self, message: str) -> NoReturn:
-        """Raise instead of printing the usage."""
+        """Raise ValueError instead of printing the usage."""
         raise ValueError(f"{message}; {self.prog} --help tells more")
 
 
 def check_working_directory() -> None:
-    """Raise FolderError where the folder that paths are relative to was removed."""
+    """Raise FolderError if the working directory was removed."""
     try:
         os.getcwd()
     except FileNotFoundError as error:
@@ -35,19 +35,24 @@ def check_working_directory() -> None:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb: what it takes, in the words of the usage, what it does, and whether its results are files."""
+    """A command of the command line."""
 
     takes: str
+    """Its arguments, as the usage line shows them."""
     does: str
+    """What it does, as the help shows it."""
     act: Callable[[argparse.Namespace], int]
+    """Runs the command and returns the exit code."""
     declare: Callable[[Parser], Any]
+    """Adds its options to a parser."""
     files: bool = False
+    """Whether its results are files. If so, standard output may be closed."""
 
     def run(self, arguments: list[str], name: str) -> int:
-        """Parse its arguments and do it; the exit code."""
+        """Parse the arguments and run the command. Returns the exit code."""
         parser = Parser(prog=name, usage=f"{name} {self.takes}", description=self.does)
         self.declare(parser)
-        # Which argparse would make a list of nothing.
+        # argparse would parse `--option=--` as an empty list.
         if lost := next((each for each in arguments if each.startswith("-") and each.endswith("=--")), None):
             raise ValueError(f"{lost}: a value is missing")
         try:

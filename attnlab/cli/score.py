@@ -1,4 +1,4 @@
-"""What the verb that scores does, given its options. It imports only what it needs."""
+"""The command `attnlab score`, given its options. It imports only what it needs."""
 
 import argparse
 import sys
@@ -17,7 +17,7 @@ STDOUT = Path("-")
 
 
 def score(options: argparse.Namespace) -> int:
-    """The metrics of a trained run on other files, and its answers to them."""
+    """Score a trained run on other files, and write its answers."""
     from rich.console import Console
 
     check_run(options.run)
@@ -49,7 +49,7 @@ def score(options: argparse.Namespace) -> int:
 
 
 def _check_out(path: Path, named: bool) -> None:
-    """Raise where the answers could not be written, or would replace a file, before anything is computed."""
+    """Check, before anything is computed, that the answers can be written and would not replace a file."""
     other = "--out FILE names another place, --out - is standard output"
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path} exists and is not replaced: {other}")
@@ -60,12 +60,12 @@ def _check_out(path: Path, named: bool) -> None:
 
 
 def record(one: "Scored") -> dict[str, Any]:
-    """What was found of a file, as JSON holds it, without the answers."""
+    """Return the scores of a file for JSON, without the answers."""
     return {"file": one.file, "examples": one.examples, "seeds": one.seeds, "metrics": one.metrics, "notes": one.notes}
 
 
 def printed(one: "Scored") -> Any:
-    """The metrics of a file as a table for a terminal: the mean over seeds, and its interval."""
+    """Return the metrics of a file as a table for a terminal: the mean over seeds and its interval."""
     from attnlab.console.format import measure, title
     from attnlab.console.tables import empty, fill
     from attnlab.lab.results.estimates import estimate

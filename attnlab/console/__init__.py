@@ -1,1 +1,1 @@
-"""Text for people: numbers and units, tables, escaping, errors. It imports nothing else of attnlab."""
+"""Text for people: numbers and units, tables, escaping and errors. It imports nothing else of attnlab."""

@@ -1,16 +1,17 @@
-"""Text of others on a terminal: what would steer it, or hide or turn what stands there, is shown instead of sent."""
+"""Escape untrusted text for a terminal, so that it cannot control the terminal, hide text or reverse its direction."""
 
 from unicodedata import bidirectional, category
 
-PICTURES = 0x2400  # of the controls below U+0020, in their order
-SCRIPTS = "\u200c\u200d\u180e"  # some scripts cannot be written without these, though they are not seen
-LETTERS = ("L", "R", "AL", "AN")  # a mark that has the direction of a letter or number turns nothing but itself
+PICTURES = 0x2400  # the first symbol for a control character, in the order of those below U+0020
+SCRIPTS = "\u200c\u200d\u180e"  # invisible characters that some scripts need
+LETTERS = ("L", "R", "AL", "AN")  # a mark with the direction of a letter or number does not affect other characters
 
 
 def plain(text: str) -> str:
-    r"""A line that a terminal shows as it stands: controls as pictures, what hides or turns text as its code point.
+    r"""Return text that a terminal shows unchanged, on one line.
 
-    Ends of lines and tabs are controls. What scripts need stays: combining marks, joiners, marks of direction.
+    Control characters, including line ends and tabs, become their symbols. Characters that hide or reverse text become
+    their code points. What scripts need is kept: combining marks, joiners and direction marks.
 
     >>> print(plain("a\x1b[2Jb\n"), plain("gpj\u202e.exe"), plain("\x9b2J"), plain("נ\u200fּ न्\u200d"))
     a␛[2Jb␊ gpj⟨U+202E⟩.exe ⟨U+009B⟩2J נ‏ּ न्‍

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them: rates times a hundred, counts in thousands, the units that fit."""
+"""Format numbers for reading: rates times a hundred, thousands separators, and suitable units."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 from typing import Any
 
 NONE = "–"
-_POINTS = {"bleu", "chrf", "ap", "ap50"}  # rates that papers write without a per cent sign
-_EDITS = ("edit_rate", "phoneme_error_rate", "digit_error_rate")  # rates of edits: answers that run on exceed 1
+_POINTS = {"bleu", "chrf", "ap", "ap50"}  # rates that papers write without a percent sign
+_EDITS = ("edit_rate", "phoneme_error_rate", "digit_error_rate")  # rates of edits can exceed 1
 _LARGE = ((1e21, "Z"), (1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def number(value: Any) -> float | None:
-    """The value if it is a finite number, else None: a file may hold anything.
+    """Return the value if it is a finite number, else None. Files may contain anything.
 
-    Beyond 1e100 it counts as infinite: differences and squares of such values are.
+    Numbers of 1e100 or more count as infinite, because differences and squares of such numbers are.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -22,7 +22,7 @@ def number(value: Any) -> float | None:
 
 
 def is_band(value: Any) -> bool:
-    """Whether it is (least, most): the lower first, and None for one that is open.
+    """Return whether the value is a pair (least, most) in ascending order, where one end may be None.
 
     >>> is_band((0.1, 0.2)), is_band([None, 0.2]), is_band((0.2, 0.1)), is_band((None, None)), is_band(0.2)
     (True, True, False, False, False)
@@ -35,7 +35,7 @@ def is_band(value: Any) -> bool:
 
 
 def is_rate(metric: str) -> bool:
-    """Whether the metric reads best times a hundred; it lies where `within` says.
+    """Return whether the metric is shown times a hundred. See `within` for its range.
 
     >>> is_rate("valid.exact_match"), is_rate("word_error_rate.de"), is_rate("bleu"), is_rate("loss")
     (True, True, True, False)
@@ -44,10 +44,11 @@ def is_rate(metric: str) -> bool:
 
 
 def within(metric: str, low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where the truth can be: a rate lies in 0 … 1, one of edits, a distance and a cost in nats
-    are above 0, and a perplexity is above 1.
+    """Clip an interval of a metric to the metric's possible values.
 
-    Nothing is lost: what is cut off of an interval cannot be the true mean, so that it covers that as often as before.
+    A rate is in 0 … 1. A rate of edits, a distance and a cost in nats are at least 0. A perplexity is at least 1.
+    Clipping does not change how often the interval covers the true mean, because what is cut off cannot be the true
+    mean.
 
     >>> within("exact_match", -0.1, 1.1), within("word_edit_rate.de", -0.1, 1.1), within("loss", -0.1, 1.1)
     ((0.0, 1.0), (0.0, 1.1), (-0.1, 1.1))
@@ -69,12 +70,12 @@ def within(metric: str, low: float, high: float) -> tuple[float, float]:
 
 
 def is_open(metric: str) -> bool:
-    """Whether it may be any number above 1, or is no rate at all."""
+    """Return whether the metric may exceed 1: it is a rate of edits or no rate at all."""
     return not is_rate(metric) or any(part.endswith(_EDITS) for part in metric.split("."))
 
 
 def percent(metric: str) -> str:
-    """What stands behind a rate times a hundred: "%", and nothing where papers write none.
+    """Return the unit of a rate times a hundred: "%", or "" if papers write none.
 
     >>> percent("word_error_rate"), percent("bleu_tokenised_lower.0-10 words")
     ('%', '')
@@ -83,7 +84,7 @@ def percent(metric: str) -> str:
 
 
 def title(metric: str) -> str:
-    """A metric's name in words.
+    """Return a metric's name in words.
 
     >>> title("word_error_rate")
     'word error rate'
@@ -92,7 +93,9 @@ def title(metric: str) -> str:
 
 
 def measure(metric: str, value: Any) -> str:
-    """A value of a metric: a rate times a hundred, with a second digit near the ends; else three digits.
+    """Format a value of a metric. A rate is shown times a hundred, with a second digit near 0 and 1.
+
+    Other metrics are shown with three digits.
 
     >>> measure("exact_match", 0.99128), measure("exact_match", 0.9987), measure("bleu", 0.35), measure("loss", 0.01234)
     ('99.1%', '99.87%', '35.0', '0.0123')
@@ -107,21 +110,21 @@ def measure(metric: str, value: Any) -> str:
 
 
 def signed(metric: str, difference: float) -> str:
-    """A difference of a metric with its sign, of rates in points: one that is not 0 has the digits to be seen.
+    """Format a difference of a metric with its sign, for rates in points. A nonzero difference gets enough digits.
 
     >>> signed("exact_match", -0.0213), signed("exact_match", -0.00041), signed("exact_match", 0.0), signed("loss", 2.5)
     ('−2.1', '−0.04', '0.0', '+2.50')
     """
     text = significant(difference, 3, "+")
     if is_rate(metric):
-        # What rounding leaves of rates that are equal is no difference.
+        # The rounding error between equal rates is not a difference.
         points = 100 * difference if abs(difference) > 1e-12 else 0.0
         text = f"{points:+.{max(1, -math.floor(math.log10(abs(points or 1))))}f}"
     return (text if float(text) else text.lstrip("+-")).replace("-", "−")
 
 
 def apart(metric: str, low: float, high: float) -> tuple[str, str]:
-    """Both ends of an interval of a difference, `signed`; two that differ are never written as one.
+    """Format both ends of an interval of a difference as `signed` does. Different ends never look the same.
 
     >>> apart("exact_match", 0.0098, 0.0103), apart("exact_match", -0.01, 0.02), apart("loss", 0.1234, 0.1235)
     (('+0.98', '+1.03'), ('−1.0', '+2.0'), ('+0.1234', '+0.1235'))
@@ -137,7 +140,7 @@ def apart(metric: str, low: float, high: float) -> tuple[str, str]:
 
 
 def span(metric: str, low: float, high: float) -> str:
-    """An interval of a metric, only what lies where the truth must be; two ends are never written as one.
+    """Format an interval of a metric, clipped to possible values. Different ends never look the same.
 
     >>> span("exact_match", 0.981, 1.002), span("loss", 0.1, 0.25)
     ('98.1–100%', '0.100–0.250')
@@ -154,7 +157,9 @@ def span(metric: str, low: float, high: float) -> str:
 
 
 def significant(value: float, digits: int, sign: str = "") -> str:
-    """So many digits, zeros among them; 0 is "0". `sign` "+" writes that, too.
+    """Format a number with `digits` significant digits, including trailing zeros. 0 is "0".
+
+    `sign="+"` shows a plus sign.
 
     >>> significant(1.4997, 3), significant(0.25, 3, "+"), significant(120, 3), significant(0, 3)
     ('1.50', '+0.250', '120', '0')
@@ -163,7 +168,7 @@ def significant(value: float, digits: int, sign: str = "") -> str:
 
 
 def count(value: Any) -> str:
-    """A whole number with its thousands apart.
+    """Format a whole number with thousands separators.
 
     >>> count(1234567)
     '1,234,567'
@@ -173,7 +178,7 @@ def count(value: Any) -> str:
 
 
 def large(value: Any, unit: str) -> str:
-    """Three digits and the prefix that fits.
+    """Format a number with three digits and a suitable prefix.
 
     >>> large(1.234e9, "FLOP"), large(16384, "B"), large(12, "B")
     ('1.23 GFLOP', '16.4 kB', '12 B')
@@ -186,7 +191,7 @@ def large(value: Any, unit: str) -> str:
 
 
 def duration(value: Any) -> str:
-    """Seconds, in the unit that fits.
+    """Format seconds in a suitable unit.
 
     >>> duration(0.0382), duration(7.25), duration(431)
     ('38.2 ms', '7.25 s', '7 min 11 s')
@@ -204,7 +209,7 @@ def duration(value: Any) -> str:
 
 
 def _three(value: float) -> str:
-    # Three digits alone would write 999.6 as 1e+03.
+    # The format .3g alone would write 999.6 as 1e+03.
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -213,10 +218,10 @@ def _trim(value: float, digits: int) -> str:
 
 
 def off(cost: float, target: float) -> str:
-    """How far a cost is from its target, in percent.
+    """Format the deviation of a cost from its target, in percent.
 
     >>> off(98, 100), off(100.0001, 100)
     ('−2.00%', '+0.00%')
     """
-    # Not −0.00: rounded first, and a zero has no sign.
+    # Rounding first and adding 0.0 avoids −0.00.
     return f"{round(100 * (cost / target - 1), 2) + 0.0:+.2f}%".replace("-", "−")

@@ -1,4 +1,4 @@
-"""An attention map drawn in characters: rows are the output's characters, columns the input's."""
+"""Draw an attention map with characters. Rows are the output's symbols, columns the input's."""
 
 from collections.abc import Sequence
 from unicodedata import category
@@ -10,11 +10,18 @@ SHADES = " ░▒▓█"
 
 
 def draw(source: Sequence[str], target: Sequence[str], weights, width: int | None = None) -> list[str]:
-    """The map [.. T S] as lines, leading axes (layers, heads) averaged; darkest is the largest weight.
+    """Draw a map as lines of text. The darkest shade is the largest weight.
 
-    Columns are as wide as their symbols are on a terminal, with a blank between them where one is longer than a
-    character. Where all of them are wider than `width` cells, the map continues below.
-    Raises ValueError for a map of another shape.
+    Columns are as wide as their symbols, separated by a space if a symbol has more than one character.
+
+    Args:
+        source: The symbols of the columns, S of them.
+        target: The symbols of the rows, T of them.
+        weights: The map `[.. T S]`. Leading axes (layers, heads) are averaged.
+        width: The maximum width in terminal cells. A wider map continues below. None sets no limit.
+
+    Raises:
+        ValueError: The shape of the map does not fit the symbols.
     """
     weights = np.asarray(weights, float)
     weights = weights.mean(axis=tuple(range(weights.ndim - 2)))
@@ -36,7 +43,7 @@ def draw(source: Sequence[str], target: Sequence[str], weights, width: int | Non
 
 
 def visible(symbol: str) -> str:
-    """A symbol that takes a cell: a blank as ␣, a mark that combines on a dotted circle, what cannot be seen as ·.
+    """Make a symbol visible: a space becomes ␣, a combining mark gets a dotted circle, the invisible becomes ·.
 
     >>> visible(" "), visible(" dog"), visible("\u0301"), visible("\x1b[m")
     ('␣', '␣dog', '◌́', '·[m')
@@ -48,14 +55,14 @@ def visible(symbol: str) -> str:
 
 
 def _shades(weights: np.ndarray) -> list[list[str]]:
-    # A signed or diverged map is drawn as far as it can be.
+    # Negative weights and weights that are not finite are drawn as zero.
     weights = np.where(np.isfinite(weights), weights, 0).clip(min=0)
     levels = np.round(weights / (weights.max(initial=0) or 1) * (len(SHADES) - 1)).astype(int)
     return [[SHADES[level] for level in row] for row in levels]
 
 
 def _blocks(widths: Sequence[int], room: int | None) -> list[tuple[int, int]]:
-    """Runs of columns (start, stop) that fit the room; at least one column each."""
+    """Split the columns into ranges (start, stop) that fit the room, with at least one column each."""
     blocks, start, used = [], 0, 0
     for n, width in enumerate(widths):
         if room is not None and n > start and used + width > room:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
-    """Rows as lines with their columns aligned; `right`: all but the first at the right."""
+    """Format rows as lines with aligned columns. With `right`, all but the first column are right-aligned."""
     rows = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = ["<" if n == 0 or not right else ">" for n in range(len(widths))]
@@ -27,7 +27,7 @@ def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
 
 
 def print_table(table: Any, stream: Any = None) -> None:
-    """A rich table on standard output, or another stream; at its full width where no terminal limits it."""
+    """Print a rich table on `stream` (standard output by default), 240 columns wide if it is not a terminal."""
     from rich.console import Console
 
     stream = stream or sys.stdout
@@ -35,7 +35,7 @@ def print_table(table: Any, stream: Any = None) -> None:
 
 
 def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
-    """A table without rows; the first `words` columns are words, the others numbers."""
+    """Return a table without rows. The first `words` columns are left-aligned for words, the others for numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -48,7 +48,7 @@ def empty(title: str, heads: Sequence[str], words: int = 2) -> Table:
 
 
 def fill(table: Table, cells: Sequence[str]) -> None:
-    """A row of words and numbers."""
+    """Append a row to a table."""
     from rich.text import Text
 
     # Text, not str: rich would take square brackets for its own markup.

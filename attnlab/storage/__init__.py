@@ -1,1 +1,1 @@
-"""Files that survive: checksums, fsync, JSON, JSON lines, the lock. It imports nothing else of attnlab."""
+"""Crash-safe files: checksums, fsync, JSON, JSON lines and the lock. It imports nothing else of attnlab."""

@@ -1,8 +1,8 @@
-"""JSON that answers for itself: a flipped bit, a changed digit, a lost row or another run's file is found on reading.
+"""Checksums in JSON, so that a flipped bit, a changed digit, a lost row or another run's file is detected on reading.
 
-The first field of a sealed object is the sha256 of its owner and of its bytes, with zeros in the place of the digest.
-The last field of a sealed row is the CRC-32 of the bytes before it, begun with that of the row before. They tell of
-damage, and keep out nobody who computes them anew.
+The first field of a sealed object is a sha256. It covers the owner and the object's bytes, with zeros in the place of
+the digest. The last field of a sealed row is the CRC-32 of the bytes before it, continued from the CRC-32 of the row
+before. The checksums detect damage. They do not protect against someone who recomputes them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OLDER = "it was altered, or written by an older attnlab"
 
 
 def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
-    """A JSON object, in its bytes, sealed as its owner's.
+    """Add the checksum to the bytes of a JSON object of `owner`.
 
     >>> with_checksum(b'{"step": 3}')[:24]
     b'{"sha256": "492c636bfddc'
@@ -32,13 +32,13 @@ def with_checksum(content: bytes, owner: bytes = b"") -> bytes:
 
 
 def checksum(content: bytes) -> bytes:
-    """The digest that a sealed object begins with; nothing where it begins with none."""
+    """Return the digest that a sealed object starts with, or b"" if it has none."""
     found = _SEALED.match(content)
     return found[2] if found else b""
 
 
 def is_broken(content: bytes, owner: bytes = b"") -> str | None:
-    """What is wrong with an object that should be sealed as its owner's; None where it is as it was written."""
+    """Return what is wrong with an object that should be sealed for `owner`, or None if it is intact."""
     found = _SEALED.match(content)
     if found is None:
         return f"it does not begin with its {OBJECT}: {_OLDER}"
@@ -48,7 +48,11 @@ def is_broken(content: bytes, owner: bytes = b"") -> str | None:
 
 
 def row_with_checksum(row: bytes, before: bytes = b"") -> bytes:
-    """A JSON object with fields, on one line, sealed as the one after the row (or the owner) `before`.
+    """Add the checksum to a JSON object on one line that has at least one field.
+
+    Args:
+        row: The bytes of the object.
+        before: The bytes of the row before, or of the owner for the first row.
 
     >>> row_with_checksum(b'{"step": 3}')
     b'{"step": 3, "crc32": "d3a4e216"}'
@@ -57,7 +61,7 @@ def row_with_checksum(row: bytes, before: bytes = b"") -> bytes:
 
 
 def is_row_broken(row: bytes, before: bytes = b"") -> str | None:
-    """What is wrong with a row that should be sealed so; None where it is as it was written, after that row."""
+    """Return what is wrong with a row that should follow the row (or the owner) `before`, or None if it is intact."""
     found = _ROW.match(row)
     if found is None:
         return f"it does not end with its {ROW}: {_OLDER}"

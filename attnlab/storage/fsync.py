@@ -1,4 +1,4 @@
-"""What was written, on the disk and not in a buffer."""
+"""Flush written data to the disk."""
 
 import errno
 import os
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def fsync(file: Any) -> None:
-    """Leave the content of an open file on the disk. Raises OSError."""
+    """Flush the content of an open file to the disk. Raises OSError."""
     file.flush()
     os.fsync(file.fileno())
 
 
 def fsync_folder(path: Path) -> None:
-    """Leave the names in a folder on the disk, where the system can; some file systems cannot. Raises OSError."""
+    """Flush the names in a folder to the disk, if the system and the file system support it. Raises OSError."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:

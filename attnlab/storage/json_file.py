@@ -1,4 +1,4 @@
-"""Strict JSON on disk: reading that names what is broken, and writing that a crash leaves whole."""
+"""Strict JSON files: errors that name what is broken, and writes that survive a crash."""
 
 from __future__ import annotations
 
@@ -18,18 +18,27 @@ _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false",
 
 
 class FolderError(Exception):
-    """A run folder that cannot be read or written; one line naming the file, and the line in it."""
+    """A run folder cannot be read or written. The message is one line that names the file, and the line in it."""
 
     exit_code = 4
 
 
 def dumps(value: Any, indent: int | None = None) -> str:
-    """`value` as JSON; arrays become lists, and numbers that are not finite null."""
+    """Return `value` as JSON. Arrays become lists, and numbers that are not finite become null."""
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False, indent=indent)
 
 
 def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
-    """The JSON object in `content`, with the fields `needed`; else FolderError, beginning with `where`."""
+    """Parse a JSON object.
+
+    Args:
+        content: The bytes.
+        needed: The required fields with their types.
+        where: The start of an error message.
+
+    Raises:
+        FolderError: `content` is not a JSON object, or a required field is missing or has another type.
+    """
     try:
         value = json.loads(content, parse_constant=_no_constant, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
@@ -39,19 +48,19 @@ def loads(content: bytes, needed: Fields, where: str) -> dict[str, Any]:
     for name, kind in needed.items():
         if name not in value:
             raise FolderError(f"{where}: the field {name!r} is missing")
-        # True is an int to Python, and 1 is no answer to a yes-or-no question.
+        # bool is a subclass of int in Python, but neither may replace the other here.
         if not isinstance(value[name], kind) or isinstance(value[name], bool) != (kind is bool):
             raise FolderError(f"{where}: the field {name!r} must be {_KINDS.get(kind, 'a number')}")
     return value
 
 
 def sealed(value: dict[str, Any], indent: int | None = None, owner: bytes = b"") -> bytes:
-    """`value` as JSON that answers for itself, with a line end."""
+    """Return `value` as JSON with a checksum and a line end."""
     return checksum.with_checksum(encoded(dumps(value, indent)), owner) + b"\n"
 
 
 def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> dict[str, Any]:
-    """What `sealed` was given. FolderError, beginning with `where`, for what is not as it was written."""
+    """Parse what `sealed` returned and check its checksum. Raises FolderError, starting with `where`."""
     value = loads(content, needed, where)
     if wrong := checksum.is_broken(content.removesuffix(b"\n"), owner):
         raise FolderError(f"{where}: {wrong}")
@@ -60,17 +69,17 @@ def unsealed(content: bytes, needed: Fields, where: str, owner: bytes = b"") -> 
 
 
 def content(path: Path) -> bytes | None:
-    """The bytes of a file; None where there is none."""
+    """Return the bytes of a file, or None if it does not exist. Raises FolderError if it cannot be read."""
     with folder_errors(path), suppress(FileNotFoundError):
         if path.exists() and not path.is_file() and not path.is_dir():
-            # It may never end.
+            # Reading it may never end.
             raise FolderError(f"{path} is a pipe or a device, and no file")
         return path.read_bytes()
     return None
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that after a crash it is the old or the new one, never a part. Raises FolderError."""
+    """Write a file so that after a crash it has either the old or the new content. Raises FolderError."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +94,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Clear away what processes that are no more were writing in a folder when they ended. Raises FolderError."""
+    """Delete the partial files of processes that no longer exist. Raises FolderError."""
     with folder_errors(folder):
         for path in folder.glob("*.part"):
             process = path.name.split(".")[-2]
@@ -95,7 +104,7 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def folder_errors(path: Path):
-    """Turns what the operating system refuses into a FolderError that names the path, and what cannot name a file."""
+    """Convert OSErrors to FolderErrors that name the path, and also the error for a name that cannot be encoded."""
     try:
         yield
     except OSError as error:
@@ -106,7 +115,12 @@ def folder_errors(path: Path):
 
 
 def check_target(option: str, path: Path) -> None:
-    """Raise as `check_place`, and ValueError where a file does not end as its option is called: `--json`, `--html`."""
+    """Check the file of an option such as `--json` or `--html`.
+
+    Raises:
+        ValueError: The file's suffix is not the name of the option.
+        ValueError, FolderError: As in `check_place`.
+    """
     ending = "." + option.removeprefix("--")
     if path.suffix != ending:
         raise ValueError(f"{option} {path} must end in {ending}")
@@ -114,9 +128,11 @@ def check_target(option: str, path: Path) -> None:
 
 
 def check_place(option: str, path: Path) -> None:
-    """Raise where no file could be written for an option, before there is anything to write.
+    """Check that the file of an option can be written, before there is anything to write.
 
-    ValueError for a folder and for one in a folder that is not there, FolderError for what the system refuses.
+    Raises:
+        ValueError: The path is a folder, or its parent folder does not exist.
+        FolderError: The operating system refuses to write it.
     """
     if path.is_dir():
         raise ValueError(f"{option} {path} is a folder; name a file")
@@ -130,13 +146,13 @@ def check_place(option: str, path: Path) -> None:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; a lone surrogate, which JSON may hold and UTF-8 may not, becomes a question mark."""
+    """Encode text as UTF-8. A lone surrogate, which JSON allows and UTF-8 does not, becomes a question mark."""
     return text.encode("utf-8", errors="replace")
 
 
 def lives(process: int) -> bool:
-    """Whether there is such a process, as far as the system lets us ask."""
-    if os.name == "nt":  # there, to ask would be to end it
+    """Return whether a process exists, as far as the system tells."""
+    if os.name == "nt":  # on Windows, os.kill(process, 0) would end the process
         return True
     try:
         os.kill(process, 0)
@@ -158,7 +174,7 @@ def _plain(value: Any) -> Any:
 
 
 def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of an object, each of which must stand there once: Python would take the last."""
+    """Return the fields of an object. A repeated field is an error, because Python would keep only the last one."""
     names = [name for name, _ in fields]
     if len(set(names)) < len(names):
         raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} stands twice")

@@ -1,4 +1,4 @@
-"""Rows that grow: a file of JSON lines, each sealed after the one before, mended where a crash cut the last."""
+"""A growing file of JSON lines. Each row is sealed after the one before. A last line that a crash cut is repaired."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ FIELDS: Fields = {"step": int, "seed": int, "learning_rate": (int, float)}
 
 
 def read(path: Path, owner: bytes) -> list[dict[str, Any]]:
-    """The rows of a file, in order; none where there is no file. A last line that was cut in the middle is left out.
+    """Return the rows of a file in order, or nothing if it does not exist. A last line that was cut is left out.
 
-    FolderError, naming file and line, where any other line is broken, out of its order or another owner's.
+    Raises:
+        FolderError: Another line is broken, out of order or of another owner. The message names the file and the line.
     """
     return [_row(line, f"{path}, line {n}") for n, line in enumerate(_lines(path, owner), 1)]
 
 
 def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
-    """Add a line for each row; a last line that was cut in the middle is cleared away first. Raises FolderError."""
+    """Append a line for each row. A last line that was cut is removed first. Raises FolderError."""
     with json_file.folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b") as file:
@@ -38,11 +39,11 @@ def append(path: Path, rows: Iterable[dict[str, Any]], owner: bytes) -> None:
 
 
 def truncate(path: Path, step: int, owner: bytes) -> None:
-    """Drop the rows after `step`. Raises FolderError where the rows of that step are not there."""
+    """Remove the rows after `step`. Raises FolderError if the rows of that step are missing."""
     lines = _lines(path, owner)
     steps = [_row(line, str(path))["step"] for line in lines]
     kept = lines[: sum(at <= step for at in steps)]
-    # A row for each lane: where there are fewer, some were lost.
+    # Each step has a row for each lane. With fewer rows than at the first step, some were lost.
     if step and (step not in steps or steps.count(step) < steps.count(steps[0])):
         lost = f"the rows up to step {step}, where a checkpoint was saved, are lost"
         raise FolderError(f"{path}: {lost}; without this file the run continues from its checkpoint")
@@ -52,7 +53,7 @@ def truncate(path: Path, step: int, owner: bytes) -> None:
 
 def _lines(path: Path, owner: bytes) -> list[bytes]:
     *lines, last = (json_file.content(path) or b"").split(b"\n")
-    # What ends without a line end was cut, or lacks no more than that end.
+    # A last line without a line end is either cut or lacks only the line end.
     if last and not _cut(last):
         lines.append(last)
     for n, (line, before) in enumerate(zip(lines, [owner, *lines], strict=False), 1):
@@ -69,7 +70,7 @@ def _row(line: bytes, where: str) -> dict[str, Any]:
 
 
 def _cut(line: bytes) -> bool:
-    """Whether a line is no more than the beginning of a row."""
+    """Return whether a line is only the beginning of a row."""
     try:
         json.JSONDecoder().raw_decode(line.decode(errors="replace"))
     except (ValueError, RecursionError):
@@ -78,7 +79,7 @@ def _cut(line: bytes) -> bool:
 
 
 def _mend(file: Any) -> bytes:
-    """Make the file end with a whole line, so that the next does not join a cut one; that line."""
+    """Make the file end with a complete line, so that the next row does not join a cut one. Returns that line."""
     size = file.seek(0, os.SEEK_END)
     block = 1 << 16
     while True:

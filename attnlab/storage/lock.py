@@ -1,4 +1,4 @@
-"""A lock on a run folder: two trainers in one folder would interleave their records."""
+"""A lock on a run folder. Two processes that train in one folder would mix their records."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 from attnlab.storage.json_file import FolderError, folder_errors, lives
 
-HELD = (errno.EWOULDBLOCK, errno.EACCES)  # what the system says where another process has the lock
+HELD = (errno.EWOULDBLOCK, errno.EACCES)  # the error numbers if another process has the lock
 
 
 class LockedError(Exception):
@@ -24,20 +24,26 @@ class LockedError(Exception):
 
 @contextmanager
 def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Iterator[Callable[[], None]]:
-    """Hold the folder's lock; its file says who does, and is empty when nobody does.
+    """Hold the lock of a run folder.
 
-    Yields a check: it raises FolderError where the lock is no longer in the folder, which was removed, moved or
-    replaced meanwhile. What is written after that would be of no run, or of another's.
+    The file `lock` names the process that holds the lock. It is empty if nobody does. The operating system releases the
+    lock when the process ends in any way. If a process ended without clearing the file, the lock is taken over.
 
-    The system lets go of it when the process ends, however it ends. One that ended without saying so left its words:
-    that the lock is taken over from it, `note` hears.
+    Args:
+        folder: The run folder.
+        note: Is called with a line if the lock is taken over.
 
-    Raises LockedError, naming host, process and start of who has it; FolderError where the folder cannot be written in
-    or its disk knows no locks.
+    Yields:
+        A function that raises FolderError if the folder was removed, moved or replaced meanwhile. What is written after
+        that would belong to no run, or to another one.
+
+    Raises:
+        LockedError: Another process holds the lock. The message gives its host, process and start.
+        FolderError: The folder cannot be written, or its file system has no locks.
     """
     try:
         import fcntl
-    except ImportError:  # no such locks on this system
+    except ImportError:  # this system has no such locks
         yield lambda: None
         return
     path = folder / "lock"
@@ -59,11 +65,12 @@ def locked(folder: Path, note: Callable[[str], None] = lambda text: None) -> Ite
         try:
             yield partial(_check_held, path, file)
         finally:
-            with suppress(OSError):  # a disk that is gone; the system lets go of the lock
+            with suppress(OSError):  # the disk may be gone, and the system releases the lock anyway
                 _say(file, "")
 
 
 def _check_held(path: Path, file: Any) -> None:
+    """Raise FolderError if the lock's file is no longer the one at `path`."""
     with folder_errors(path):
         try:
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
@@ -77,7 +84,7 @@ def _check_held(path: Path, file: Any) -> None:
 
 
 def _holder(file: Any) -> str:
-    """Who says that it holds the lock; who has just taken it is given a moment to say so."""
+    """Return what the lock's holder wrote. A process that has just taken the lock gets a second to write it."""
     for _ in range(20):
         found = re.match(r"process (\d+) on ", words := _words(file))
         if found and lives(int(found[1])):
@@ -88,7 +95,7 @@ def _holder(file: Any) -> str:
 
 def _words(file: Any) -> str:
     file.seek(0)
-    # Bytes of a crash are no reason to fail.
+    # After a crash the file may hold arbitrary bytes.
     return "".join(letter for letter in file.read(200) if letter.isprintable()).strip()
 
 

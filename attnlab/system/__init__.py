@@ -1,1 +1,1 @@
-"""The machine and the process: device, cores, environment, settings of jax, signals, standard streams."""
+"""The machine and the process: device, cores, environment, settings of jax, signals and standard streams."""

@@ -1,4 +1,4 @@
-"""The cores of this machine that this process may use."""
+"""The CPU cores that this process may use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def cores() -> list[int]:
-    """Their numbers, as the system counts them; of a system that does not bind processes, all of them."""
+    """Return the numbers of the cores that this process may use, or of all cores if the system has no CPU affinity."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return [*range(os.cpu_count() or 1)]

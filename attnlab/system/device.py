@@ -1,20 +1,24 @@
-"""Where a run computes."""
+"""Select the device to compute on."""
 
 import os
 
 from attnlab import registry
 from attnlab.system import settings
 
-# What installs jax for each.
+# The package that installs jax for each device.
 EXTRAS = {"cpu": "jax", "gpu": "jax[cuda13]", "tpu": "jax[tpu]"}
 
 
 def use(device: str | None, processes: int = 1) -> None:
-    """Compute on the CPU, the GPU or the TPU; None leaves it to jax. Must come before the first array.
+    """Select the device to compute on. Must be called before the first array is made.
 
-    Where several `processes` are to compute there, each takes an accelerator's memory as it needs it
-    (`allocate_on_demand`).
-    Raises ValueError for what is not known, and for what is not there, naming what to install.
+    Args:
+        device: "cpu", "gpu" or "tpu". None leaves the choice to jax.
+        processes: How many processes will compute on it. With several, each takes an accelerator's memory only as
+            needed (see `allocate_on_demand`).
+
+    Raises:
+        ValueError: The device is unknown or not present. The message names what to install.
     """
     if processes > 1:
         allocate_on_demand()
@@ -25,7 +29,7 @@ def use(device: str | None, processes: int = 1) -> None:
     import jax
 
     before = jax.config.jax_platforms  # pyright: ignore[reportAttributeAccessIssue]
-    # Left to itself jax takes the accelerator that is there; only the CPU needs to be asked for.
+    # By default jax uses an accelerator if it finds one, so only the CPU needs to be requested.
     jax.config.update("jax_platforms", "cpu" if device == "cpu" else None)
     try:
         jax.devices(device)
@@ -37,8 +41,9 @@ def use(device: str | None, processes: int = 1) -> None:
 
 
 def allocate_on_demand() -> None:
-    """Have this process, and those it starts, take of an accelerator's memory what they need.
+    """Make this process and its children allocate an accelerator's memory on demand.
 
-    Of itself jax's first array takes three quarters at once; a process that has made one keeps them.
+    By default jax's first array reserves three quarters of the memory at once. A process that already has an array
+    keeps its reservation.
     """
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")

@@ -1,4 +1,4 @@
-"""What a reader needs to repeat a run: versions, device, system and settings."""
+"""The environment of a run, for reproducing it: versions, device, system and settings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
 
 
 def environment() -> dict[str, Any]:
-    """What a reader needs to repeat a run, and nothing about who ran it or where.
+    """Return what is needed to reproduce a run, and nothing about who ran it or where. Imports jax.
 
-    Versions; `platform` and `device` as jax names them ("cpu", "gpu"); the cores this process may use; the
-    system and its instruction set; where it is no CPU, `matmul_precision`, in which jax takes float32 products; and
-    the settings of jax that change numbers (`attnlab.system.settings`). Imports jax.
+    Returns:
+        A dict with the versions of the packages; `platform` and `device` as jax names them, for example "cpu" or "gpu";
+        `cores`, the number of cores that this process may use; `machine`, the system and its instruction set;
+        `matmul_precision` of float32 products, except on a CPU; and the settings of jax that change numbers (see
+        `attnlab.system.settings`).
     """
     import jax
 
     device = jax.devices()[0]
-    # By default an accelerator rounds their factors: to 10 bits on a GPU with tensor cores, to 7 on a TPU.
+    # By default an accelerator rounds the factors of a product: to 10 bits on a GPU with tensor cores, to 7 on a TPU.
     rounded = jax.config.jax_default_matmul_precision or "default"  # pyright: ignore[reportAttributeAccessIssue]
     return {
         "attnlab": attnlab.__version__,

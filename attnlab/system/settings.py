@@ -1,6 +1,7 @@
-"""The settings of jax that a run depends on: recorded with it, compared when it continues, refused where none can work.
+"""The settings of jax that a run depends on.
 
-Each is a name of `jax.config`; the environment variable that sets it is the same name in capitals.
+They are recorded with a run and compared when it continues. Settings under which attnlab cannot work are refused. Each
+is a name of `jax.config`. The environment variable that sets it is the same name in capitals.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ import sys
 from enum import Enum
 from typing import Any
 
-# What changes numbers by more than their rounding: precision, and what random keys draw.
+# The settings that change results by more than rounding: precision, and the values that random keys draw.
 NUMBERS = (
     "jax_enable_x64", "jax_explicit_x64_dtypes", "jax_default_prng_impl", "jax_threefry_partitionable",
     "jax_random_seed_offset", "jax_high_dynamic_range_gumbel",
 )  # fmt: skip
-SHAPES = ("jax_enable_x64", "jax_default_prng_impl")  # those that decide which arrays a checkpoint holds
-# Settings with the values under which attnlab works.
+SHAPES = ("jax_enable_x64", "jax_default_prng_impl")  # those that change the arrays of a checkpoint
+# Settings, each with the values under which attnlab works.
 WORKING: dict[str, tuple] = {
     "jax_no_tracing": (False,),
     "jax_no_execution": (False,),
-    "jax_debug_infs": (False,),  # scores that a mask forbids are −inf
+    "jax_debug_infs": (False,),  # masked scores are −inf
     "jax_transfer_guard": (None, "allow", "log"),
     "jax_transfer_guard_host_to_device": (None, "allow", "log"),
     "jax_transfer_guard_device_to_host": (None, "allow", "log"),
@@ -30,20 +31,26 @@ WORKING: dict[str, tuple] = {
     "jax_error_checking_behavior_divide": ("ignore",),
     "jax_error_checking_behavior_oob": ("ignore",),
 }
-# Settings with the values under which it trains; everything else works under others too.
+# Settings, each with the values under which training works. Everything else works with other values too.
 TRAINING: dict[str, tuple] = {
     "jax_disable_jit": (False,),  # programs are compiled ahead of time
     "jax_debug_key_reuse": (False,),
     "jax_numpy_dtype_promotion": ("standard",),
 }
-PATHS = re.compile(r"/|\\|dump")  # flags of XLA that name a place on this machine change no number
-TRIED = "ATTNLAB_XLA_FLAGS"  # holds the flags that XLA was seen to accept
+PATHS = re.compile(r"/|\\|dump")  # XLA flags with a path do not change results
+TRIED = "ATTNLAB_XLA_FLAGS"  # holds the flags that XLA is known to accept
 
 
 def check(training: bool = False) -> None:
-    """Raise ValueError, naming the variable, where jax cannot compute as it is set, or where `training` cannot.
+    """Check that jax can compute with its current settings. Imports jax and initializes its devices.
 
-    To be called before the data are loaded. Imports jax, and finds its devices.
+    Call it before the data are loaded, so that an error is reported early.
+
+    Args:
+        training: Whether to check the settings that training needs, too.
+
+    Raises:
+        ValueError: A setting prevents it, or jax finds no device. The message names the variable.
     """
     check_flags()
     import jax
@@ -59,7 +66,7 @@ def check(training: bool = False) -> None:
 
 
 def numbers() -> dict[str, Any]:
-    """The settings that change numbers, by name, and the flags given to XLA, without those that name places."""
+    """Return the settings that change results, by name, and the flags of XLA except those that contain paths."""
     import jax
 
     found = {name: value(jax.config, name, None) for name in NUMBERS}
@@ -68,10 +75,15 @@ def numbers() -> dict[str, Any]:
 
 
 def refuse_others(run: Any, record: dict[str, Any], now: dict[str, Any]) -> None:
-    """Raise ValueError where a run was made under other settings than `now`: its numbers would be others from here on.
+    """Check that a run was made under the settings `now`. Otherwise its results would change from here on.
 
-    `record` is what its `environment.json` holds. What it does not tell, as those of older runs do not, is not
-    compared.
+    Args:
+        run: The run, for the message.
+        record: The contents of its `environment.json`. Settings that it lacks, as in older runs, are not compared.
+        now: The current settings.
+
+    Raises:
+        ValueError: A setting differs. The message says how to set it.
     """
     before = _last(record)
     both = [name for name in (*NUMBERS, "matmul_precision") if name in before and name in now]
@@ -86,7 +98,11 @@ def refuse_others(run: Any, record: dict[str, Any], now: dict[str, Any]) -> None
 
 
 def mixed(records: dict[str, dict[str, Any]]) -> list[str]:
-    """Under what different settings the runs of a study were made, a line each; `records` are theirs by variant."""
+    """Describe the settings in which the runs of a study differ, one line each.
+
+    Args:
+        records: The contents of `environment.json` by variant.
+    """
     lines = []
     for name in (*NUMBERS, "matmul_precision", "xla_flags", "platform"):
         by_value: dict[str, list[str]] = {}
@@ -99,13 +115,13 @@ def mixed(records: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def value(config: Any, name: str, otherwise: Any) -> Any:
-    """What a setting of jax is, as text or number; `otherwise` in a version of jax that lacks it."""
+    """Return a setting of jax as text or number, or `otherwise` if this version of jax lacks it."""
     found = getattr(config, name, otherwise)
     return found.name.lower() if isinstance(found, Enum) else found
 
 
 def _last(record: dict[str, Any]) -> dict[str, Any]:
-    """What a run continued with last."""
+    """Return the environment in which a run was last continued."""
     later = record.get("later")
     return later[-1] if isinstance(later, list) and later and isinstance(later[-1], dict) else record
 
@@ -115,7 +131,7 @@ def _some(names: list[str]) -> str:
 
 
 def _text(now: Any) -> str:
-    """A value as the environment variable takes it."""
+    """Format a value as the environment variable expects it."""
     return str(int(now)) if isinstance(now, bool) else str(now)
 
 
@@ -128,11 +144,15 @@ def _no_device(config: Any, error: Exception) -> str:
 
 
 def check_flags() -> None:
-    """Raise ValueError for flags that XLA does not know, which would end the process: another process tries them."""
+    """Check that XLA accepts `XLA_FLAGS`. A child process tries them, because an unknown flag ends the process.
+
+    Raises:
+        ValueError: XLA refuses a flag.
+    """
     flags = os.environ.get("XLA_FLAGS", "").strip()
     if not flags or os.environ.get(TRIED) == flags:
         return
-    # On the CPU alone: the memory of an accelerator is not taken for it.
+    # The child uses only the CPU, so that it reserves no memory of an accelerator.
     code = "import os; os.environ['JAX_PLATFORMS'] = 'cpu'; import jax; jax.devices()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode and (at := done.stderr.rfind("XLA_FLAGS")) >= 0:

@@ -1,9 +1,9 @@
-"""Signals that ask a run to stop. It finishes the steps under way and saves; a second Ctrl-C or SIGTERM leaves at once.
+"""Signals that stop a run. It finishes the current steps and saves. A second Ctrl-C or SIGTERM ends it at once.
 
-SIGINT, SIGTERM, SIGHUP (a closed terminal), SIGXCPU (a soft limit on the time of the CPU), SIGUSR1 and SIGUSR2
-(warnings of schedulers) save and stop; one of them that is ignored when a run starts stays ignored, as SIGHUP under
-nohup. SIGQUIT ends the process at once, as ever. Python itself ignores SIGPIPE and SIGXFSZ: a write then fails, and
-that error is reported.
+SIGINT, SIGTERM, SIGHUP (a closed terminal), SIGXCPU (the soft limit of CPU time), SIGUSR1 and SIGUSR2 (warnings of
+schedulers) save and stop. A signal that is ignored when the run starts stays ignored, for example SIGHUP under nohup.
+SIGQUIT ends the process at once, as usual. Python itself ignores SIGPIPE and SIGXFSZ. A write then fails, and that
+error is reported.
 """
 
 from __future__ import annotations
@@ -17,28 +17,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-# Not every system has all of them.
+# Not every system has all of these signals.
 NUMBERS = tuple(
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU", "SIGUSR1", "SIGUSR2")
     if hasattr(signal, name)
 )
-# Of these the second one leaves at once. The others may come several times for one reason: a closed terminal sends
-# SIGHUP twice, a session that ends SIGTERM and SIGHUP, and SIGXCPU comes every second.
+# A second one of these ends the process at once. The other signals may arrive several times for a single reason: a
+# closed terminal sends SIGHUP twice, the end of a session sends SIGTERM and SIGHUP, and SIGXCPU arrives every second.
 TYPED = (signal.SIGINT, signal.SIGTERM)
-UNBEGUN = "before any variant began"  # where a run was stopped of which nothing was changed
-TRAINED = "after the last step, which is saved"  # where all variants were trained
+UNBEGUN = "before any variant began"  # stopped before anything was changed
+TRAINED = "after the last step, which is saved"  # stopped when all variants were trained
 FINISHING = "stopping after the next steps, then saving; again stops at once"
 WAITING = "stopping when the present computation ends; again stops at once"
-PATIENCE = 0.5  # seconds in which a stop that needs no computation to end is over
+PATIENCE = 0.5  # seconds to wait before saying that a computation delays the stop
 
-_watchers: set[int] = set()  # the descriptors that Python tells of signals for us
+_watchers: set[int] = set()  # the wakeup descriptors that this module has set
 
 
 class Interrupted(BaseException):
-    """A signal ended the work; `where` says what of it is kept. `exit_code` is 128 + the signal's number.
+    """A signal ended the work.
 
-    It is no error (`is_stop`), and whoever catches those does not swallow it.
+    It is not an error, so it derives from BaseException and has `is_stop = True`. Code that catches errors does not
+    swallow it.
+
+    Args:
+        number: The number of the signal. `exit_code` is 128 plus this number.
+        where: What part of the work is saved.
     """
 
     is_stop = True
@@ -49,10 +54,10 @@ class Interrupted(BaseException):
 
 
 class _Arrived(list[int]):
-    """The signals that came, in their order."""
+    """The signals that arrived, in order."""
 
     def again(self, number: int) -> bool:
-        """Add one; whether it is the second one that was typed or sent to end the process."""
+        """Add a signal, and return whether it is the second of those in `TYPED`."""
         second = number in TYPED and any(before in TYPED for before in self)
         self.append(number)
         return second
@@ -60,9 +65,10 @@ class _Arrived(list[int]):
 
 @contextmanager
 def collected(tell: Callable[[str], None] = lambda text: None) -> Iterator[list[int]]:
-    """The signals that came so far, for a loop that looks at them; a second one that was typed leaves at once.
+    """Collect signals in a list, for a loop that checks it. A second signal of `TYPED` ends the process at once.
 
-    `tell` is given a line as soon as the first comes, also while a library computes.
+    Args:
+        tell: Is called with a line as soon as the first signal arrives, even while a library computes.
     """
     caught = _Arrived()
 
@@ -78,9 +84,14 @@ def collected(tell: Callable[[str], None] = lambda text: None) -> Iterator[list[
 
 @contextmanager
 def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Iterator[None]:
-    """While it holds, a signal raises Interrupted wherever Python is; in a finaliser, as soon as that is over.
+    """Raise Interrupted in the main thread when a signal arrives.
 
-    `tell` is given a line where Python waits for a library meanwhile; a second signal that was typed leaves at once.
+    If the signal arrives in a finalizer, where exceptions are lost, it is sent again. A second signal of `TYPED` ends
+    the process at once.
+
+    Args:
+        where: What part of the work is saved.
+        tell: Is called with a line if Python waits for a library and cannot stop yet.
     """
     arrived, raised_for = _Arrived(), []
     again: list[threading.Timer] = []
@@ -96,11 +107,11 @@ def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Itera
 
     def send(number, watched):
         for each in (arrived, watched):
-            each.clear()  # it is the same signal, and no second one
+            each.clear()  # the signal sent again must not count as a second one
         os.kill(os.getpid(), number)
 
     def lost(unraisable):
-        # Python reports what a finaliser raises, and continues.
+        # Python only reports an exception raised in a finalizer, and continues.
         if not isinstance(unraisable.exc_value, Interrupted):
             return before(unraisable)
         again.append(threading.Timer(0.05, send, (raised_for[-1], watched)))
@@ -123,7 +134,7 @@ def raised(where: str, tell: Callable[[str], None] = lambda text: None) -> Itera
 
 @contextmanager
 def located(where: Callable[[], str]) -> Iterator[None]:
-    """An Interrupted that is raised within it says `where()` instead of what it said."""
+    """Replace the message of an Interrupted that is raised inside by `where()`."""
     try:
         yield
     except Interrupted as interrupted:
@@ -131,19 +142,19 @@ def located(where: Callable[[], str]) -> Iterator[None]:
 
 
 def reached(step: int) -> str:
-    """Where training was stopped whose newest checkpoint is that of a step; 0: there is none."""
+    """Describe where training was stopped. `step` is that of the newest checkpoint, 0 if there is none."""
     return f"at step {step}, which is saved" if step else "before the first step"
 
 
 @contextmanager
 def handled(handle: Callable) -> Iterator[None]:
-    """While it holds, signals go to `handle(number, frame)`, but for those that were ignored before."""
+    """Send signals to `handle(number, frame)`, except those that were ignored before."""
     if not _ours():
         yield
         return
     ignored = (signal.SIG_IGN, None)  # None: a library in C handles it
     old = {number: handler for number in NUMBERS if (handler := signal.getsignal(number)) not in ignored}
-    # Whoever handles signals around this does not watch for them meanwhile.
+    # The watcher of an enclosing handler is suspended meanwhile.
     watcher = _set_watcher(-1) if _watcher() in _watchers else None
     for number in old:
         signal.signal(number, handle)
@@ -157,9 +168,9 @@ def handled(handle: Callable) -> Iterator[None]:
 
 
 def end(code: int) -> NoReturn:
-    """End the process with an exit code; after a signal at once.
+    """Exit the process with a code. After a signal it exits at once, without the interpreter's shutdown.
 
-    It may have come in the midst of jax, where an interpreter that takes itself down crashes.
+    The signal may have arrived while jax was computing, and the shutdown would then crash.
     """
     if code > 128:
         for stream in (sys.stdout, sys.stderr):
@@ -170,8 +181,8 @@ def end(code: int) -> NoReturn:
 
 
 def leave(number: int) -> NoReturn:
-    """End the process as that signal does, whatever it is at."""
-    # Not through Python's own buffers, which the main thread may hold; the cursor comes back.
+    """End the process at once, with the exit code of the signal."""
+    # os.write bypasses Python's buffers, whose lock the main thread may hold. The escape code shows the cursor again.
     shown = b"\x1b[?25h" if os.isatty(2) else b""
     said = f"attnlab: left at once by {signal.Signals(number).name}; what came after the last save is lost\n"
     with suppress(OSError):
@@ -181,11 +192,14 @@ def leave(number: int) -> NoReturn:
 
 @contextmanager
 def _watched(tell: Callable[[], None], patience: float = 0.0) -> Iterator[tuple[bool, _Arrived]]:
-    """While it holds, a thread hears of signals even where Python waits for a library, as in a compilation.
+    """Watch for signals in a thread, which works even while the main thread waits for a library.
 
-    It calls `tell` once, so many seconds after the first, and ends the process at the second one that was typed. Yields
-    whether it does, and those that it heard of: an event loop, as in a notebook, wants to hear of them itself, and only
-    the main thread may.
+    The thread calls `tell` once, `patience` seconds after the first signal. It ends the process at the second signal of
+    `TYPED`. It does nothing outside the main thread, or if something else, for example the event loop of a notebook,
+    already watches for signals.
+
+    Yields:
+        Whether the thread watches, and the signals that it has seen.
     """
     arrived = _Arrived()
     if not _ours() or _watcher() != -1:
@@ -203,7 +217,7 @@ def _watched(tell: Callable[[], None], patience: float = 0.0) -> Iterator[tuple[
                 leave(byte[0])
             if not told and not select.select([reader], [], [], patience)[0]:
                 told = True
-                with suppress(OSError, ValueError):  # a stream that is closed
+                with suppress(OSError, ValueError):  # the stream may be closed
                     tell()
 
     _watchers.add(writer)
@@ -221,7 +235,7 @@ def _watched(tell: Callable[[], None], patience: float = 0.0) -> Iterator[tuple[
 
 
 def _watcher() -> int:
-    """The descriptor that Python tells of signals; -1 where there is none."""
+    """Return the descriptor that Python writes signals to, or -1 if there is none."""
     before = _set_watcher(-1)
     if before != -1:
         _set_watcher(before)
@@ -229,10 +243,10 @@ def _watcher() -> int:
 
 
 def _set_watcher(descriptor: int) -> int:
-    """Set it; the one before."""
+    """Set the descriptor that Python writes signals to, and return the previous one."""
     return signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
 
 
 def _ours() -> bool:
-    """Whether signals are for us: elsewhere than in the main thread, as in a notebook's worker, they are not."""
+    """Return whether this is the main thread. Only the main thread can handle signals."""
     return threading.current_thread() is threading.main_thread()

@@ -1,7 +1,7 @@
-"""The standard streams of a process: closed ones, full ones, and readers that have gone away.
+"""Make the standard streams robust: closed streams, full disks, and readers that have gone away.
 
-Nothing that happens to standard error may end a run. What happens to standard output is reported by `flush`, in one
-place, and costs what was to be printed alone.
+A failure of standard error never ends a run. A failure of standard output loses only the printed text, and `flush`
+reports it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ class OutputError(Exception):
 
 
 class _Raw(io.RawIOBase):
-    """The raw stream behind a standard stream; `error` is the first that it met, and nothing is written after that.
+    """The raw stream behind a standard stream. After the first error it discards everything.
 
-    Where `lost` is given it is called instead of raising that error. `under` is the one it stands for; None where that
-    is closed.
+    Args:
+        under: The underlying raw stream, or None if it is closed.
+        lost: Is called at the first error instead of raising it. None raises it.
+
+    Attributes:
+        error: The first error, or None.
     """
 
     def __init__(self, under: Any, lost: Callable[[], None] | None = None):
@@ -32,21 +36,21 @@ class _Raw(io.RawIOBase):
         self.error: OSError | None = None
 
     def writable(self) -> bool:
-        """True."""
+        """Always True."""
         return True
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether the underlying stream is a terminal."""
         return self.under is not None and self.under.isatty()
 
     def fileno(self) -> int:
-        """The descriptor. Raises OSError where the stream is closed."""
+        """Return the file descriptor. Raises OSError if the stream is closed."""
         if self.under is None:
             raise OSError(errno.EBADF, "it is closed")
         return self.under.fileno()
 
     def write(self, content: Any) -> int:
-        """Write, or drop what cannot be written. Raises OSError the first time, unless `lost` takes it."""
+        """Write the content, or discard it after an error. Raises OSError the first time, unless `lost` is given."""
         if self.error is None:
             try:
                 return self.under.write(content) if self.under is not None else self.fileno()
@@ -59,10 +63,13 @@ class _Raw(io.RawIOBase):
 
 
 def prepare(lost: Callable[[], None] = lambda: None) -> None:
-    """Make the standard streams of this process safe; `lost` is called once where standard error fails.
+    """Make the standard streams of this process robust.
 
-    A file that is opened must not take the place of a stream that is closed: what libraries write there would go into
-    the file.
+    Closed descriptors are connected to the null device. Otherwise the next opened file would get such a descriptor, and
+    the output of libraries would be written into that file.
+
+    Args:
+        lost: Is called once if standard error fails.
     """
     for descriptor in range(3):
         try:
@@ -73,7 +80,7 @@ def prepare(lost: Callable[[], None] = lambda: None) -> None:
             if null != descriptor:
                 os.close(null)
     sys.stdout = _wrapped(sys.stdout)
-    # Python prints to standard output where standard error is None.
+    # Some of Python's functions print to standard output if sys.stderr is None.
     sys.stderr = _wrapped(sys.stderr, lost)
 
 
@@ -90,21 +97,26 @@ def _wrapped(stream: Any, lost: Callable[[], None] | None = None) -> io.TextIOWr
 
 
 def check(command: str) -> None:
-    """Raise OutputError where standard output is closed, before a command works for what it would print."""
+    """Raise OutputError if standard output is closed, before `command` computes what it would print."""
     raw = _raw()
     if raw is not None and raw.under is None:
         raise OutputError(f"standard output is closed, and {command} writes its results there")
 
 
 def spare() -> None:
-    """Print to nowhere where standard output is closed: for commands that keep their results in files."""
+    """Discard output if standard output is closed. For commands whose results are files."""
     raw = _raw()
     if raw is not None and raw.under is None:
         raw.lost = lambda: None
 
 
 def flush() -> None:
-    """Flush standard output. Raises OutputError where it could not be written, BrokenPipeError where nobody reads."""
+    """Flush standard output.
+
+    Raises:
+        BrokenPipeError: The reader has gone away.
+        OutputError: Standard output could not be written for another reason.
+    """
     raw, error = _raw(), None
     try:
         sys.stdout.flush()
@@ -119,7 +131,7 @@ def flush() -> None:
 
 
 def _raw() -> _Raw | None:
-    """What stands behind standard output; None where `prepare` did not put it there."""
+    """Return the stream that `prepare` put behind standard output, or None."""
     buffer = getattr(sys.stdout, "buffer", None)
     raw = getattr(buffer, "raw", buffer)
     return raw if isinstance(raw, _Raw) else None

@@ -1,4 +1,4 @@
-"""The report: what a study says, with how sure one may be, as one page. It reads run folders and nothing else."""
+"""The report of a study as one page: its results, and how certain they are. It reads only run folders."""
 
 from attnlab.lab.reporting.page import report
 

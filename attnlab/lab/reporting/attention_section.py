@@ -1,4 +1,4 @@
-"""The section of the page that shows where each variant looks."""
+"""The section of the page that shows the attention maps of each variant."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from attnlab.lab.reporting.map_viewer import map_viewer
 from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.results.outcome import Outcome
 
-HEADS = 16  # more maps than these are too small to read; then only the last layer's are shown
+HEADS = 16  # with more maps they would be too small to read, so only those of the last layer are shown
 
 
 def attention_section(found: Sequence[Outcome]) -> Markup | None:
-    """The attention maps of each variant, symbols along the axes, with sliders where scripts run."""
+    """Show the attention maps of each variant with symbols along the axes, and with sliders if scripts run."""
     shown = [_map(outcome) for outcome in found if outcome.maps]
     if not shown:
         return None
     longest = max(max(one.layers.shape[2:]) for outcome in found for one in outcome.maps)
-    # What a run keeps of a longer example does not say how long that was.
+    # The stored part of a longer example does not record the full length, so the note gives no total.
     cut = f" Only the first {LONGEST} positions are drawn." if longest > LONGEST else ""
     note = (
         "How much each symbol (a row) drew from each that it could look at (a column), both in the order in which they "

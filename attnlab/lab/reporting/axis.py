@@ -1,4 +1,4 @@
-"""Axes: where a number stands between two ends, and which round numbers are written along them."""
+"""Axes: the position of a number between two ends, and the round numbers along it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,43 @@ from dataclasses import dataclass
 
 from attnlab.console.format import within
 
-ROOM = 0.04  # of its length, that an axis leaves empty at either end
+ROOM = 0.04  # the fraction of its length that an axis leaves empty at each end
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`, equal steps or (`log`) equal factors, with a mark at each of `ticks`."""
+    """A linear or logarithmic axis."""
 
     low: float
+    """The lower end."""
     high: float
+    """The upper end."""
     ticks: tuple[float, ...]
+    """The positions of the ticks."""
     log: bool = False
+    """Whether the axis is logarithmic."""
 
     def share(self, value: float) -> float:
-        """Where a value stands, 0 … 1; past an end, at the end."""
+        """Return the position of a value, 0 … 1. Values beyond an end are clipped."""
         low, high, value = (_log(x) if self.log else x for x in (self.low, self.high, value))
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
     def at(self, value: float) -> str:
-        """The same in per cent of the width."""
+        """Return the position as a percentage of the width."""
         return f"{100 * self.share(value):.2f}%"
 
 
 def axis(numbers: Iterable[float], metric: str = "", marks: int = 4) -> Axis:
-    """An axis that shows all numbers, with about so many marks, two at least, none where the metric cannot be."""
+    """Return a linear axis that contains all numbers.
+
+    It has about `marks` ticks and at least two. No tick is outside the metric's possible values.
+    """
     found = list(numbers) or [0.0, 1.0]
     low, high = within(metric, min(found), max(found))
     room = ROOM * (high - low) or 0.01 * (abs(high) or 1)
     first, last = within(metric, low - room, high + room)
     ticks = []
-    # One mark alone tells no distance.
+    # A single tick would show no scale.
     for finer in (marks, 2 * marks, 4 * marks):
         if len(ticks) < 2:
             ticks = [tick for tick in _even(low - room, high + room, finer) if first - 1e-9 <= tick <= last + 1e-9]
@@ -45,9 +52,9 @@ def axis(numbers: Iterable[float], metric: str = "", marks: int = 4) -> Axis:
 
 
 def log_axis(numbers: Iterable[float], marks: int = 5) -> Axis:
-    """The same by factors, for numbers above 0: marks at 1, 2 and 5 times powers of ten, or at these powers alone.
+    """Return a logarithmic axis for positive numbers, with ticks at 1, 2 and 5 times powers of ten or at fewer.
 
-    Where no two of them lie between the ends, the marks are at even steps.
+    If fewer than two of them lie between the ends, the ticks are evenly spaced.
     """
     found = list(numbers)
     wide = _log(max(found)) - _log(min(found))
@@ -70,7 +77,7 @@ def _even(low: float, high: float, marks: int) -> list[float]:
 
 
 def _step(rough: float) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that is no less."""
+    """Return the smallest of 1, 2, 5 times a power of ten that is not below `rough`."""
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * n for n in (1, 2, 5, 10) if power * n >= rough * 0.999)
 

@@ -1,15 +1,20 @@
-"""The results as CSV: one row for each variant and seed.
+"""The results as CSV, with one row for each variant and seed.
 
-The columns, named in the first row: `variant`; `state`, which is finished, failed (the headline is not a finite
-number), diverged, or how far a run is that has not finished; `seed` and `learning_rate`; then the metrics on the test
-set, the headlines first, each in its own column; then what the variant cost, the same in each of its rows:
-`parameters`, `flops` (of a training step of one lane), `steps`, `training_flops` (of one lane), `state_bytes`,
-`memory_bytes` (of one call of several steps, by the compiler), `peak_memory` (bytes of the process), `seconds` (of
-training all lanes together), `seconds_per_step`.
-What is no finite number, or not known, is left empty. Seeds that diverged have rows without metrics; a run that has not
-finished has one row. Nothing here is averaged: means and intervals are in `result.json`.
+The columns, which the first row names, are:
 
-A name that a spreadsheet would take for a formula has an apostrophe before it.
+- `variant`.
+- `state`: finished, failed (the headline metric is not a finite number), diverged, or the progress of an unfinished
+  run.
+- `seed` and `learning_rate`.
+- The metrics on the test set, the headline metrics first.
+- The costs of the variant, the same in each of its rows: `parameters`, `flops` (of a training step of one lane),
+  `steps`, `training_flops` (of one lane), `state_bytes`, `memory_bytes` (of one call of several steps, estimated by
+  the compiler), `peak_memory` (bytes of the process), `seconds` (of training all lanes together), `seconds_per_step`.
+
+A value that is unknown or not finite is empty. Seeds that diverged have rows without metrics. An unfinished run has one
+row. Nothing is averaged here: means and intervals are in `result.json`.
+
+A name that a spreadsheet would read as a formula is prefixed with an apostrophe.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ TIMES = ("seconds", "seconds_per_step")
 
 
 def rows(found: Sequence[Outcome]) -> str:
-    """The whole file."""
+    """Return the contents of the file."""
     headline = dict.fromkeys(outcome.metric for outcome in found if outcome.result)
     metrics = list(headline | dict.fromkeys(metric for outcome in found for metric in outcome.metrics))
     file = StringIO()
@@ -42,7 +47,7 @@ def rows(found: Sequence[Outcome]) -> str:
 
 
 def _lanes(outcome: Outcome, metrics: list[str]) -> Iterator[list[Any]]:
-    """Variant, state, seed, learning rate and metrics, of each seed at the rate that was chosen."""
+    """Yield variant, state, seed, learning rate and metrics of each seed at the chosen rate."""
     empty: list[Any] = [None] * len(metrics)
     if outcome.result is None:
         yield [outcome.name, state(outcome), None, None, *empty]

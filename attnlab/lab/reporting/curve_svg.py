@@ -1,4 +1,4 @@
-"""Learning curves as pictures: a line for the mean over seeds, a band for how they differ."""
+"""Learning curves as pictures: a line for the mean over seeds, and a band for their spread."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from attnlab.plotting import canvas, plain
 
 @dataclass(frozen=True)
 class Paint:
-    """The colours of a figure: of its words, of its lines, of the variants in turn."""
+    """The colours of a figure."""
 
     ink: str
+    """The colour of text."""
     grid: str
+    """The colour of lines."""
     variants: tuple[str, ...]
+    """The colours of the variants in turn."""
 
 
-# Stand-ins, replaced by the page's own colours once matplotlib has written them: they follow light and dark.
+# Placeholder colours. They are replaced by the page's CSS variables in matplotlib's output, to follow light and dark.
 _STAND_IN = Paint("#010101", "#010102", tuple(f"#0102{n:02x}" for n in range(8)))
-MANY = 8  # more curves than these are thinner, and their bands lighter, or they would hide each other
+MANY = 8  # with more curves, lines are thinner and bands lighter, because they would hide each other
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (2, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 
 
 def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
-    """An SVG of the curves; `label` is what it says to those who do not see it. Its only text is numbers."""
+    """Return an SVG of the curves. `label` describes it for screen readers. Its only text is numbers."""
     file = StringIO()
     with plain(ascii(label)):
         figure = canvas(5, 3.1)
@@ -42,14 +45,14 @@ def draw(curves: Sequence[Curve], key: str, label: str) -> Markup:
 
 
 def panel(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
-    """The curves of what was recorded under `key`, on matplotlib's axes."""
+    """Draw the curves recorded under `key` on matplotlib's axes."""
     for one in curves:
         _draw(axes, one, key, paint, len(curves) > MANY)
     _dress(axes, curves, key, paint)
 
 
 def undressed(axes: Any, paint: Paint, across: str) -> None:
-    """Axes with no more lines than a reader needs: a grid `across` them, "x" or "y"."""
+    """Reduce axes to the lines that a reader needs, with a grid across "x" or "y"."""
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(paint.grid)
     axes.tick_params(which="both", colors=paint.ink, length=0, pad=5)
@@ -83,7 +86,7 @@ def _dress(axes: Any, curves: Sequence[Curve], key: str, paint: Paint) -> None:
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=None, symbol=percent(key)))
     elif _decades(curves) > 1.3:
         axes.set_yscale("log")
-        # Plain numbers: powers of ten would be written as mathematics, which the page cannot set.
+        # Plain numbers, because powers of ten would be written as mathematics, which the page cannot show.
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.yaxis.set_minor_formatter("")
 
@@ -96,14 +99,14 @@ def _decades(curves: Sequence[Curve]) -> float:
 
 
 def _inline(svg: str, label: str) -> Markup:
-    """What stands in the page: no prologue, no metadata, no style that reaches further than the figure."""
+    """Return the SVG for embedding: without prologue, metadata, and styles that would affect the rest of the page."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.S)
     body = re.sub(r"<!--.*?-->", "", body, flags=re.S)
-    # Names of groups repeat from figure to figure; those that something refers to are hashes.
+    # Ids of groups repeat in every figure and are removed. Ids that are referenced are hashes.
     body = re.sub(r'<g id="[^"]*"', "<g", body)
     body = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", body)
-    # A hundredth of a point is enough for a place; the numbers along the axes stand between tags and stay.
+    # Coordinates are rounded to a hundredth of a point. The numbers along the axes are between tags and unaffected.
     body = re.sub(r"<[^>]*>", lambda found: re.sub(r"(\.\d{2})\d+", r"\1", found[0]), body)
     for stand_in, ours in {_STAND_IN.ink: "ink-2", _STAND_IN.grid: "grid"}.items():
         body = body.replace(stand_in, f"var(--{ours})")

@@ -1,4 +1,4 @@
-"""Learning curves as numbers: what each seed recorded, step by step."""
+"""Learning curves as numbers: what each seed recorded at each step."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from attnlab.lab.results.estimates import is_rate
 from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import interval
 
-POINTS = 160  # more are averaged together: no screen shows them apart
+POINTS = 160  # more points are averaged, because a screen cannot show them
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One variant: steps [N], values [N seeds] of its whole seeds, and the points of seeds cut short."""
+    """The learning curve of one variant."""
 
     name: str
+    """The name of the variant."""
     order: int
+    """Its position in the study, which selects the colour."""
     steps: np.ndarray
+    """The steps, `[N]`."""
     values: np.ndarray
+    """The values of the complete seeds, `[N, seeds]`."""
     cut: tuple[tuple[np.ndarray, np.ndarray], ...]
+    """The steps and values of each incomplete seed."""
 
     def band(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """From five seeds on the 95% interval of the mean, below that the least and the greatest value.
+        """Return the band of the seeds: the 95% interval of the mean for five or more, else minimum and maximum.
 
-        An interval of numbers above 0, such as a loss, that reaches below it ends at the least value.
+        The interval of positive values, for example a loss, is cut at the minimum if it includes 0. With one seed the
+        band is None.
         """
         seeds = self.values.shape[1]
         if seeds < 2:
@@ -40,10 +46,10 @@ class Curve:
 
 
 def curve(outcome: Outcome, key: str) -> Curve | None:
-    """What a finished run recorded under `key` at the learning rate it chose; None where nothing was.
+    """Return the curve of what a finished run recorded under `key` at its chosen learning rate, or None.
 
-    A seed that diverged, or has no number at some step where others have one, is kept out of mean and band, and drawn
-    by itself as far as it goes: what is recorded after is of a lane that stands still.
+    A seed that diverged, or that lacks a value at a step where others have one, is excluded from the mean and the band.
+    It is drawn separately up to the step where it diverged, because later records are of a lane that no longer changes.
     """
     seeds = _by_seed(outcome, key)
     ends = {lane.get("seed"): number(lane.get("step")) or 0 for lane in outcome.lost()}
@@ -68,7 +74,7 @@ def _by_seed(outcome: Outcome, key: str) -> dict[int, dict[int, float]]:
 
 
 def _until(values: dict[int, float], end: float | None) -> dict[int, float]:
-    """What was recorded up to a step, all of it where none is given."""
+    """Return the values up to a step, or all of them if `end` is None."""
     return {step: value for step, value in values.items() if end is None or step <= end}
 
 

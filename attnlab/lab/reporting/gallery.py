@@ -1,4 +1,4 @@
-"""The section of the page that shows what each variant answered, where that is something to look at."""
+"""The section of the page that shows the variants' answers as pictures, if there are any."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.lab.results.outcome import Outcome
 
 
 def gallery(found: Sequence[Outcome]) -> Markup | None:
-    """The pictures of each variant, one below the other; None where there are none."""
+    """Show the pictures of each variant below each other. Returns None if there are none."""
     drawn = [
         tag(
             "figure",

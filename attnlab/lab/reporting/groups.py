@@ -1,4 +1,4 @@
-"""The section of the page that shows each metric by group: by language, say, or by length."""
+"""The section of the page that shows each metric by group, for example by language or by length."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from attnlab.lab.reporting.markup import Markup, name, tag
 from attnlab.lab.reporting.strips import Mark, strips
 from attnlab.lab.results.outcome import Outcome
 
-PAPER = 8  # variants that have room beside each other on paper
+PAPER = 8  # how many variants fit next to each other on paper
 
 
 def groups(found: list[Outcome]) -> Markup | None:
-    """Each metric by group (by language, say), the hardest group first."""
+    """Show each metric by group, the hardest group first."""
     finished = [outcome for outcome in found if outcome.result is not None]
     wholes = dict.fromkeys(m.split(".")[0] for o in finished for m in o.metrics if "." in m)
     if not wholes:
@@ -47,19 +47,19 @@ def _groups(finished: list[Outcome], metric: str, first: bool) -> Markup | None:
     rows = [(name(group), _marks(finished, prefix + group)) for group in sorted(named, key=ease)]
     plot = tag("div", strips(metric, rows, seeds=False), class_="groups")
     cells = scroll(_group_table(finished, prefix, sorted(named, key=_numbered)), title(metric))
-    # Paper cannot be scrolled, and the drawing above it says the same.
+    # Paper cannot be scrolled, and the plot above shows the same numbers.
     table = details("The same as a table", cells, class_="screen" if len(finished) > PAPER else None)
     heading = f"{title(metric)} by group, hardest first"
     return tag("div", tag("h3", heading), plot, table) if first else details(heading, plot, table)
 
 
 def _numbered(group: str) -> list[str | int]:
-    """A name in parts, texts and numbers in turn, so that numbers go by their size: 64 before 128."""
+    """Split a name into texts and numbers in turn, so that numbers sort by value: 64 before 128."""
     return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"([0-9]+)", group))]
 
 
 def _higher(finished: list[Outcome], metric: str) -> bool:
-    """Whether more of a metric is better: of the headline one it is said, others are told by name."""
+    """Return whether higher values of a metric are better. The headline metric says so, others are judged by name."""
     for outcome in finished:
         if outcome.result and outcome.metric == metric:
             return outcome.result["higher"]

@@ -1,4 +1,4 @@
-"""Attention maps as SVG by hand: the browser's own fonts draw the characters of any script along the axes."""
+"""Attention maps as handwritten SVG, so that the browser's fonts can draw symbols of any script along the axes."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from attnlab.lab.reporting.markup import Markup, tag
 
 CELL = 22
 LEVELS = 20
-LONGEST = 120  # positions drawn on either axis
-WIDEST = 18  # letters of a symbol beside a map
+LONGEST = 120  # how many positions are drawn on each axis
+WIDEST = 18  # characters of a symbol next to a map
 _SHOWN = {"\n": "⏎", "\t": "⇥", "\u00a0": "⍽", "\u202f": "⍽"}
 
 
 def heatmap(weights: np.ndarray, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
-    """A map [T S], input along the top, output down the side; a cell tells its weight when pointed at."""
+    """Draw a map `[T S]`, the input along the top and the output down the side. Cells show their weight on hover."""
     return framed(_cells(weights[:LONGEST, :LONGEST], source, target), source, target, label)
 
 
 def still(weights: np.ndarray) -> Markup:
-    """The cells of a map [T S] for `framed`; they tell nothing, and take a tenth of the room."""
+    """Draw the cells of a map `[T S]` for `framed` without hover texts, in a tenth of the size."""
     return tag("g", *_paths(weights[:LONGEST, :LONGEST]), transform=f"scale({CELL})", class_="still")
 
 
 def framed(cells: Markup | None, source: Sequence[Any], target: Sequence[Any], label: str) -> Markup:
-    """The frame of a map with its symbols, and the cells in it; `<g class="cells">` is left for a script to fill."""
+    """Draw the frame of a map with its symbols and cells. A script can fill the empty `<g class="cells">`."""
     source, target = source[:LONGEST], target[:LONGEST]
     rows, columns = [visible(t) for t in target], [visible(s) for s in source]
     tall = max(map(len, columns)) > 2
@@ -60,12 +60,12 @@ def framed(cells: Markup | None, source: Sequence[Any], target: Sequence[Any], l
 
 
 def breadth(source: Sequence[Any], target: Sequence[Any]) -> int:
-    """How many pixels wide a framed map of these symbols is."""
+    """Return the width in pixels of a framed map with these symbols."""
     return _left([visible(t) for t in target[:LONGEST]]) + CELL * min(len(source), LONGEST) + 1
 
 
 def small(weights: np.ndarray, label: str) -> Markup:
-    """The same map [T S] without characters, to be set beside others."""
+    """Draw a map `[T S]` without symbols, to be placed next to others."""
     weights = weights[:LONGEST, :LONGEST]
     rows, columns = weights.shape
     return tag(
@@ -81,14 +81,14 @@ def small(weights: np.ndarray, label: str) -> Markup:
 
 
 def ramp() -> Markup:
-    """The scale that all maps share."""
+    """Draw the color scale that all maps share."""
     steps = [0.0, 0.05, 0.1, 0.25, 0.5, 1.0]
     boxes = [tag("span", tag("i", style=f"--share:{_shade(w):.0%}"), f"{w:g}", class_="swatch") for w in steps]
     return tag("span", *boxes, class_="ramp", aria_hidden="true")
 
 
 def visible(token: Any) -> str:
-    """A token as something that can be seen: as in a terminal, line ends and tabs as signs of their own, cut if long.
+    """Make a token visible as in a terminal. Line ends and tabs get their own signs, and a long token is cut.
 
     >>> visible(" "), visible("é"), visible("\\u0301"), visible("\\u200f"), visible("<end>")
     ('␣', 'é', '◌́', '·', '<end>')
@@ -102,7 +102,7 @@ def _left(rows: Sequence[str]) -> int:
 
 
 def _shade(weight: float) -> float:
-    # The root lifts small weights: a map spread over thirty positions would else look empty.
+    # The square root makes small weights visible. Otherwise a map spread over thirty positions would look empty.
     return math.sqrt(min(abs(weight), 1.0))
 
 
@@ -126,7 +126,7 @@ def _cell(weight: float, t: int, s: int, where: str) -> Markup:
 
 
 def _paths(weights: np.ndarray) -> list[Markup]:
-    """A path for each shade, of strokes as wide as a cell: neighbours of one shade are one stroke."""
+    """Draw a path for each shade. Adjacent cells of one shade in a row are one stroke."""
     levels = np.rint(np.sqrt(np.minimum(np.abs(weights), 1)) * LEVELS) * np.sign(weights)
     return [
         tag(
@@ -141,7 +141,7 @@ def _paths(weights: np.ndarray) -> list[Markup]:
 
 
 def _runs(marked: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Row, column and length of each run of marked cells [T S]."""
+    """Yield the row, column and length of each run of marked cells `[T S]`."""
     edges = np.diff(np.pad(marked.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     (rows, starts), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
     yield from zip(rows.tolist(), starts.tolist(), (ends - starts).tolist(), strict=True)
@@ -162,7 +162,7 @@ def _label(text: str, x: float, y: float, anchor: str, token: Any, transform: st
 
 
 def _names(token: str) -> str:
-    """What a label stands for: the letters of a short one by name, a long one whole."""
+    """Return the hover text of a label: the Unicode names of a short one, the full text of a long one."""
     if len(token) > 3:
         return token
     return ", ".join(f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".strip() for letter in token)

@@ -1,4 +1,4 @@
-"""The page of a look inside: every map with its figures, and what became of them through training."""
+"""The page of an inspection: every map with its figures, and the figures through training."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ LEFT = "text-align:left"
 
 
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
-    """Write the page of what `attnlab.lab.trained.inspect.inspect` found for `text`. Raises FolderError, ValueError."""
+    """Write the page for the result of `attnlab.lab.trained.inspect.inspect` on `text`.
+
+    Raises:
+        FolderError, ValueError: The file cannot be written (see `check_target`).
+    """
     check_target("--html", Path(file))
     write_whole(Path(file), page(found, text, named(run)))
 
 
 def page(found: dict[str, Any], text: str, run: str) -> str:
-    """The page as HTML; `run` is the name of the run."""
+    """Return the page as HTML. `run` is the name of the run."""
     header = tag(
         "header",
         tag("p", name(run), f" · step {found['step']:,} · attnlab", class_="eyebrow"),
@@ -49,7 +53,7 @@ def page(found: dict[str, Any], text: str, run: str) -> str:
 
 
 def _told(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """What those figures are that not every attention has."""
+    """Explain the figures that not every attention has."""
     seen = list(attentions)
     if not all(one["softmax"] for one in seen):
         yield APART
@@ -58,7 +62,7 @@ def _told(attentions: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _attention(kind: str, seen: dict[str, Any], grid: FigureTable) -> Markup:
-    """All maps of one attention: the last layer large, every layer and head with its figures, and these in a table."""
+    """Show all maps of one attention: the last layer large, every layer and head with its figures, and their table."""
     layers, label = np.asarray(seen["layers"], float), f"{kind} attention, last layer, mean over heads"
     longest = max(layers.shape[-2:])
     cut = f" Only the first {heatmap.LONGEST} of {longest} positions are drawn." if longest > heatmap.LONGEST else ""
@@ -75,7 +79,7 @@ def _attention(kind: str, seen: dict[str, Any], grid: FigureTable) -> Markup:
 
 
 def _layer(kind: str, n: int, heads: np.ndarray, figures: list[dict[str, Any]]) -> Markup:
-    """The maps [H T S] of a layer side by side."""
+    """Show the maps `[H T S]` of a layer next to each other."""
     drawn = [
         tag(
             "figure",
@@ -89,7 +93,7 @@ def _layer(kind: str, n: int, heads: np.ndarray, figures: list[dict[str, Any]]) 
 
 
 def _table(grid: FigureTable) -> list[Markup]:
-    """A grid, and its notes below it."""
+    """Return a table with its notes below."""
     sides = [LEFT if n < grid.words else None for n in range(len(grid.heads))]
     columns = list(zip(grid.heads, sides, strict=True))
     heads = tag("tr", [tag("th", head.replace("\n", " "), scope="col", style=side) for head, side in columns])

@@ -1,4 +1,4 @@
-"""Where the names of points go, so that none lies on another: beside its point, moved up or down as far as it must."""
+"""Place the names of points so that they do not overlap: next to the point, moved up or down as far as needed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LETTER = 6.6  # pixels that a letter takes at the size of a figure's words
-LINE = 13.0  # and a line
-GAP = 9.0  # between a point and its name
+LETTER = 6.6  # width of a letter in pixels, at the font size of figures
+LINE = 13.0  # height of a line in pixels
+GAP = 9.0  # pixels between a point and its name
 DOT = 5.0
 LONGEST = 18
 
@@ -17,10 +17,12 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Spot:
-    """A name on this side of its point (−1 left, 1 right), `shift` pixels below it."""
+    """The position of a name relative to its point."""
 
     side: int
+    """−1 for left of the point, 1 for right."""
     shift: float
+    """Pixels below the point."""
 
 
 def place(
@@ -31,10 +33,16 @@ def place(
     top: float,
     bottom: float,
 ) -> list[Spot]:
-    """A spot for the name of each point (x, y), in pixels, inside of 0 … width and top … bottom.
+    """Choose a position for the name of each point, inside 0 … width and top … bottom.
 
-    The nearest that touches no name and no point; where there is none, the one that touches least. What else is drawn
-    of a point, `reaches` (its highest and lowest pixel), is kept clear where that takes no long way.
+    It is the nearest position that touches no other name and no point. If there is none, it is the one with the least
+    overlap. Intervals are avoided if that needs no large shift.
+
+    Args:
+        points: The points (x, y) in pixels.
+        reaches: The highest and lowest pixel of each point's interval.
+        names: The names.
+        width, top, bottom: The limits in pixels.
     """
     dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
     lines = [(x - DOT, low, x + DOT, high) for (x, _), (low, high) in zip(points, reaches, strict=True)]
@@ -60,12 +68,12 @@ def place(
 
 
 def short(name: str) -> str:
-    """A name that has room in a figure."""
+    """Shorten a name to fit into a figure."""
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def wide(text: str) -> float:
-    """About how many pixels a text takes: letters of the East take two places."""
+    """Estimate the width of a text in pixels. East Asian wide characters count twice."""
     return LETTER * sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

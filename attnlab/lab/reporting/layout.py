@@ -1,4 +1,4 @@
-"""What pages are put together from."""
+"""The building blocks of pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from attnlab.lab.reporting.markup import Markup, join, tag
 from attnlab.lab.reporting.style import STYLE
 
-# Nothing may be fetched, and nothing runs but the page's own script, whatever a name or a file tries to put into it.
+# Nothing may be fetched and only the page's own script may run, whatever a name or a file injects into the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def document(title: str, *parts: Any, script: str = "") -> str:
-    """A page of these parts as HTML: one file that needs no other. `script` is known to the page by its hash."""
+    """Return a self-contained HTML page of these parts. The policy allows `script` by its hash."""
     body, policy = [tag("main", join(*parts))], _POLICY
     if script:
         body.append(tag("script", Markup(script)))
@@ -34,17 +34,17 @@ def document(title: str, *parts: Any, script: str = "") -> str:
 
 
 def section(heading: str, *children: Any, class_: str | None = None) -> Markup:
-    """A part of the page under its heading."""
+    """Return a section of the page with a heading."""
     return tag("section", tag("h2", heading), *children, class_=class_)
 
 
 def scroll(child: Markup, label: str) -> Markup:
-    """What may be wider than a narrow screen."""
-    # Reachable by keyboard, or what lies outside a narrow screen could not be read.
+    """Make an element scrollable that may be wider than a narrow screen."""
+    # It is focusable, because otherwise a keyboard could not scroll it.
     return tag("div", child, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
 def details(summary: Any, *children: Any, class_: str | None = None) -> Markup | None:
-    """Something folded away; None where there is nothing in it."""
+    """Return a collapsed element, or None if it would be empty."""
     body = join(*children)
     return tag("details", tag("summary", summary), body, class_=class_) if body else None

@@ -1,10 +1,10 @@
-"""Maps with sliders over layer, head and example.
+"""Attention maps with sliders over layer, head and example.
 
-The script is our own. Treescope's `render_array`, which comes with Flax, was tried on the same maps, and fails what a
-page must do: it writes no symbols along the axes (they are told on hovering alone), is wider than a telephone, shows
-nothing where scripts are off, wants examples of one length, and its script would need a policy that lets any inline
-script run. Ours runs by its hash and no other, and without it the first picture stands: the last layer, mean over
-heads, which is also what is printed.
+The script is written for this page. Treescope's `render_array`, which comes with Flax, was tried on the same maps and
+does not meet the requirements of a page. It shows symbols only on hover and not along the axes, is wider than a phone,
+shows nothing without scripts, and needs examples of equal length. Its script would also need a policy that allows every
+inline script. This script is allowed by its hash and no other is. Without it the first picture remains: the last layer,
+averaged over heads, which is also what is printed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from attnlab.lab.reporting.layout import scroll
 from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.lab.runs.examples import Example
 
-ROOM = 60_000  # characters that the weights of one variant may take in the page; one example is there always
-STEPS = 1000  # weights are kept to a thousandth
+ROOM = 60_000  # characters that the weights of one variant may take in the page; one example is always included
+STEPS = 1000  # weights are rounded to 1/1000
 
 
 def map_viewer(examples: Sequence[Example], label: str) -> Markup:
-    """The maps of a variant: the first example drawn, all that have room packed for the script, and the sliders."""
+    """Show the maps of a variant: the first example drawn, those that fit packed for the script, and the sliders."""
     kept = _kept(examples)
     layers, heads = examples[0].layers.shape[:2]
     sliders = [
@@ -42,7 +42,7 @@ def map_viewer(examples: Sequence[Example], label: str) -> Markup:
         *shown,
         tag("p", f"{left_out} more examples have no room in the page.", class_="quiet") if left_out else None,
         class_="lens",
-        # As wide as its widest map: what stands beside it goes below where it leaves no room.
+        # The element is as wide as its widest map. What is next to it moves below if there is no room.
         style=f"flex-basis:min(100%,{max(breadth(one.source, one.target) for one, _ in kept)}px)",
         data_layers=layers,
         data_heads=heads,
@@ -50,7 +50,7 @@ def map_viewer(examples: Sequence[Example], label: str) -> Markup:
 
 
 def _kept(examples: Sequence[Example]) -> list[tuple[Example, str]]:
-    """The examples that have room, with their weights packed."""
+    """Return the examples that fit, with their packed weights."""
     kept, room = [], ROOM
     for example in examples:
         packed = _packed(example.layers)
@@ -62,7 +62,7 @@ def _kept(examples: Sequence[Example]) -> list[tuple[Example, str]]:
 
 
 def _packed(layers: np.ndarray) -> str:
-    """[L H T S] in thousandths, as 32-bit integers from the small end on, deflated, base 64."""
+    """Pack weights `[L H T S]` as thousandths in little-endian 32-bit integers, deflated, in base 64."""
     rounded = np.rint(layers[:, :, :LONGEST, :LONGEST] * STEPS)
     whole = np.clip(rounded, -(2**31), 2**31 - 1).astype("<i4")
     return b64encode(zlib.compress(whole.tobytes(), 9)).decode()
@@ -82,17 +82,17 @@ def _example(example: Example, packed: str, label: str, first: bool) -> Markup:
 
 
 def _joined(symbols: Sequence[Any]) -> str:
-    """Letters as they are written, words with a space between."""
+    """Join symbols: single characters without a space, words with spaces."""
     letters = [str(symbol) for symbol in symbols]
     return "".join(letters) if all(len(letter) < 2 for letter in letters[:-1]) else " ".join(letters)
 
 
 def _slider(what: str, low: int, high: int, value: int) -> Markup | None:
-    """None where there is nothing to slide over."""
+    """Return a slider, or None if there is only one position."""
     if high <= low:
         return None
     span = {"min": low, "max": high, "value": value, "step": 1}
-    # Without it, a browser would bring back where it stood before the page was loaded again.
+    # Without it, a browser would restore the slider's position after a reload.
     slide = tag("input", type="range", class_=what, autocomplete="off", **span)
     return tag("label", tag("span", what), slide, tag("output", ""))
 

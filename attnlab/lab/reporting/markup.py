@@ -1,4 +1,4 @@
-"""HTML and SVG that cannot be broken out of: what is put into a tag is escaped, unless it is a tag itself."""
+"""HTML and SVG that is safe against injection: everything put into a tag is escaped, unless it is a tag itself."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _VOID = {"meta", "link", "br", "hr", "input"}
 
 
 class Markup(str):
-    """Text that is HTML already. Only `tag`, `join` and what this package wrote itself make it."""
+    """Text that is HTML already. Only `tag`, `join` and this package itself may create it."""
 
 
 def tag(_name: str, *children: Any, **attributes: Any) -> Markup:
-    """`<name attributes>children</name>`; children and values are escaped, those that are None left out.
+    """Return `<name attributes>children</name>`. Children and values are escaped, and None is omitted.
 
-    Attributes are written class_, aria_label, stroke_width; True stands for one without a value.
+    Attributes are written as `class_`, `aria_label` or `stroke_width`. True stands for an attribute without a value.
 
     >>> tag("a", "1 < 2", class_="x", title='"', hidden=True)
     '<a class="x" title="&quot;" hidden>1 &lt; 2</a>'
@@ -27,12 +27,12 @@ def tag(_name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def join(*children: Any) -> Markup:
-    """Children one after the other; lists are opened, None is nothing, the rest is escaped."""
+    """Concatenate children. Lists are flattened, None is omitted, and the rest is escaped."""
     return Markup("".join(_child(child) for child in children))
 
 
 def name(text: Any) -> Markup:
-    """A name that someone gave: isolated, so that its direction of writing stays its own."""
+    """Return a user-given name, isolated so that its writing direction does not affect the text around it."""
     return tag("bdi", text, class_="name")
 
 

@@ -1,4 +1,4 @@
-"""All pairs of a study's variants on its page: a table of verdicts for each group that is compared."""
+"""Verdicts of all pairs of variants on a study's page, with a table for each group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from attnlab.lab.results.all_pairs import AllPairs
 
 
 def matrices(pairs: AllPairs) -> list[Markup]:
-    """The tables, row against column, and below them what their signs mean; none where there is no pair."""
+    """Return the tables, row against column, with the meaning of their signs below. Empty if there is no pair."""
     if not pairs.groups:
         return []
     reasons = [

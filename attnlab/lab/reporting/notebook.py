@@ -1,4 +1,4 @@
-"""Parts of a study's page in a notebook: each in a frame, with the page's own style and nothing of the notebook's."""
+"""Parts of a study's page for a notebook. Each is in a frame that keeps the page's style apart from the notebook's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.lab.reporting.map_viewer import SCRIPT
 from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.lab.results.outcome import outcomes
 
-# The frame grows to what is in it; without scripts it scrolls.
+# The frame grows to the size of its content. Without scripts it scrolls.
 FIT = (
     "const page=this.contentDocument,fit=()=>this.style.height=page.documentElement.scrollHeight+'px';"
     "new ResizeObserver(fit).observe(page.body)"
@@ -23,10 +23,12 @@ FIT = (
 
 @dataclass(frozen=True)
 class Inline:
-    """A part of a page: drawn where a notebook shows it, words where text is printed."""
+    """A part of a page: HTML in a notebook, text elsewhere."""
 
     page: str
+    """The HTML page."""
     text: str
+    """The text."""
 
     def _repr_html_(self) -> str:
         return tag("iframe", srcdoc=self.page, onload=FIT, style="width:100%;height:30rem;border:0")
@@ -36,7 +38,7 @@ class Inline:
 
 
 def table(folder: Path) -> Inline:
-    """The numbers of every variant. Raises FolderError, as all of these, where there is no run in the folder."""
+    """Return the numbers of every variant. Like all of these functions, raises FolderError if the folder has no run."""
     from io import StringIO
 
     from rich.console import Console
@@ -49,19 +51,19 @@ def table(folder: Path) -> Inline:
 
 
 def verdicts(folder: Path) -> Inline:
-    """The answer in words, over a drawing of the headline metric."""
+    """Return the answer in words, with a plot of the headline metric."""
     found = sections.findings(outcomes(folder))
     return _inline(folder, found, _words(found))
 
 
 def curves(folder: Path) -> Inline:
-    """Loss and the headline metric on validation, step by step."""
+    """Return the curves of the loss and of the headline metric on validation."""
     found = sections.learning(outcomes(folder))
     return _inline(folder, found, "learning curves" if found else "no curve: no run has finished")
 
 
 def maps(folder: Path) -> Inline:
-    """Where each variant looks, with sliders over layer, head and example."""
+    """Return the attention maps of each variant, with sliders over layer, head and example."""
     found = attention_section.attention_section(outcomes(folder))
     return _inline(folder, found, "attention maps" if found else "no maps: none was kept of any model here")
 
@@ -72,6 +74,6 @@ def _inline(folder: Path, part: Markup | None, text: str) -> Inline:
 
 
 def _words(part: Markup) -> str:
-    """What is said in paragraphs and items, a line each."""
+    """Return the text of paragraphs and list items, one line each."""
     said = re.findall(r"<(p|li)\b[^>]*>(.*?)</\1>", part, re.DOTALL)
     return "\n".join(plain(html.unescape(re.sub(r"<[^>]+>", "", inner)).strip()) for _, inner in said)

@@ -1,4 +1,4 @@
-"""The page of a study: one file that says what was asked, what came out, and how sure one may be."""
+"""The page of a study: one file with the question, the results and how certain they are."""
 
 from __future__ import annotations
 
@@ -26,14 +26,18 @@ from attnlab.storage.json_file import folder_errors, sweep, write_whole
 
 
 def report(folder: str | Path) -> Path:
-    """Write `report.html` into the folder of a study (`OUT/<experiment>`) and answer where it stands.
+    """Write `report.html` into the folder of a study, and return its path.
 
-    Beside it go `table.csv`, whose columns `attnlab.lab.reporting.csv_table` tells, and as pictures `answer.png` and
-    `learning.png`, where there is anything to draw.
+    The folder also gets `table.csv` (its columns are described in `attnlab.lab.reporting.csv_table`), and `answer.png`
+    and `learning.png` if there is anything to draw. Only the run folders in it are read. A run without a result is
+    listed and never averaged. What cannot be read is named on the page and on stderr. A picture that cannot be drawn is
+    named on stderr.
 
-    Reads the run folders in it and nothing else. A run without a result is listed, never averaged; what cannot be read
-    is named on the page, and on stderr, where a picture that cannot be drawn is named too. Raises FolderError where
-    there is no run, or no page can be written.
+    Args:
+        folder: The folder of the study, `OUT/<experiment>`.
+
+    Raises:
+        FolderError: The folder contains no run, or the page cannot be written.
     """
     folder = Path(folder)
     path, found = folder / "report.html", outcomes(folder)
@@ -54,7 +58,7 @@ def report(folder: str | Path) -> Path:
 
 
 def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
-    """The whole page as HTML, with links to the files beside it."""
+    """Return the whole page as HTML, with links to the files next to it."""
     looked = attention_section.attention_section(found)
     return document(
         study,
@@ -73,7 +77,7 @@ def page(found: list[Outcome], study: str, files: Sequence[str] = ()) -> str:
 
 
 def _drawn(file: str, draw: Callable[[], bytes | None]) -> bytes | None:
-    """A picture; None where there is nothing to draw, or drawing it fails, which is said on stderr."""
+    """Draw a picture. Returns None if there is nothing to draw, or if drawing fails, which is reported on stderr."""
     try:
         return draw()
     except Exception as error:
@@ -83,7 +87,7 @@ def _drawn(file: str, draw: Callable[[], bytes | None]) -> bytes | None:
 
 
 def _picture(path: Path, content: bytes | None) -> None:
-    """Put a picture there, whole; one of an earlier report goes where there is none any more."""
+    """Write a picture, or delete that of an earlier report if there is none now."""
     if content is not None:
         write_whole(path, content)
         return

@@ -1,4 +1,4 @@
-"""The pages of several studies, made again: one that cannot be made leaves the others theirs."""
+"""Write the pages of several studies. An error in one does not affect the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.lab.reporting import report
 
 
 class PageError(Exception):
-    """Of one of several studies no page could be made; why, and the exit code."""
+    """The page of one of several studies could not be written. It has the exit code of the cause."""
 
     def __init__(self, study: Path, error: Exception):
         line, self.exit_code = explain(error)
@@ -20,10 +20,13 @@ class PageError(Exception):
 
 
 def pages(studies: Sequence[Path]) -> Iterator[Path]:
-    """The pages of studies, as they are made.
+    """Write the pages of studies, and yield the path of each.
 
-    Raises, behind the last, PageError for the last that could not be made, with the exit code of the first; of the
-    others a line each is on stderr. Of one study alone what `report` raises.
+    If there is only one study, the errors are those of `report`.
+
+    Raises:
+        PageError: Some pages could not be written. It is raised after the last study, for the last that failed, with
+            the exit code of the first that failed. The others are reported on stderr, one line each.
     """
     failed: list[PageError] = []
     for study in studies:

@@ -1,4 +1,4 @@
-"""The figures as PNG, for slides and papers: they stand beside the page."""
+"""The figures as PNG for slides and papers. They are written next to the page."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from attnlab.lab.results.outcome import Outcome, by_metric
 from attnlab.plotting import canvas, plain, png
 
 PAINT = Paint(LIGHT["ink"], LIGHT["grid"], tuple(LIGHT[f"v{n}"] for n in range(8)))
-LONGEST = 40  # letters of a name
-PIXELS = 160  # to an inch
+LONGEST = 40  # characters of a name
+PIXELS = 160  # pixels per inch
 
 
 def answer(found: Sequence[Outcome]) -> bytes | None:
-    """The headline metric of each variant: its seeds, their mean and its interval. None where nothing is sound.
+    """Draw the headline metric of each variant: its seeds, their mean and its interval. None if nothing is sound.
 
-    Variants of one metric share an axis, those of each below the last.
+    Variants with the same metric share an axis. The metrics are drawn below each other.
     """
     groups = by_metric(outcome for outcome in found if outcome.headline is not None and outcome.headline.sound)
     if not groups:
@@ -35,7 +35,7 @@ def answer(found: Sequence[Outcome]) -> bytes | None:
 
 
 def learning(panels: Sequence[tuple[str, str, Sequence[Curve]]]) -> bytes | None:
-    """Curves, two panels (key, words, curves) side by side, with one legend. None where there are no curves."""
+    """Draw learning curves (key, words, curves), two panels in a row, with one legend. Returns None without curves."""
     if not panels:
         return None
     named = {one.order: one for _, _, curves in panels for one in curves}
@@ -80,6 +80,6 @@ def _strip(axes: Any, y: float, outcome: Outcome, metric: str) -> None:
 
 
 def _name(name: str) -> str:
-    """A name that a picture can hold: one line, of letters that there are."""
+    """Shorten a name to one line of characters that can be drawn."""
     shown = "".join(letter if letter.isprintable() else "·" for letter in name)
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"

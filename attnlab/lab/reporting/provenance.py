@@ -1,4 +1,4 @@
-"""The section of the page that says how the runs were made: all that repeating them takes."""
+"""The section of the page that describes how the runs were made, with all that is needed to reproduce them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.runs.environment_history import changes_in_words
 from attnlab.lab.study.values import text
 
-# What `experiment.json` says of how variants were made to agree, in words.
+# Descriptions of the values in `experiment.json` that say how variants were matched.
 MATCHED = {"parameters": "parameters", "flops": "the FLOPs of a training step", "state": "decoding state"}
 SPENT = {"flops": "FLOPs", "seconds": "seconds"}
 
 
 def provenance(found: list[Outcome]) -> Markup:
-    """What was made alike; configuration, command, versions and data, folded away."""
+    """Return how variants were matched, and, collapsed, their configuration, commands, versions and data."""
     parts = [
         _agreed(found),
         details("What varies", _varying(found)),
@@ -32,7 +32,7 @@ def provenance(found: list[Outcome]) -> Markup:
 
 
 def _agreed(found: list[Outcome]) -> Markup | None:
-    """In what the variants were matched, and for which budget they were trained; None where it is steps alone."""
+    """Describe how the variants were matched and their budget. Returns None if the budget is only a number of steps."""
     told = [outcome.experiment for outcome in found if "match" in outcome.experiment]
     match, budget = (_common(told, field, words) for field, words in (("match", MATCHED), ("budget", SPENT)))
     said = [f"Matched in {match}, within 2%."] if match else []
@@ -41,7 +41,7 @@ def _agreed(found: list[Outcome]) -> Markup | None:
 
 
 def _common(told: list[dict[str, Any]], field: str, words: dict[str, str]) -> str | None:
-    """What all say of a field, in words; None where there are none for it, or they do not agree."""
+    """Describe the value of a field that all share. Returns None if they differ or the value has no description."""
     values = {str(each.get(field)) for each in told}
     return words.get(values.pop()) if len(values) == 1 else None
 
@@ -56,7 +56,7 @@ def _varying(found: list[Outcome]) -> Markup | None:
 
 
 def _fields(config: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The fields of a configuration by dotted path; one that has a name gives it, then its own fields."""
+    """Yield the fields of a configuration by dotted path. A registered value yields its name, then its own fields."""
     if not isinstance(config, dict):
         yield ".".join(path), config
         return
@@ -77,7 +77,7 @@ def _fingerprint(outcome: Outcome) -> dict[str, Any]:
 
 
 def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool = False) -> Markup | None:
-    """A table of facts; one column where all variants agree, else a row for each."""
+    """Return a table of facts: one column if all variants agree, else a row for each variant."""
     kept = [(outcome, fact) for outcome, fact in zip(found, facts, strict=True) if fact]
     if not kept:
         return None
@@ -96,7 +96,7 @@ def _facts(found: list[Outcome], facts: list[dict[str, Any]], everywhere: bool =
 
 
 def _said(value: Any) -> str:
-    """As the command line reads it, where it reads such a value at all."""
+    """Format a value as the command line reads it, or as JSON if the command line cannot read such a value."""
     if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
         return text(tuple(value))
     if value is None or isinstance(value, str | int | float):
@@ -105,6 +105,6 @@ def _said(value: Any) -> str:
 
 
 def _listing(config: Any) -> Markup | None:
-    """A line for each field, by the path that the command line knows it by."""
+    """List the fields, one line each, by the path that the command line uses."""
     lines = [f"{path}={_said(value)}" for path, value in _fields(config, ())] if config else []
     return tag("pre", tag("code", "\n".join(lines))) if lines else None

@@ -1,4 +1,4 @@
-"""The page of one answer: what was read, what was answered, and where the model looked."""
+"""The page of one answer: the input, the answers and the attention maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from attnlab.storage.json_file import check_target, write_whole
 
 
 def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -> None:
-    """Write the page of what `attnlab.lab.trained.sample.sample` found for `text`. Raises FolderError, ValueError."""
+    """Write the page for the result of `attnlab.lab.trained.sample.sample` on `text`.
+
+    Raises:
+        FolderError, ValueError: The file cannot be written (see `check_target`).
+    """
     file = Path(file)
     check_target("--html", file)
     folder = Path(run).resolve()
@@ -23,7 +27,7 @@ def write(file: str | Path, found: dict[str, Any], text: str, run: str | Path) -
 
 
 def page(found: dict[str, Any], text: str, run: str) -> str:
-    """The page as HTML; `run` is the name of the run."""
+    """Return the page as HTML. `run` is the name of the run."""
     header = tag(
         "header",
         tag("p", name(run), " · attnlab", class_="eyebrow"),
@@ -33,7 +37,7 @@ def page(found: dict[str, Any], text: str, run: str) -> str:
 
 
 def _answers(found: dict[str, Any]) -> Markup | None:
-    """All answers, the best first."""
+    """Show all answers, the best first."""
     if not found["answers"]:
         return None
     heads = tag("tr", [tag("th", words, scope="col") for words in ("", "score", "answer")])
@@ -53,13 +57,13 @@ def _answers(found: dict[str, Any]) -> Markup | None:
 
 
 def _words(decoder: Any) -> str:
-    """A decoder as a person would say it: "beam, size 5, penalty 1, best 3"."""
+    """Describe a decoder in words: "beam, size 5, penalty 1, best 3"."""
     fields = [f"{field.replace('_', '-')} {value:g}" for field, value in vars(decoder).items() if value is not None]
     return ", ".join([type(decoder).__name__.lower(), *fields])
 
 
 def _looked(found: dict[str, Any]) -> Markup:
-    """The maps of the best answer: the last layer large, and every layer and head."""
+    """Show the maps of the best answer: the last layer large, and every layer and head."""
     if found["layers"] is None:
         note = "There is no map: in this model no attention goes from the answer to what was read."
         return section("Where it looked", tag("p", note))
@@ -81,7 +85,7 @@ def _looked(found: dict[str, Any]) -> Markup:
 
 
 def _layer(n: int, heads: np.ndarray) -> Markup:
-    """The maps [H T S] of a layer side by side, their mean before them."""
+    """Show the maps `[H T S]` of a layer next to each other, with their mean first."""
     shown = [("mean", heads.mean(0)), *((f"head {h}", weights) for h, weights in enumerate(heads, start=1))]
     figures = [
         tag("figure", tag("figcaption", words), small(weights, f"attention of layer {n}, {words}"))

@@ -1,7 +1,7 @@
-"""A metric against a number: each variant's mean with its interval and its seeds.
+"""Scatter plots of a metric over a number: each variant's mean with its interval and its seeds.
 
-Across, places are shares of the width, so that words keep their size on a narrow screen and on a wide one; down they
-are pixels. Names are placed for the narrow one, and have the more room elsewhere.
+Horizontal positions are fractions of the width, so that text keeps its size on narrow and wide screens. Vertical
+positions are in pixels. Names are placed for a narrow screen, and have more room on a wide one.
 """
 
 from __future__ import annotations
@@ -17,62 +17,75 @@ from attnlab.lab.reporting.markup import Markup, tag
 from attnlab.lab.reporting.strips import tick
 from attnlab.lab.results.estimates import Estimate
 
-TOP, FOOT = 16.0, 24.0  # pixels above the highest point, and below the lowest for the numbers across
-MARGIN = 46.0  # and left of the first, for the numbers of the metric
-SIDE = 5.0  # between variants that would stand on each other
+TOP, FOOT = 16.0, 24.0  # pixels above the plot, and below it for the numbers of the horizontal axis
+MARGIN = 46.0  # pixels left of the plot, for the numbers of the metric
+SIDE = 5.0  # pixels between variants that would overlap
 
 
 @dataclass(frozen=True)
 class Point:
-    """An estimate at `x`; `diverged` seeds are not in it, and it may be all of them."""
+    """An estimate at a position of the horizontal axis."""
 
     x: float
+    """The number on the horizontal axis."""
     estimate: Estimate
+    """The estimate of the metric."""
     diverged: int = 0
+    """How many seeds diverged and are not in the estimate. It may be all of them."""
     chosen: bool = True
+    """Whether it is drawn with the larger dot, for the chosen learning rate."""
 
     @property
     def failed(self) -> bool:
-        """Whether some seed of it is nowhere to be drawn."""
+        """Whether a seed of it has no value to draw."""
         return self.diverged > 0 or not self.estimate.sound
 
 
 @dataclass(frozen=True)
 class Series:
-    """The points of a variant, from left to right, in its colour (`order`)."""
+    """The points of a variant."""
 
     name: str
+    """The name of the variant."""
     order: int
+    """Its position in the study, which selects the colour."""
     points: tuple[Point, ...]
+    """Its points from left to right."""
 
     @property
     def sound(self) -> list[tuple[Point, float]]:
-        """The points that have a mean, with it."""
+        """The points that have a mean, with the mean."""
         return [(p, p.estimate.mean) for p in self.points if p.estimate.sound and p.estimate.mean is not None]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The axes of a figure: `metric` up, a number across by factors, in `width` pixels or more, and `tall`."""
+    """The axes of a figure."""
 
     metric: str
+    """The metric of the vertical axis."""
     higher: bool
+    """Whether higher values are better."""
     across: Axis
+    """The horizontal axis, which is logarithmic."""
     down: Axis
+    """The vertical axis."""
     width: float
+    """The minimum width in pixels."""
     tall: float
+    """The height in pixels."""
 
     def x(self, value: float) -> float:
-        """The share of the width at which a number stands."""
+        """Return the horizontal position of a number as a fraction of the width."""
         left = MARGIN / self.width
         return left + (0.97 - left) * self.across.share(value)
 
     def y(self, value: float) -> float:
-        """The pixel at which a value of the metric stands."""
+        """Return the vertical position of a value of the metric in pixels."""
         return TOP + self.tall * (1 - self.down.share(value))
 
     def ticked(self, ticks: Sequence[float]) -> Frame:
-        """The same with these numbers along the axis, from the least on, those that have room."""
+        """Return the frame with these ticks on the horizontal axis, from the smallest, except those without room."""
         kept: list[float] = []
         for value in sorted(ticks):
             if not kept or self.width * (self.x(value) - self.x(kept[-1])) > 43:
@@ -81,7 +94,7 @@ class Frame:
 
 
 def frame(metric: str, higher: bool, series: Sequence[Series], width: float = 330, tall: float = 270) -> Frame:
-    """Axes that show all of the series."""
+    """Return axes that contain all of the series."""
     sound = [point.estimate for one in series for point, _ in one.sound]
     ends = [end for e in sound for end in (e.mean, *(e.ends or ()), *e.values) if end is not None]
     heights = within(metric, min(ends), max(ends)) if ends else ()
@@ -90,9 +103,15 @@ def frame(metric: str, higher: bool, series: Sequence[Series], width: float = 33
 
 
 def scatter(on: Frame, series: Sequence[Series], write: Callable[[float], str], label: str) -> Markup:
-    """An SVG as wide as its place, each variant named where it stands; `write` writes a number along the axis.
+    """Return an SVG with the points of all variants, each labelled with its name.
 
-    Where seeds diverged, or gave no finite number, stands a cross at the bad end of the metric.
+    If seeds diverged or gave no finite value, a cross is drawn at the bad end of the metric.
+
+    Args:
+        on: The axes.
+        series: The variants.
+        write: Formats a number of the horizontal axis.
+        label: A description for screen readers.
     """
     offsets = _beside(on, series)
     drawn = [_series(on, one, offset) for one, offset in zip(series, offsets, strict=True)]
@@ -100,7 +119,7 @@ def scatter(on: Frame, series: Sequence[Series], write: Callable[[float], str], 
 
 
 def alone(on: Frame, one: Series, others: Sequence[Series], write: Callable[[float], str], label: str) -> Markup:
-    """The same of one variant, and the tracks of others behind it without colour."""
+    """Return the same figure for one variant, with the lines of the other variants in grey."""
     behind = [tag("g", _track(on, other), class_="behind") for other in others if other.order != one.order]
     return _svg(on, [*_grid(on, write), *behind, _series(on, one, 0.0)], label)
 
@@ -124,7 +143,7 @@ def _grid(on: Frame, write: Callable[[float], str]) -> list[Markup]:
 
 
 def _beside(on: Frame, series: Sequence[Series]) -> list[float]:
-    """How many pixels each variant moves aside, so that those at one place stand side by side."""
+    """Return by how many pixels each variant is shifted, so that variants at the same position do not overlap."""
     places = [[on.width * on.x(point.x) for point in one.points] for one in series]
     offsets = []
     for n, own in enumerate(places):
@@ -141,13 +160,13 @@ def _series(on: Frame, one: Series, offset: float) -> Markup:
 
 
 def _track(on: Frame, one: Series) -> list[Markup]:
-    """The line from mean to mean."""
+    """Draw the line from mean to mean."""
     at = [(f"{on.x(point.x):.2%}", f"{on.y(mean):.1f}") for point, mean in one.sound]
     return [tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="track") for (x1, y1), (x2, y2) in pairwise(at)]
 
 
 def _point(on: Frame, one: Series, point: Point) -> Markup:
-    """A point and what belongs to it, in pixels from its own place on the axis."""
+    """Draw a point with its interval and seeds, relative to its horizontal position."""
     estimate, parts = point.estimate, [tag("title", f"{one.name}: {_said(on.metric, point)}")]
     if estimate.sound and estimate.ends is not None:
         ends = [f"{on.y(end):.1f}" for end in within(on.metric, *estimate.ends)]
@@ -163,7 +182,7 @@ def _point(on: Frame, one: Series, point: Point) -> Markup:
 
 
 def _names(on: Frame, series: Sequence[Series], offsets: Sequence[float]) -> list[Markup]:
-    """The name of each variant beside its last point, with a line to it where it had to move."""
+    """Draw the name of each variant next to its last point, with a line to it if the name had to move."""
     last = [(one, one.sound[-1], offset) for one, offset in zip(series, offsets, strict=True) if one.sound]
     places = [(on.width * on.x(point.x) + offset, on.y(mean)) for _, (point, mean), offset in last]
     words = [short(one.name) for one, _, _ in last]
@@ -181,7 +200,7 @@ def _names(on: Frame, series: Sequence[Series], offsets: Sequence[float]) -> lis
 
 
 def _reach(on: Frame, estimate: Estimate) -> tuple[float, float]:
-    """The highest and the lowest pixel of what is drawn of it."""
+    """Return the highest and the lowest pixel that an estimate covers."""
     ends = estimate.mean, *(estimate.ends or ()), *estimate.values
     drawn = [on.y(end) for end in ends if end is not None]
     return min(drawn), max(drawn)

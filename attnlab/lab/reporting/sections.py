@@ -1,4 +1,4 @@
-"""The sections of a study's page that hold its numbers; each answers None where it has nothing to show."""
+"""The sections of a study's page that hold its numbers. Each function returns None if it has nothing to show."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from attnlab.lab.results.table import Cell, Sheet, settings_of, sheets, state
 from attnlab.lab.results.tested import model_line
 from attnlab.lab.results.ties import tie
 
-NAMED = 8  # variants that are not begun, at most
+NAMED = 8  # how many variants that are not begun are named, at most
 DASHES = ("none", "6 2", "2 2", "7 2 2 2")
 
 
 def opening(found: list[Outcome], study: str) -> Markup:
-    """The question, and what a reader must know before any number."""
+    """Return the question and the warnings that a reader needs before the numbers."""
     asked = next((o.experiment["question"] for o in found if o.experiment.get("question")), "")
     finished = sum(outcome.result is not None for outcome in found)
     counted = f"{finished} of {len(found)} variants finished" if finished < len(found) else ""
@@ -43,7 +43,7 @@ def opening(found: list[Outcome], study: str) -> Markup:
 
 
 def findings(found: list[Outcome]) -> Markup:
-    """The answer in words, over a drawing of each headline metric."""
+    """Return the answer in words, with a plot of each headline metric."""
     sound = by_metric(o for o in found if o.headline is not None and o.headline.sound)
     plots = [_strips(metric, some) for metric, some in sound.items()]
     said = comparison(found)
@@ -79,7 +79,7 @@ def findings(found: list[Outcome]) -> Markup:
 
 
 def numbers(found: list[Outcome]) -> Markup:
-    """What came out, and what it cost: a table for each headline metric."""
+    """Return the results and their costs, with a table for each headline metric."""
     tables = sheets(found)
     parts = [
         (tag("h3", sheet.title), _table(sheet, f"Results, {sheet.title}"))
@@ -106,7 +106,7 @@ CHOSEN = " Where a learning rate was chosen among several as good, the interval 
 
 
 def learning(found: list[Outcome]) -> Markup | None:
-    """Loss and the headline metric on validation, step by step; each headline metric has figures of its own."""
+    """Return the curves of the loss and of each headline metric on validation."""
     drawn = curves(found)
     if not drawn:
         return None
@@ -118,7 +118,7 @@ def learning(found: list[Outcome]) -> Markup | None:
 
 
 def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
-    """What there are learning curves of: the key, what it is in words, and the variants' curves."""
+    """Return the learning curves that exist: the key, its description, and the curves of the variants."""
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     drawn = []
     for metric, finished in groups.items():
@@ -130,7 +130,7 @@ def curves(found: list[Outcome]) -> list[tuple[str, str, list[Curve]]]:
 
 
 def beside(files: Sequence[str]) -> Markup:
-    """What else stands in the folder: the same numbers and figures as files, and the answers to the test."""
+    """Return links to the other files in the folder: the numbers and figures as files, and the answers to the test."""
     links = [tag("li", tag("a", file, href=quote(file))) for file in files]
     return section("Beside this page", tag("ul", links, class_="plain"))
 
@@ -158,7 +158,7 @@ def _troubles(found: list[Outcome]) -> Markup | None:
 
 
 def _settings(found: list[Outcome]) -> Markup | None:
-    """Under what different settings of jax the runs were made."""
+    """Return a warning if the runs were made under different settings of jax."""
     if not (lines := settings_of(found)):
         return None
     words = "These runs were made under different settings, so that their numbers may differ for that alone:"
@@ -166,7 +166,7 @@ def _settings(found: list[Outcome]) -> Markup | None:
 
 
 def _data(found: list[Outcome]) -> Markup | None:
-    """What a person should know of how the data were read, each once."""
+    """Return the notes about how the data were read, without duplicates."""
     notes = [o.experiment.get("notes") for o in found]
     lines = dict.fromkeys(str(line) for listed in notes if isinstance(listed, list) for line in listed)
     if not lines:

@@ -1,4 +1,4 @@
-"""Dots and intervals on a common axis, as rows of HTML: wide as the page, names in its own letters."""
+"""Dots and intervals on a shared axis, as rows of HTML that are as wide as the page."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ from attnlab.lab.results.estimates import Estimate
 
 @dataclass(frozen=True)
 class Mark:
-    """One estimate in a row, drawn in the colour of its variant (`order`) and named by `label`."""
+    """An estimate in a row."""
 
     estimate: Estimate
+    """The estimate."""
     order: int
+    """The position of its variant in the study, which selects the colour."""
     label: str
+    """The name of the variant."""
 
 
 def strips(metric: str, rows: Sequence[tuple[object, Sequence[Mark]]], seeds: bool) -> Markup:
-    """A row for each (name, marks), all on one axis, with the axis below.
+    """Return a row for each (name, marks) on a shared axis, with the axis below.
 
-    A mark is a dot at its mean with a line for its interval; `seeds` adds a small ring for each seed.
-    Estimates that are not sound are left out.
+    Estimates that are not sound are not drawn.
+
+    Args:
+        metric: The metric of all estimates.
+        rows: The names with their marks.
+        seeds: Whether to draw the values of the seeds too.
     """
     scale = _axis(metric, [mark.estimate for _, marks in rows for mark in marks if mark.estimate.sound], seeds)
     lines = [
@@ -63,7 +70,7 @@ def _mark(metric: str, mark: Mark, scale: Axis, height: float, seeds: bool) -> M
 
 
 def _height(n: int, count: int) -> float:
-    """Marks of one row a little below each other, near enough to be seen as one row."""
+    """Return the vertical position of a mark. Marks of one row are slightly shifted, but remain one row."""
     return 0.5 + 0.5 * (n - (count - 1) / 2) / max(count, 2)
 
 
@@ -82,11 +89,11 @@ def _scale(metric: str, scale: Axis) -> Markup:
 
 
 def tick(metric: str, value: float) -> str:
-    """A number along an axis."""
+    """Format a number along an axis."""
     return f"{100 * value:.4g}{percent(metric)}" if is_rate(metric) else f"{value:.4g}"
 
 
 def _anchor(place: str) -> str:
-    # A number at an end would stick out of the page.
+    # A centred number at an end would extend beyond the page.
     share = float(place.rstrip("%"))
     return "start" if share < 4 else "end" if share > 96 else "middle"

@@ -1,7 +1,7 @@
-"""How the page looks: light and dark, wide and narrow, on paper. System fonts; nothing is fetched."""
+"""The style of pages: light and dark, wide and narrow, and print. It uses system fonts and fetches nothing."""
 
-# Variants: Okabe and Ito's colours, told apart in every common form of colour blindness; darker on white
-# and lighter on black than theirs, so that a thin line keeps three to one against its ground.
+# The variants have Okabe and Ito's colours, which differ in every common form of colour blindness. They are darker on
+# white and lighter on black than the originals, so that a thin line has a contrast of at least 3:1.
 LIGHT = {
     "page": "#fdfdfb", "ink": "#1b1c1e", "ink-2": "#5a5e66", "grid": "#e3e3de", "rule": "#e6e5df",
     "wash": "#f3f2ed", "map": "#0b4f8a", "less": "#a34400", "v0": "#0072b2", "v1": "#c8500a", "v2": "#00805c",

@@ -1,4 +1,4 @@
-"""The section of the page that sets the headline metric against what it took: learning rate, state, time, FLOPs."""
+"""The section of the page that plots the headline metric over costs: learning rate, state, time and FLOPs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TIMES = ((3600, "h"), (60, "min"), (1, "s"))
 
 
 def tradeoffs(found: Sequence[Outcome]) -> Markup | None:
-    """The metric against each cost of several variants, and against the learning rates, where several were trained.
+    """Plot the metric over each cost of several variants, and over the learning rates if several were trained.
 
-    Each headline metric has figures of its own.
+    Each headline metric has its own figures.
     """
     groups = by_metric(outcome for outcome in found if outcome.result is not None)
     figures = join(*(_of(finished) for finished in groups.values()))
@@ -30,7 +30,7 @@ def tradeoffs(found: Sequence[Outcome]) -> Markup | None:
 
 
 def _of(finished: Sequence[Outcome]) -> Markup:
-    """The figures of variants that name one headline metric."""
+    """Return the figures of the variants that share a headline metric."""
     unit, seconds = _time(finished)
     figures = [
         _cost(finished, "decoding state", _state, lambda x: large(x, "B")),
@@ -44,7 +44,7 @@ def _of(finished: Sequence[Outcome]) -> Markup:
 def _cost(
     finished: Sequence[Outcome], words: str, of: Callable[[Outcome], float | None], write: Callable[[float], str]
 ) -> Markup | None:
-    """The metric on test against a cost; finished variants that have one or the other not are named below."""
+    """Plot the test metric over a cost. Finished variants without the metric or the cost are listed below."""
     sound = [outcome for outcome in finished if outcome.headline is not None and outcome.headline.sound]
     costs = {outcome.name: of(outcome) or 0.0 for outcome in sound}
     shown = [outcome for outcome in sound if costs[outcome.name] > 0]
@@ -66,7 +66,7 @@ def _cost(
 
 
 def _rates(finished: Sequence[Outcome]) -> Markup | None:
-    """The metric on validation against the learning rate, a panel for each variant, on the same axes."""
+    """Plot the validation metric over the learning rate, with one panel for each variant and shared axes."""
     several = [outcome for outcome in finished if len(outcome.rates) > 1]
     series = [Series(o.name, o.order, tuple(_rate(o, rate) for rate in o.rates)) for o in several]
     if not any(one.sound for one in series):
@@ -108,7 +108,7 @@ def _state(outcome: Outcome) -> float | None:
 
 
 def _time(finished: Sequence[Outcome]) -> tuple[str, int]:
-    """The unit that fits the shortest training, and its seconds."""
+    """Return the unit that suits the shortest training time, and its length in seconds."""
     least = min((_over(outcome, 1) or 0.0 for outcome in finished), default=0.0)
     return next(((unit, size) for size, unit in _TIMES if least >= size), ("s", 1))
 

@@ -1,4 +1,4 @@
-"""What a study says, in sentences: each variant's headline with its interval, and its verdict against the reference."""
+"""The verdicts of a study as sentences: each headline metric with its interval, compared with the reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUMS = {
 
 
 def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
-    """The whole study in a few sentences, one for each kind of verdict, then which variant is the reference."""
+    """Summarize the study in a few sentences, one for each kind of verdict and reference."""
     if not any(outcome.result is not None for outcome in found):
         return [Markup("No run in this folder has finished; there is nothing to compare yet.")]
     if len(found) == 1:
@@ -34,7 +34,7 @@ def verdict(found: Sequence[Outcome], said: Comparison) -> list[Markup]:
 
 
 def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Markup]:
-    """What is said of the variants that are compared with one reference."""
+    """Return the sentences about the variants that are compared with one reference."""
     reference, members, sentences = name(leader.name), said.members(leader), []
     for word, (one, several, end) in _SUMS.items():
         names = [outcome.name for outcome in found if outcome.name in members and said.word(outcome) == word]
@@ -57,7 +57,7 @@ def _of(leader: Outcome, found: Sequence[Outcome], said: Comparison) -> list[Mar
 
 
 def basis(said: Comparison) -> Markup | None:
-    """How the verdicts came about: what is compared with what, how sure they are, and what the words mean."""
+    """Explain the verdicts: what is compared with what, how certain they are, and what the words mean."""
     if said.silent or not said.verdicts:
         return None
     several, unfinished = said.planned_count
@@ -100,7 +100,7 @@ def basis(said: Comparison) -> Markup | None:
 
 
 def reading(outcome: Outcome) -> Markup:
-    """One variant's headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
+    """Report a headline metric: "softmax: exact match 99.1% (95% interval 98.7–99.5%, 3 seeds)."."""
     metric, estimate = outcome.metric, outcome.headline
     if estimate is None:
         reason = "every seed diverged" if outcome.lost() else "it was not measured"
@@ -118,7 +118,7 @@ def reading(outcome: Outcome) -> Markup:
 
 
 def against(outcome: Outcome, said: Comparison) -> Markup | None:
-    """One variant's verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
+    """Report a verdict with its numbers: "Worse than softmax: −2.2 points (interval …, 3 pairs; effect −4.2)."."""
     if said.word(outcome) == "reference":
         return Markup("The reference.") if said.verdicts else None
     leader = said.references[outcome.name]
@@ -138,7 +138,7 @@ def against(outcome: Outcome, said: Comparison) -> Markup | None:
 
 
 def bounds(metric: str, estimate: Estimate) -> str:
-    """The interval in words, with the number of seeds behind it."""
+    """Describe the interval, with the number of seeds."""
     if estimate.ends is not None:
         return f"95% interval {estimate.reach(metric)}, {_seeds(estimate)}"
     if len(estimate.values) == 1:
@@ -147,11 +147,11 @@ def bounds(metric: str, estimate: Estimate) -> str:
 
 
 def _numbers(metric: str, found: Verdict) -> Markup:
-    """Difference, interval, pairs and effect."""
+    """Report the difference, the interval, the number of pairs and the effect size."""
     unit = " points" if is_rate(metric) else ""
     low, high = found.low, found.high
     if not is_open(metric):
-        # No two shares are further apart.
+        # Two rates cannot differ by more than 1.
         low, high = max(low, -1.0), min(high, 1.0)
     level = "95% interval" if found.comparisons == 1 else "joint interval"
     ends = f"{level} {' to '.join(apart(metric, low, high))}" if low < high else "no interval: no spread"
@@ -163,14 +163,14 @@ def _numbers(metric: str, found: Verdict) -> Markup:
 
 
 def _two(effect: float) -> str:
-    # Two digits alone would write 110 as 1.1e+02.
+    # The format .2g alone would write 110 as 1.1e+02.
     if abs(effect) < 0.005:
         return "0.0"
     return format(effect, "+.0f" if abs(effect) >= 9.95 else "+.2g").replace("-", "−")
 
 
 def _reach(metric: str, found: Verdict, said: Comparison) -> str:
-    """Where seeds show no spread, so much; of an unclear verdict what these could have found, and how many would do."""
+    """Say if seeds show no spread. For an unclear verdict, say what could have been found, and with how many seeds."""
     if found.spread == 0:
         return " These seeds show no spread, which says nothing of what others would."
     if found.verdict != "unclear":
@@ -195,7 +195,7 @@ def _reach(metric: str, found: Verdict, said: Comparison) -> str:
 
 
 def _alone(outcome: Outcome, said: Comparison) -> str:
-    """Which seeds have no partner, and whether they diverged."""
+    """List the seeds without a partner, and whether they diverged."""
     seeds = said.alone[outcome.name]
     if not seeds:
         return ""
@@ -205,7 +205,7 @@ def _alone(outcome: Outcome, said: Comparison) -> str:
 
 
 def _margins(leaders: Sequence[Outcome], margin: float) -> str:
-    """The margin in the unit of each metric: "1 point of exact match, or 0.01 of nats per character"."""
+    """Format the margin in the unit of each metric: "1 point of exact match, or 0.01 of nats per character"."""
     metrics = list(dict.fromkeys(one.metric for one in leaders if one.metric))
     if len(metrics) == 1:
         return _amount(metrics[0], margin)
@@ -213,7 +213,7 @@ def _margins(leaders: Sequence[Outcome], margin: float) -> str:
 
 
 def _amount(metric: str, value: float) -> str:
-    """A size without a sign: "1.5 points", "0.02"."""
+    """Format a size without a sign: "1.5 points", "0.02"."""
     if not is_rate(metric):
         return f"{value:.3g}"
     points = f"{100 * value:.{2 if value < 0.1 else 3}g}"
@@ -221,7 +221,7 @@ def _amount(metric: str, value: float) -> str:
 
 
 def listed(names: Sequence[str]) -> Markup:
-    """Names as a person lists them: "a, b and c"."""
+    """List names in words: "a, b and c"."""
     return _listed([name(one) for one in names])
 
 

@@ -1,1 +1,1 @@
-"""Reading runs back: outcomes, estimates, comparisons, the table."""
+"""Reading runs back: outcomes, estimates, comparisons and the table."""

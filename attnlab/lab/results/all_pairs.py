@@ -1,4 +1,4 @@
-"""Every variant of a study against every other, with verdicts that hold for all of these pairs at once."""
+"""Compare every variant of a study with every other. The verdicts hold for all pairs at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import combinations
 from attnlab.lab.results.outcome import Outcome
 from attnlab.lab.statistics import Verdict, Word, verdicts
 
-Pair = tuple[str, str]  # the later of two variants in the study's order, and the earlier
+Pair = tuple[str, str]  # (later, earlier) in the study's order
 
 SIGNS: dict[str, str] = {"better": "+", "worse": "−", "same": "=", "unclear": "?"}
 PENDING, REFUSED = "…", "·"
@@ -18,34 +18,34 @@ OPPOSITE: dict[Word, Word] = {"better": "worse", "worse": "better", "same": "sam
 
 @dataclass(frozen=True)
 class AllPairs:
-    """The verdicts of all pairs (the later variant against the earlier), corrected for all that the study plans.
-
-    `groups` holds the variants that are compared with each other, in the study's order: those that were asked the same.
-    Of a pair without a verdict `refused` says why; `alone` are the seeds that only one of a pair has. `pending` are the
-    pairs of which a variant has not finished.
-    """
+    """The verdicts of all pairs, corrected for all comparisons that the study plans."""
 
     groups: tuple[tuple[str, ...], ...]
+    """The variants that are compared with each other, in the study's order. A group shares one task."""
     verdicts: dict[Pair, Verdict]
+    """The verdicts by pair: the later variant compared with the earlier."""
     refused: dict[Pair, str]
+    """By pair, why there is no verdict."""
     alone: dict[Pair, tuple[int, ...]]
+    """By pair, the seeds that only one side has."""
     pending: tuple[Pair, ...]
+    """The pairs with a variant that has not finished."""
 
     def word(self, one: str, other: str) -> Word | None:
-        """What is said of one variant against another, in either order; None where there is no verdict."""
+        """Return the verdict of one variant against another, in either order, or None."""
         if (found := self.verdicts.get((one, other))) is not None:
             return found.verdict
         found = self.verdicts.get((other, one))
         return None if found is None else OPPOSITE[found.verdict]
 
     def sign(self, one: str, other: str) -> str:
-        """The same as a sign; empty for a variant against itself."""
+        """Return the verdict as a sign. It is empty for a variant against itself."""
         if (word := self.word(one, other)) is not None:
             return SIGNS[word]
         return "" if one == other else PENDING if {(one, other), (other, one)} & {*self.pending} else REFUSED
 
     def legend(self) -> str:
-        """What the signs mean and how sure the verdicts are, in a line; only signs that may occur are explained."""
+        """Explain the signs that occur and the confidence of the verdicts, in one line."""
         words = {SIGNS[word]: word for word in SIGNS}
         shown = {self.sign(a, b) for names in self.groups for a in names for b in names}
         told = words | {PENDING: "not finished", REFUSED: "not compared"}
@@ -60,10 +60,13 @@ def all_pairs(
     margin: float | None,
     refusal: Callable[[Outcome, Outcome], str],
 ) -> AllPairs:
-    """Compare every finished variant with every other that was asked the same, by the headline metric.
+    """Compare every finished variant with every other of the same task by the headline metric.
 
-    `ordered` are the variants in the study's order, `asked` says by name what each was asked, and `refusal` why two are
-    not compared, or "".
+    Args:
+        ordered: The variants in the study's order.
+        asked: A key of the task of each variant, by name.
+        margin: The largest difference that counts as the same, or None.
+        refusal: Returns why two variants are not compared, or "".
     """
     found: dict[str, list[Outcome]] = {}
     for outcome in ordered:

@@ -1,4 +1,4 @@
-"""What a study concludes of its variants: each against the first that was asked the same, over the seeds of both."""
+"""Compare the variants of a study, each with its reference, over the seeds that both have."""
 
 from __future__ import annotations
 
@@ -14,45 +14,54 @@ from attnlab.lab.statistics import Verdict, verdicts
 
 @dataclass(frozen=True)
 class Comparison:
-    """The verdicts by variant. Of one that has none `refused` says why; `alone` are seeds that only one side has.
-
-    `references` holds for each variant the one it is compared with: the one that the study names for it (`named`: it
-    names some), else the first of those that were asked the same, which for most studies is its first. `margin` is what
-    counts as the same, or None; `planned` whether the folders told which variant is the first; `silent` says in a
-    sentence's end why nothing at all is compared, and is empty where something is. `pending` are the variants that
-    are still to be compared: they or their references have not finished. The verdicts are corrected for them too. Where
-    the study compares every variant with every other, `pairs` has all of that, and the verdicts are those of `pairs`.
-    """
+    """The verdicts of a study."""
 
     references: dict[str, Outcome]
+    """For each variant, the one it is compared with.
+
+    That is the variant that the study names for it. Otherwise it is the first of those with the same task, which for
+    most studies is the first variant of all.
+    """
     planned: bool
+    """Whether the folders record which variant is the first."""
     margin: float | None
+    """The largest difference that counts as the same, or None."""
     verdicts: dict[str, Verdict]
+    """The verdicts by variant."""
     refused: dict[str, str]
+    """By variant, why it has no verdict."""
     alone: dict[str, tuple[int, ...]]
+    """By variant, the seeds that only it or only its reference has."""
     named: bool = False
+    """Whether the study names references."""
     silent: str = ""
+    """Why nothing is compared at all, as the end of a sentence. It is empty if something is compared."""
     pending: tuple[str, ...] = ()
+    """The variants that are not compared yet, because they or their references have not finished.
+
+    The verdicts are corrected for them too.
+    """
     pairs: AllPairs | None = None
+    """All pairs, if the study compares every variant with every other. The verdicts are then those of `pairs`."""
 
     @property
     def planned_count(self) -> tuple[int, int]:
-        """How many comparisons the verdicts are corrected for, and how many of them are not finished."""
+        """The number of comparisons that the verdicts are corrected for, and how many of them are unfinished."""
         planned = self if self.pairs is None else self.pairs
         return len(planned.verdicts) + len(planned.pending), len(planned.pending)
 
     @property
     def leaders(self) -> list[Outcome]:
-        """The references that others are held against, in the study's order; the study's first at least."""
+        """The references that others are compared with, in the study's order. At least the study's first variant."""
         leaders = list({id(one): one for one in self.references.values()}.values())
         return [one for one in leaders if self.members(one)] or leaders[:1]
 
     def members(self, reference: Outcome) -> list[str]:
-        """The variants that are compared with a reference."""
+        """Return the variants that are compared with a reference."""
         return [name for name, one in self.references.items() if one is reference and name != one.name]
 
     def word(self, outcome: Outcome) -> str:
-        """better, worse, same, unclear or reference; empty where nothing is said."""
+        """Return "better", "worse", "same", "unclear" or "reference", or "" if there is no verdict."""
         if (found := self.verdicts.get(outcome.name)) is not None:
             return found.verdict
         leads = self.verdicts and any(outcome.name == one.name for one in self.leaders)
@@ -60,18 +69,21 @@ class Comparison:
 
 
 def comparison(found: Sequence[Outcome]) -> Comparison:
-    """Every finished variant against its reference, by the headline metric, corrected for all (Holm, Shaffer's form).
+    """Compare every finished variant with its reference by the headline metric.
 
-    All that the study plans count, also those that have not finished: a verdict does not change because they do.
-    Only what was asked the same is compared: variants of one task, which may differ in what the task calls
-    training_only. Seeds are paired; those that one side alone has are left out, and named. One that is not finite
-    takes its variant out as a whole.
+    The verdicts are corrected for multiple comparisons (Holm's procedure in Shaffer's form). All comparisons that the
+    study plans count, so that a verdict does not change when others finish. Only variants of the same task are
+    compared. They may differ in the fields that the task lists in `training_only_fields`. Seeds are paired. Seeds that
+    only one side has are left out and listed. A seed without a finite value excludes its whole variant.
+
+    Args:
+        found: The outcomes of the study, at least one, in any order.
     """
     ordered = sorted(found, key=lambda outcome: outcome.order)
     first = ordered[0]
     margin = number(first.experiment.get("margin")) or 0.0
     margin = margin if margin > 0 else None
-    # What does not tell its task is taken to be of the first.
+    # A variant whose folder does not record its task is assumed to have that of the first.
     asked = {outcome.name: _asked(outcome) or _asked(ordered[0]) for outcome in ordered}
     references, named = _references(ordered, asked)
     by_name = {outcome.name: outcome for outcome in ordered}
@@ -112,7 +124,7 @@ def comparison(found: Sequence[Outcome]) -> Comparison:
 
 
 def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict[str, Outcome], bool]:
-    """What each is compared with, and whether the study names any of them."""
+    """Return the reference of each variant, and whether the study names any."""
     names = {
         outcome.name: against for outcome in ordered if isinstance(against := outcome.experiment.get("against"), str)
     }
@@ -122,7 +134,7 @@ def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict
     for outcome in ordered:
         name, other = outcome.name, names.get(outcome.name)
         if other is not None:
-            # What it is to be compared with may be missing, and then nothing else will do.
+            # If the named reference is missing or has another task, the variant is its own reference.
             references[name] = by_name[other] if asked.get(other) == asked[name] else outcome
         else:
             references[name] = leaders.setdefault(asked[name], outcome)
@@ -130,28 +142,30 @@ def _references(ordered: Sequence[Outcome], asked: dict[str, str]) -> tuple[dict
 
 
 def _asked(outcome: Outcome) -> str:
-    """What it was asked, to be compared with others; of older folders the name of the task."""
+    """Return a key of the task, "" if it is unknown. Only variants with the same key are compared."""
     experiment = outcome.experiment.get("experiment")
     task = experiment.get("task") if isinstance(experiment, dict) else None
+    # Older folders have no comparable part. The task's name replaces it.
     asked = outcome.experiment.get("comparable_part") or (task.get("name") if isinstance(task, dict) else None)
-    # A preview is asked less.
+    # A preview is trained for less, so it is not compared with full runs.
     return json.dumps([asked, bool(outcome.experiment.get("quick"))], sort_keys=True) if asked else ""
 
 
 def _refused(outcome: Outcome, other: Outcome) -> str:
-    """Why two finished variants are not compared; else ""."""
+    """Return why two finished variants are not compared, or ""."""
     a, b = outcome.by_seed(outcome.metric), other.by_seed(other.metric)
     return _silent(other, [other, outcome]) or _unpaired(outcome, a, b)
 
 
 def _unpaired(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
-    """Why the values of two variants by seed make no comparison; else ""."""
+    """Return why the values of two variants by seed cannot be compared, or ""."""
     if len({*a} & {*b}) < 2:
         return _refusal(outcome, a, b)
     return _worst(outcome, [*a.values(), *b.values()])
 
 
 def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
+    """Return why nothing can be compared with a reference, or ""."""
     if len({outcome.metric for outcome in found if outcome.result is not None}) > 1:
         return "the finished runs name different headline metrics"
     if reference.result is None:
@@ -164,6 +178,7 @@ def _silent(reference: Outcome, found: Sequence[Outcome]) -> str:
 
 
 def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
+    """Return why two variants share too few seeds."""
     if outcome.headline is None:
         return "it has no value"
     if not a:
@@ -175,7 +190,7 @@ def _refusal(outcome: Outcome, a: dict[int, float], b: dict[int, float]) -> str:
 
 
 def _worst(outcome: Outcome, values: Sequence[float]) -> str:
-    """Why two variants are not compared where every value of both is the worst a rate can have; else ""."""
+    """Return why two variants are not compared if every value of both is the worst possible rate, or ""."""
     higher = bool((outcome.result or {}).get("higher"))
     if not is_rate(outcome.metric) or (not higher and is_open(outcome.metric)):
         return ""

@@ -1,4 +1,4 @@
-"""What seeds came to, read from `result.json`: nothing averaged that is not a number."""
+"""Estimates over seeds, read from `result.json`. A value that is not finite is never averaged."""
 
 from __future__ import annotations
 
@@ -14,31 +14,35 @@ from attnlab.storage.json_file import FolderError
 
 @dataclass(frozen=True)
 class Estimate:
-    """A metric over seeds, as `result.json` holds it. A value of None is one that was not finite."""
+    """A metric over seeds, as in `result.json`."""
 
     mean: float | None
+    """The mean over seeds, or None."""
     low: float | None
+    """The lower end of the 95% interval of the mean, or None."""
     high: float | None
+    """The upper end of the interval, or None."""
     values: tuple[float | None, ...]
+    """The value of each seed. None stands for one that was not finite."""
 
     @property
     def sound(self) -> bool:
-        """Whether there is a mean, and every seed is in it."""
+        """Whether there is a mean that includes every seed."""
         return self.mean is not None and None not in self.values
 
     @property
     def still(self) -> bool:
-        """Whether its seeds show no spread: two or more came to one number, which is not to say that others would."""
+        """Whether there are two or more seeds and all have the same value. Other seeds might still differ."""
         values = [value for value in self.values if value is not None]
         return self.sound and tied(values)
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval that may be shown: none of one seed, and none of no width, which would pass for certainty."""
+        """The interval to show. None for one seed and for an interval without width, which would suggest certainty."""
         return None if self.low is None or self.high is None or self.still else (self.low, self.high)
 
     def reach(self, metric: str) -> str:
-        """The interval as a person reads it, or why there is none: "98.7–99.5%", "one seed", "no spread"."""
+        """Format the interval, or say why there is none: "98.7–99.5%", "one seed", "no spread"."""
         if self.ends is not None:
             return span(metric, *self.ends)
         return "one seed" if len(self.values) == 1 else "no spread" if self.still else "no interval"
@@ -46,15 +50,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Rate:
-    """What a learning rate came to on validation, over the seeds that did not diverge at it."""
+    """The result of a learning rate on validation, over the seeds that did not diverge."""
 
     learning_rate: float
+    """The learning rate."""
     estimate: Estimate
+    """The estimate of the headline metric."""
     diverged: int
+    """The number of seeds that diverged."""
 
 
 def estimate(entry: Any, where: str) -> Estimate:
-    """A metric as a file holds it. Raises FolderError, beginning with `where`."""
+    """Convert a metric's entry in a file. Raises FolderError with a message that starts with `where`."""
     values = entry.get("values") if isinstance(entry, dict) else None
     if not isinstance(values, list):
         raise FolderError(f"{where}: must hold mean, low, high and values")
@@ -63,9 +70,15 @@ def estimate(entry: Any, where: str) -> Estimate:
 
 
 def rates(entries: Any, lost: Sequence[Any], where: str) -> tuple[Rate, ...]:
-    """The learning rates as a file holds them, the smallest first; `lost` are the rates of lanes that diverged.
+    """Convert a file's list of learning rates, sorted from the smallest.
 
-    Raises FolderError, beginning with `where`.
+    Args:
+        entries: The list.
+        lost: The learning rates of the lanes that diverged.
+        where: The start of an error message.
+
+    Raises:
+        FolderError: The list is malformed.
     """
     if not isinstance(entries, list) or not all(map(_is_rate, entries)):
         raise FolderError(f"{where}: must list learning_rate and values")
@@ -78,7 +91,7 @@ def rates(entries: Any, lost: Sequence[Any], where: str) -> tuple[Rate, ...]:
 
 
 def is_rate(value: Any, rate: float) -> bool:
-    """Whether a learning rate read from a file is the one meant."""
+    """Return whether a learning rate read from a file equals `rate`, up to rounding."""
     value = number(value)
     return value is not None and math.isclose(value, rate, rel_tol=1e-9)
 
@@ -89,7 +102,7 @@ def _is_rate(entry: Any) -> bool:
 
 
 def _of_the_alive(listed: list[Any], diverged: int) -> Estimate:
-    """Of the seeds that did not diverge; where another has no number either, there is no mean."""
+    """Summarize the seeds that did not diverge. There is no mean if another seed has no finite value either."""
     values = [number(value) for value in listed]
     for _ in range(diverged):
         if None in values:

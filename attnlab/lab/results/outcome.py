@@ -1,4 +1,4 @@
-"""What the run folders of a study say: read whole, checked, and nothing averaged that is not finished."""
+"""Read and check the run folders of a study. Only finished runs are averaged."""
 
 from __future__ import annotations
 
@@ -19,50 +19,57 @@ from attnlab.lab.runs.run_folder import FolderError, RunFolder
 
 @dataclass(frozen=True)
 class Outcome:
-    """One variant's folder. `troubles` says in a line each what could not be read.
-
-    `experiment` is what `experiment.json` holds, and what the study says of the variant
-    (`attnlab.lab.runs.study_file`).
-
-    `result` is None for a run that has not finished; `metrics` are its estimates by name, `rates` those of each
-    learning rate where several were trained, `maps` where it looked, `pictures` what it answered.
-    """
+    """The contents of one variant's folder."""
 
     name: str
+    """The name of the variant."""
     experiment: dict[str, Any]
+    """The contents of `experiment.json`, with what the study file says of the variant.
+
+    See `attnlab.lab.runs.study_file`.
+    """
     environment: dict[str, Any]
+    """The contents of `environment.json`."""
     result: dict[str, Any] | None
+    """The contents of `result.json`, or None if the run has not finished."""
     metrics: dict[str, Estimate]
+    """The estimates of the metrics by name."""
     rows: list[dict[str, Any]]
+    """The rows of `metrics.jsonl`."""
     maps: tuple[Example, ...]
+    """The stored attention maps."""
     troubles: tuple[str, ...]
+    """One line for each file that could not be read."""
     rates: tuple[Rate, ...] = ()
+    """The estimates of each learning rate, if several were trained."""
     pictures: tuple[Picture, ...] = ()
-    order: int = 0  # its place in the study, which its colour goes by; the first is what others are compared with
+    """The stored pictures of answers."""
+    order: int = 0
+    """Its position in the study, which selects its colour. By default the first is the reference of the others."""
 
     @property
     def begun(self) -> bool:
-        """Whether it has a folder."""
+        """Whether the variant has a folder."""
         return bool(self.rows or self.troubles or "experiment" in self.experiment)
 
     @property
     def metric(self) -> str:
-        """The metric that the task names first, its headline; empty for a run that has not finished."""
+        """The headline metric, which the task names first. It is empty if the run has not finished."""
         return self.result["metric"] if self.result else ""
 
     @property
     def headline(self) -> Estimate | None:
-        """The estimate of that metric."""
+        """The estimate of the headline metric."""
         return self.metrics.get(self.metric) if self.result else None
 
     def by_seed(self, metric: str) -> dict[int, float]:
-        """The values by seed; empty where it is not known which value is whose, or one is not finite."""
+        """Return the values of a metric by seed. Empty if a value is not finite or its seed is unknown."""
         estimate = self.metrics.get(metric)
         sound = estimate is not None and estimate.sound
         return {seed: value or 0.0 for seed, value in self.values(metric).items()} if sound else {}
 
     def values(self, metric: str) -> dict[int, float | None]:
-        """The values by seed, None for one that is not finite; empty where it is not known which value is whose."""
+        """Return the values of a metric by seed, None for one that is not finite. Empty if the seeds are unknown."""
         estimate = self.metrics.get(metric)
         if self.result is None or estimate is None:
             return {}
@@ -72,33 +79,33 @@ class Outcome:
         return {}
 
     def alive(self) -> list[int]:
-        """The seeds that did not diverge at the learning rate that was chosen."""
+        """Return the seeds that did not diverge at the chosen learning rate."""
         lost = [lane.get("seed") for lane in self.lost()]
         return [seed for seed in (self.result or {}).get("seeds", []) if seed not in lost]
 
     def lost(self) -> list[dict[str, Any]]:
-        """The lanes that diverged at the learning rate that was chosen."""
+        """Return the lanes that diverged at the chosen learning rate."""
         if self.result is None:
             return []
         rate = number(self.result.get("learning_rate"))
         return [lane for lane in self.diverged() if rate is None or is_rate(lane.get("learning_rate"), rate)]
 
     def diverged(self) -> list[dict[str, Any]]:
-        """All lanes that diverged."""
+        """Return all lanes that diverged."""
         return [lane for lane in (self.result or {}).get("diverged", []) if isinstance(lane, dict)]
 
     def step(self) -> float | None:
-        """What one example of the test more changes of the headline; None where it is no share of examples."""
+        """Return how much one test example changes the headline metric. None if the number of examples is unknown."""
         examples = number((self.result or {}).get("examples"))
         return 1 / examples if examples and examples >= 1 else None
 
     def tried(self) -> int:
-        """Of how many learning rates that may have been as good the reported one was the best."""
+        """Return the number of learning rates that may have been as good as the chosen one, at least 1."""
         contenders = (self.result or {}).get("contenders")
         return max(len(contenders), 1) if isinstance(contenders, list) else 1
 
     def trained_steps(self) -> float | None:
-        """The steps of one lane of the chosen rate, the mean over those that are in the metrics: some stop early."""
+        """Return the steps of a lane at the chosen rate, averaged over seeds because lanes may stop early."""
         steps, result = number((self.result or {}).get("steps")), self.result or {}
         if steps is None:
             return None
@@ -110,33 +117,42 @@ class Outcome:
         return math.fsum(each) / len(each) if each else steps
 
     def training_flops(self) -> float | None:
-        """Floating-point operations of training one lane."""
+        """Return the floating-point operations of training one lane."""
         flops, steps = number((self.result or {}).get("flops")), self.trained_steps()
         return None if flops is None or steps is None else flops * steps
 
     def lanes(self) -> int | None:
-        """How many lanes the run has, seeds times learning rates, where its configuration says so."""
+        """Return the number of lanes (seeds times learning rates), or None if the configuration does not contain it."""
         train = self.experiment.get("experiment", {}).get("train")
         seeds, rates = (train.get("seeds"), train.get("learning_rate")) if isinstance(train, dict) else (0, 0)
         count = len(seeds) if isinstance(seeds, list) else number(seeds)
         return int(count) * (len(rates) if isinstance(rates, list) else 1) if count else None
 
     def last_step(self) -> int:
-        """The last step that was recorded."""
+        """Return the last recorded step."""
         return max((row["step"] for row in self.rows), default=0)
 
     def planned_steps(self) -> int | None:
-        """How many steps the run was to make, where its configuration says so."""
+        """Return the planned number of steps, or None if the configuration does not contain it."""
         train = self.experiment.get("experiment", {}).get("train")
         steps = number(train.get("steps")) if isinstance(train, dict) else None
         return None if steps is None else int(steps)
 
 
 def outcomes(folder: Path) -> list[Outcome]:
-    """Every variant of a study: finished ones first, those of one headline metric together, the best of them leading.
+    """Read every variant of a study.
 
-    Where `study.json` says which those are, other folders are left out, and variants without a folder are not begun.
-    Raises FolderError where there is no run in it, and where what the study says of them cannot be read.
+    If `study.json` lists the variants, other folders are ignored, and listed variants without a folder are returned as
+    not begun.
+
+    Args:
+        folder: The folder of the study, `OUT/<experiment>`.
+
+    Returns:
+        The outcomes. Finished ones come first, grouped by headline metric and sorted from best to worst.
+
+    Raises:
+        FolderError: The folder contains no run, or its study file cannot be read.
     """
     folder = Path(folder)
     try:
@@ -148,7 +164,7 @@ def outcomes(folder: Path) -> list[Outcome]:
     said = study_file.read_study_file(folder)
     found = [_outcome(place, folder, said.get(place.name, {})) for place in places if not said or place.name in said]
     there = {place.name for place in places}
-    # What is yet to come is what others may be compared with.
+    # Variants without a folder are kept, because others may be compared with them.
     found += [Outcome(name, own, {}, None, {}, [], (), ()) for name, own in said.items() if name not in there]
     found.sort(key=_planned)
     places = list(dict.fromkeys(outcome.metric for outcome in found))
@@ -157,9 +173,9 @@ def outcomes(folder: Path) -> list[Outcome]:
 
 
 def by_metric(found: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    """The outcomes by headline metric: numbers of two metrics have no axis and no column in common.
+    """Group the outcomes by headline metric. Values of different metrics share no axis and no column.
 
-    Those that have not finished name none. Where the others name but one they are with these, else under "".
+    Unfinished outcomes have no metric. They join the others if these share one metric, otherwise they are under "".
     """
     found = list(found)
     named = {outcome.metric for outcome in found if outcome.result}
@@ -171,12 +187,12 @@ def by_metric(found: Iterable[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def is_planned(outcome: Outcome) -> bool:
-    """Whether its folder tells its place in the study."""
+    """Return whether the folder records the variant's position in the study."""
     return type(outcome.experiment.get("order")) is int
 
 
 def _planned(outcome: Outcome) -> tuple[float, str]:
-    """Variants go in the order of the study; those that do not tell it go behind, by name."""
+    """Sort key: variants in the order of the study, then those without a recorded position by name."""
     return outcome.experiment["order"] if is_planned(outcome) else math.inf, outcome.name
 
 
@@ -193,23 +209,24 @@ def _rank(outcome: Outcome) -> tuple[bool, float, str]:
 
 
 def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
+    """Read one folder. Errors become entries of `troubles`."""
     troubles: list[str] = []
 
     def attempt(read, otherwise):
         try:
             found = read()
         except FolderError as error:
-            # Where the study stands on this machine is nothing for a page that is passed on.
+            # The page may be passed on, so it should not contain absolute paths.
             troubles.append(str(error).replace(f"{study}{os.sep}", ""))
             return otherwise
         return otherwise if found is None else found
 
     run = RunFolder(place)
     own = attempt(lambda: run.read("experiment"), {})
-    # What it was asked is what its own folder says.
+    # The study file takes precedence, except for the comparable part: the folder knows what it was trained on.
     experiment = own | said | {name: own[name] for name in ("comparable_part",) if name in own}
     if not run.file("experiment").exists():
-        # Nothing says whose the others are; what the study says is not theirs.
+        # Without experiment.json the other files cannot be attributed to this variant.
         return Outcome(place.name, said, {}, None, {}, [], (), (f"{place.name}{os.sep}experiment.json: is missing",))
     if own.get("variant", place.name) != place.name:
         whose = f"{place.name}{os.sep}experiment.json: is that of variant {own['variant']!r}: not shown, not compared"
@@ -222,13 +239,14 @@ def _outcome(place: Path, study: Path, said: dict[str, Any]) -> Outcome:
 
 
 def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Read the rows of `metrics.jsonl` and check them against the result."""
     rows, steps = run.metrics(), number((result or {}).get("steps"))
     last = rows[-1]["step"] if rows else 0
     if steps is not None and last != steps:
         raise FolderError(f"{run.file('metrics')}: rows are lost: the last is of step {last}, the result of {steps:g}")
     lanes = sum(row["step"] == rows[0]["step"] for row in rows) if rows else 1
     if steps is None:
-        # It was cut off while it wrote those of a step, and goes on from its checkpoint.
+        # The run was interrupted while it wrote the rows of a step. It will continue from its checkpoint.
         return rows[: len(rows) - len(rows) % lanes]
     if len(rows) % lanes:
         raise FolderError(f"{run.file('metrics')}: rows are lost: step {last} has fewer than there are lanes")
@@ -236,6 +254,7 @@ def _rows(run: RunFolder, result: dict[str, Any] | None) -> list[dict[str, Any]]
 
 
 def _result(run: RunFolder) -> tuple[dict[str, Any], dict[str, Estimate], tuple[Rate, ...]] | None:
+    """Read `result.json`, and return it with its estimates."""
     result = run.read("result")
     if result is None:
         return None

@@ -1,4 +1,4 @@
-"""Lanes that patience stopped before their headline metric had moved at all: what is said of them."""
+"""Describe lanes that `train.patience` stopped before their headline metric had changed at all."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from attnlab.console.format import measure, title
 
 
 def stalled(result: dict[str, Any], rows: Iterable[dict[str, Any]], patience: int) -> list[str]:
-    """A line for each lane of a `result.json` that stopped after `patience` evaluations that all gave one value.
+    """Return a line for each lane that stopped after `patience` evaluations with the same value.
 
-    `rows` are those of `metrics.jsonl`. A metric that is at its worst until much is learned, as exact match and BLEU
-    are, shows no gain while the loss falls.
+    A metric that is at its worst until much is learned, for example exact match or BLEU, shows no gain while the loss
+    falls.
+
+    Args:
+        result: The contents of `result.json`.
+        rows: The rows of `metrics.jsonl`.
+        patience: `train.patience`. 0 returns no lines.
     """
     if not patience:
         return []
@@ -20,7 +25,7 @@ def stalled(result: dict[str, Any], rows: Iterable[dict[str, Any]], patience: in
     for lane in result.get("stopped") or []:
         mine = [row for row in kept if (row["seed"], row["learning_rate"]) == (lane["seed"], lane["learning_rate"])]
         values = [row[f"valid.{metric}"] for row in mine if row["step"] <= lane["step"]]
-        # Fewer evaluations than that end by train.target alone.
+        # A lane with fewer evaluations can only have been stopped by train.target.
         if len(values) > patience and len({*values}) == 1:
             lines.append(
                 f"seed {lane['seed']} at learning rate {lane['learning_rate']:g} was stopped in step {lane['step']:,} "

@@ -1,4 +1,4 @@
-"""The table of a study: the same numbers for the page and for the terminal."""
+"""The table of a study, shared by the page and the terminal."""
 
 from __future__ import annotations
 
@@ -30,44 +30,57 @@ NARROW = (VERDICT, PUBLISHED, "decoding state", "diverged lanes")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number as a person reads it; `note` stands smaller below it, `exact` is what the file holds."""
+    """A formatted number."""
 
     text: str
+    """The number, formatted for reading."""
     note: str = ""
+    """A note that is shown smaller below the number."""
     exact: str = ""
+    """The number as it is in the file."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The variants of one headline metric (`title`, in words), the heads of their columns, and of each its cells."""
+    """The table of the variants that share a headline metric."""
 
     title: str
+    """The metric, in words."""
     variants: list[Outcome]
+    """The variants."""
     heads: list[str]
+    """The headings of the columns."""
     rows: list[list[Cell]]
+    """The cells of each variant."""
 
 
 def results_table(folder: Path) -> Group:
-    """The tables of a study's folder (`OUT/<experiment>`), for a terminal: one for each sheet. Raises FolderError.
+    """Return the tables of a study for a terminal, one for each sheet.
 
-    A few variants stand side by side, with all their numbers; more stand one below
-    the other, with those for which eighty columns have room.
+    A few variants are shown as columns, with all their numbers. More variants are shown as rows, with the numbers that
+    fit into eighty columns.
+
+    Args:
+        folder: The folder of the study, `OUT/<experiment>`.
+
+    Raises:
+        FolderError: The folder contains no run.
     """
-    # rich costs time to import, and the page needs none of it.
+    # rich is slow to import, and the page does not need it.
     from rich.console import Group
     from rich.text import Text
 
     there = outcomes(folder)
     found, study = sheets(there), Path(folder).resolve().name
     titles = [f"{study}: {sheet.title}" if len(found) > 1 else study for sheet in found]
-    # An empty line between two.
+    # The tables are separated by an empty line.
     parts = [part for sheet, title in zip(found, titles, strict=True) for part in ("", _printed(sheet, title))]
     parts += [part for matrix in _matrices(comparison(there)) for part in ("", matrix)]
     return Group(*parts[1:], *(Text(plain(f"made under different settings: {line}")) for line in settings_of(there)))
 
 
 def settings_of(found: list[Outcome]) -> list[str]:
-    """Under what different settings the finished runs were made, a line each; empty where all settings agree."""
+    """Describe in which settings the finished runs differ, one line each. Empty if all settings agree."""
     return mixed({outcome.name: outcome.environment for outcome in found if outcome.result is not None})
 
 
@@ -82,7 +95,7 @@ def _printed(sheet: Sheet, title: str) -> Table:
     else:
         kept = [n for n, head in enumerate(heads) if n == 0 or head in NARROW]
         lines = [["", *(heads[n] for n in kept)]]
-        # Of the rest the notes, and how far a run is that has not finished, would take the room of the numbers.
+        # Notes and the progress of unfinished runs are omitted, because the numbers need the width.
         lines += [
             [o.name, _line(row[0]).split(", ")[0], *(row[n].text for n in kept[1:])]
             for o, row in zip(found, rows, strict=True)
@@ -98,7 +111,7 @@ def _printed(sheet: Sheet, title: str) -> Table:
 
 
 def _matrices(said: Comparison) -> list[Table | Text]:
-    """Where all pairs are compared, each group of variants against each other, and what the signs mean."""
+    """Return the matrices of verdicts and their legend, if all pairs are compared."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -108,7 +121,7 @@ def _matrices(said: Comparison) -> list[Table | Text]:
     made: list[Table | Text] = []
     for names in said.pairs.groups:
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        # The columns have numbers: forty names would have no room.
+        # The columns are numbered, because many names would not fit.
         for n, head in enumerate(["", *map(str, range(1, len(names) + 1))]):
             table.add_column(head, justify="center" if n else "left", no_wrap=True)
         for n, one in enumerate(names, 1):
@@ -124,10 +137,10 @@ def _line(cell: Cell) -> str:
 
 
 def sheets(found: list[Outcome]) -> list[Sheet]:
-    """The sheets of a study, one for each headline metric. Those not begun are on none.
+    """Return the sheets of a study, one for each headline metric. Variants that are not begun are omitted.
 
-    One that has not finished has its state in the first cell; where several metrics are named, it is on a last sheet,
-    for its metric is not known.
+    The first cell of an unfinished variant is its state. If the study has several metrics, unfinished variants are on a
+    separate last sheet, because their metric is unknown.
     """
     said = comparison(found)
     groups = by_metric(outcome for outcome in found if outcome.begun)
@@ -140,7 +153,7 @@ def _unfinished(found: list[Outcome]) -> Sheet:
 
 def _sheet(metric: str, found: list[Outcome], said: Comparison) -> Sheet:
     columns = [(title(name), partial(_estimate, name)) for name in _metrics(metric, found)]
-    # A column in which no variant has anything to say would only take room.
+    # A column without any value is omitted.
     beside: list[tuple[str, Callable[[Outcome], Cell]]] = []
     told = any(said.word(outcome) for outcome in found)
     beside += [(VERDICT, lambda outcome: Cell(said.word(outcome) or NONE))] if told else []
@@ -159,7 +172,7 @@ def _sheet(metric: str, found: list[Outcome], said: Comparison) -> Sheet:
 
 
 def state(outcome: Outcome) -> str:
-    """How far a run is that has no result: "unfinished, 120 of 1,500 steps"."""
+    """Describe the progress of a run without a result, for example "unfinished, 120 of 1,500 steps"."""
     if outcome.troubles:
         return "cannot be read"
     if not outcome.begun:
@@ -177,14 +190,14 @@ def _rate(outcome: Outcome) -> Cell:
 
 
 def _training_flops(outcome: Outcome) -> Cell:
-    """Of one lane; those that stopped early took less, and it is their mean."""
+    """Format the FLOPs of one lane. If lanes stopped early, it is the mean over them."""
     value, a_step = outcome.training_flops(), _known(outcome, "flops")
     note = "" if a_step is None else f"{large(a_step, 'FLOP')} a step"
     return Cell(large(value, "FLOP"), note, "" if value is None else repr(value))
 
 
 def _memory(outcome: Outcome) -> Cell:
-    """By the compiler's estimate, over the most that the whole process ever held."""
+    """Format the compiler's estimate, with the peak memory of the whole process as the note."""
     held = _known(outcome, "peak_memory")
     return _cost("memory_bytes", _bytes, "" if held is None else f"{_bytes(held)} process")(outcome)
 
@@ -200,7 +213,7 @@ def _training(outcome: Outcome) -> Cell:
 
 
 def _cost(field: str, write: Callable[[Any], str], note: str = "") -> Callable[[Outcome], Cell]:
-    """A number of `result.json`, as it is written; older folders may lack it."""
+    """Return a function that formats a field of `result.json`. Older folders may lack the field."""
 
     def cell(outcome: Outcome) -> Cell:
         value = (outcome.result or {}).get(field)
@@ -228,7 +241,7 @@ COSTS: dict[str, Callable[[Outcome], Cell]] = {
 
 
 def _metrics(headline: str, found: list[Outcome]) -> list[str]:
-    """The metrics over all examples, the headline first; those of groups stand elsewhere."""
+    """List the metrics over all examples, the headline first. Metrics of groups have a section of their own."""
     return list(dict.fromkeys([headline, *(name for o in found for name in o.metrics if "." not in name)]))
 
 
@@ -244,18 +257,18 @@ def _estimate(metric: str, outcome: Outcome) -> Cell:
 
 
 def _whole(outcome: Outcome) -> bool:
-    """Whether there is a result, and of more than a preview, whose numbers stand beside no others."""
+    """Return whether the run has a result that is not a preview. Previews are not compared with published numbers."""
     return bool(outcome.result) and not outcome.experiment.get("quick")
 
 
 def _published(outcome: Outcome) -> Cell:
-    """What others printed of the headline metric."""
+    """Format the published value of the headline metric."""
     value = outcome.experiment.get("published") if _whole(outcome) else None
     return Cell(measure(outcome.metric, value), "", "" if number(value) is None else repr(value))
 
 
 def _band(outcome: Outcome) -> Cell:
-    """Where the headline metric is to come out, and whether the mean over seeds does."""
+    """Format the expected range of the headline metric, and whether the mean over seeds is in it."""
     band, estimate = outcome.experiment.get("band"), outcome.headline
     if not _whole(outcome) or band is None or not is_band(band):
         return Cell(NONE)

@@ -1,4 +1,4 @@
-"""Which models of a run were tested, and how the last ones would have done: a line where they are not the same."""
+"""Describe which models of a run were tested, if they are not the last ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from attnlab.console.format import measure, number, title
 
 
 def model_line(result: dict[str, Any]) -> str:
-    """A sentence where a `result.json` has the metrics of other models than the last ones; else ""."""
+    """Return a sentence if a `result.json` has metrics of other models than the last ones, else "".
+
+    The sentence also reports the metric of the last models.
+    """
     kind, metric = result.get("tested_model"), str(result.get("metric"))
     taken, last = (_mean(result.get(name), metric) for name in ("metrics", "last_metrics"))
     steps = [f"{step:,.0f}" for step in map(number, result.get("tested_steps") or []) if step is not None]

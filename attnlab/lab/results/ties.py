@@ -1,4 +1,4 @@
-"""Learning rates that share the best headline metric on validation: what is said of the choice among them."""
+"""Describe the choice among learning rates that share the best headline metric on validation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from attnlab.lab.statistics import leaders, lowest
 
 
 def tie(result: dict[str, Any]) -> str:
-    """A sentence where several learning rates of a `result.json` share the best headline metric; else "".
+    """Return a sentence if several learning rates of a `result.json` share the best headline metric, else "".
 
-    It says which rates these are and how one of them was chosen: by the losses on validation, or, in records without
-    losses and where these are equal too, as the first.
+    The sentence names the rates and how one was chosen: by the validation loss. The first rate is chosen in records
+    without losses, or if the losses are equal too.
     """
     by_rate = [entry for entry in result.get("by_rate") or [] if isinstance(entry, dict)]
     if len(by_rate) < 2 or not result.get("metrics") or number(result.get("learning_rate")) is None:
@@ -39,7 +39,7 @@ def tie(result: dict[str, Any]) -> str:
 
 
 def _table(by_rate: list[dict], name: str) -> list[tuple[float | None, ...]]:
-    """The finite numbers of that name [seeds, rates]; none where a rate does not have as many as the others."""
+    """Return the finite numbers of a field, `[seeds, rates]`. Empty if the rates have different numbers of seeds."""
     columns = [entry.get(name) for entry in by_rate]
     if not all(isinstance(column, list) and len(column) == len(columns[0] or []) for column in columns):
         return []

@@ -1,1 +1,1 @@
-"""Using a trained model: loading it, sampling, translating, scoring, inspecting."""
+"""Using a trained model: loading, sampling, translating, scoring and inspecting it."""

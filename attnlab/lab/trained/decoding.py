@@ -1,4 +1,4 @@
-"""The decoder that a person asks for, and the answers it finds."""
+"""Options of decoding, and the decoding of sources with a trained model."""
 
 from __future__ import annotations
 
@@ -17,33 +17,44 @@ BEAM, DRAWS = ("beam", "penalty"), ("temperature", "top_k", "top_p")
 
 
 class DivergedError(ArithmeticError):
-    """A model that answered what is no number: which answer is best is unknown."""
+    """The model returned numbers that are not finite, so no answer can be called the best."""
 
     exit_code = 5
 
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """How answers are to be decoded, as the options of the command line say; None is what was not said.
+    """How to decode, as given by the options of the command line. None stands for an option that was not given.
 
-    `beam` (its size) and `penalty` ask for a beam; `temperature`, `top_k` and `top_p` for draws, which `seed` fixes
-    (0). `best` is how many answers; more than one, with none of the others, are those of a beam wide enough, or of a
-    run that answers by draws as many of these. What is not said is as in the run's own, where that is of the kind, else
-    as in `Beam` or `Sample`. Where nothing is said the run's own decoder answers. `length` is by how many symbols a
-    text is gone on with: what fits into one block of the model where it is not said.
+    `beam` and `penalty` request a beam search. `temperature`, `top_k` and `top_p` request sampling. If none of the
+    options is given, the run's own decoder is used. An option that is not given is taken from the run's own decoder if
+    that is of the same kind, otherwise from the defaults of `Beam` or `Sample`.
 
-    Raises ValueError naming the options where they ask for both kinds, for what cannot work, or for what would not
-    be looked at.
+    Raises:
+        ValueError: The options request both kinds, have impossible values, or would have no effect. The message names
+            the options.
     """
 
     beam: int | None = None
+    """The size of the beam."""
     penalty: float | None = None
+    """The exponent of the length penalty of the beam search."""
     best: int | None = None
+    """How many answers to return.
+
+    A number above 1 without options of either kind requests a beam of at least that size. If the run's own decoder
+    samples, it requests that many samples instead.
+    """
     temperature: float | None = None
+    """The temperature of sampling."""
     top_k: int | None = None
+    """Sample from only this many most probable tokens."""
     top_p: float | None = None
+    """Sample from only the most probable tokens that together have this probability."""
     seed: int | None = None
+    """The seed of sampling, in 0 … 2^32 − 1. 0 is used if it is not given."""
     length: int | None = None
+    """How many symbols to continue a text by. By default, as many as fit into one block of the model."""
 
     def __post_init__(self):
         beam, draws = self._said(*BEAM), self._said(*DRAWS)
@@ -68,13 +79,17 @@ class DecodingOptions:
 
     @property
     def said(self) -> list[str]:
-        """The options that were given, as they were typed."""
+        """The options that were given, as they are typed on the command line."""
         return self._said(*vars(self))
 
     def decoder(self, own: Search | None) -> Search:
-        """The decoder asked for, of a run whose own is `own` (None: greedy).
+        """Return the requested decoder.
 
-        Raises ValueError for a seed where nothing is drawn.
+        Args:
+            own: The run's own decoder. None means greedy decoding.
+
+        Raises:
+            ValueError: A seed was given and the decoder does not sample.
         """
         found = self._decoder(own)
         if self.seed is not None and not isinstance(found, Sample):
@@ -84,6 +99,7 @@ class DecodingOptions:
         return found
 
     def _decoder(self, own: Search | None) -> Search:
+        """Return the requested decoder without checking the seed."""
         drawn = isinstance(own, Sample) and not self._said(*BEAM)
         if drawn or self._said(*DRAWS):
             said = {name: getattr(self, name) for name in (*DRAWS, "best") if getattr(self, name) is not None}
@@ -97,36 +113,49 @@ class DecodingOptions:
             beam,
             size=max(beam.size, best) if self.beam is None else self.beam,
             penalty=beam.penalty if self.penalty is None else self.penalty,
-            # Of a beam that cannot be, its size is what is wrong.
+            # With an impossible `beam`, the error should name the size and not `best`.
             best=max(best, 1),
         )
 
     def check(self, problem: TaskData) -> None:
-        """Raise ValueError where something was asked for and the problem is not answered so."""
+        """Check that the options apply to a problem.
+
+        Raises:
+            ValueError: An option was given and the problem is not decoded symbol by symbol, or `length` was given and
+                the problem does not continue a text.
+        """
         if self.said and not (problem.decodes or problem.continues):
             raise ValueError(f"{self.said[0]}: what this task asks is not answered symbol by symbol; leave it out")
         if self.length is not None and not problem.continues:
             raise ValueError(f"--length {self.length}: an answer has an end of its own here; leave it out")
 
     def _said(self, *names: str) -> list[str]:
+        """Return those of the named options that were given, as typed."""
         given = {name: getattr(self, name) for name in names}
         return [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if value is not None]
 
 
 class Answer(NamedTuple):
-    """An answer as one line of text, its score (of `Decoded`), whether it came to its end, and its tokens [T]."""
+    """One decoded answer."""
 
     text: str
+    """The answer as one line of text. A continued text keeps its own line breaks."""
     score: float
+    """The score of the answer, as in `SearchResult`."""
     finished: bool
+    """Whether the answer contains the end symbol."""
     tokens: np.ndarray
+    """The tokens of the answer, `[T]`."""
 
 
 class Answerer:
-    """A trained model that answers batches of sources in the way asked for. One program for each shape.
+    """A trained model that decodes batches of sources. One program is compiled for each shape.
 
-    Line n of what is asked draws by its own key: which lines share its batch does not matter.
-    The problem must be one that is answered symbol by symbol.
+    Line n samples with its own key, so the other lines of its batch have no effect on its answer.
+
+    Args:
+        found: The loaded run. Its problem must be decoded symbol by symbol.
+        asked: How to decode. By default the run's own decoder is used.
     """
 
     def __init__(self, found: Trained, asked: DecodingOptions = DecodingOptions()):
@@ -145,9 +174,15 @@ class Answerer:
         self._answers = jax.jit(answers)
 
     def __call__(self, sources: np.ndarray, numbers: np.ndarray) -> list[list[Answer]]:
-        """The answers, the best first, to each of `sources` [B S], the lines `numbers` [B] of what is asked.
+        """Decode a batch of sources.
 
-        One at least; where a beam found fewer than were asked for, fewer.
+        Args:
+            sources: The token ids, `[B S]`.
+            numbers: The number of each line, `[B]`. Each line samples with the key of its number.
+
+        Returns:
+            For each source its answers, the best first. There is at least one. There are fewer than requested if the
+            beam found fewer.
         """
         found = self._answers(self._model, np.asarray(sources, np.int32), np.asarray(numbers, np.uint32))
         rows = zip(*(np.asarray(found[name])[:, 0] for name in ("tokens", "scores")), strict=True)
@@ -155,9 +190,14 @@ class Answerer:
         return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in told]
 
     def on(self, source: np.ndarray, length: int) -> Answer:
-        """A text [P] gone on with by so many symbols, block after block, each begun with the end of what is there.
+        """Continue a text by `length` symbols, block after block.
 
-        As much of it as the problem reads of a beginning. The score is that of all blocks, the last one whole.
+        Each block starts from the end of the text so far, as many symbols as the problem reads. The score is the sum
+        over all blocks. The last block counts as a whole, even if `length` cuts it.
+
+        Args:
+            source: The token ids of the text, `[P]`.
+            length: How many symbols to add.
         """
         text, score = np.asarray(source, np.int32), 0.0
         while (written := len(text) - len(source)) < length:
@@ -167,13 +207,13 @@ class Answerer:
 
     def _told(self, tokens: np.ndarray, score: np.floating) -> Answer:
         text = self.problem.format_answer({"tokens": tokens[None]})
-        # A text that is gone on with has lines of its own.
+        # A continuation of a text keeps its line breaks.
         text = text if self.problem.continues else one_line(text)
         return Answer(text, float(score), bool((tokens == END).any()), tokens)
 
 
 def one_line(text: str) -> str:
-    r"""The text with a space for each end of a line in it, as byte vocabularies can spell.
+    r"""Replace each line break with a space, because byte vocabularies can spell line breaks.
 
     >>> one_line("a\r\nb\nc")
     'a b c'

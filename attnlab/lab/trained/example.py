@@ -1,4 +1,4 @@
-"""One example as a trained model is to be looked at with it: its inputs, teacher-forced, and the symbols they are."""
+"""One example for inspecting a trained model: teacher-forced inputs, and the symbols along the axes of the maps."""
 
 from __future__ import annotations
 
@@ -19,24 +19,31 @@ from attnlab.tasks.base.task import Batch, Pairs, Tokens
 from attnlab.tasks.vision.objects import Detections
 
 START = SHOWN[BEGIN]  # what a decoder reads before the first symbol
-CLASS = "[class]"  # the token in front of all symbols, by which a sequence is scored
+CLASS = "[class]"  # the class token in front of all symbols, whose output classifies the sequence
 
 
 @dataclass(frozen=True)
 class TeacherForcedExample:
-    """The inputs of a model for one example, the answer it is forced to, and the symbols along each attention's axes.
-
-    `axes` has (rows, columns) by the attention's name: rows are what is written or stands there, columns what is read.
-    The symbols stand before all padding.
-    """
+    """One example: the inputs of a model, the answer it is forced to, and the symbols along the axes of the maps."""
 
     answer: str
+    """The answer of the model, as text."""
     inputs: tuple[np.ndarray, ...]
+    """The model's inputs, without a batch axis."""
     axes: dict[str, tuple[list[str], list[str]]]
+    """The symbols (rows, columns) by the name of the attention.
+
+    Rows are the queries: what is written or the positions themselves. Columns are what is read. Padding follows the
+    symbols and is not included.
+    """
 
 
 def check(run: str | Path, found: Trained) -> None:
-    """Raise ValueError, naming the run, where its model has no attention whose maps can be seen."""
+    """Check that the model of a run has attention maps.
+
+    Raises:
+        ValueError: It has none. The message names the run.
+    """
     config, shape = found.experiment.model, found.problem.shape
     if not (isinstance(shape, Pairs | Tokens | Detections) or hasattr(shape, "source") or hasattr(shape, "latent")):
         kinds = "those that read or write sequences, sort, find things, or make images"
@@ -47,7 +54,7 @@ def check(run: str | Path, found: Trained) -> None:
 
 
 def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
-    """The inputs of a model of that problem, as its loss gives them, with the leading axis of the batch."""
+    """Return the inputs of a model for a batch, as the problem's loss passes them, with the leading batch axis."""
     shape = problem.shape
     if isinstance(shape, Detections):
         return (np.asarray(problem.given(batch)),)
@@ -66,9 +73,13 @@ def inputs(problem: Any, batch: Batch) -> tuple[np.ndarray, ...]:
 
 
 def forced(found: Trained, text: str) -> TeacherForcedExample:
-    """`text`, and the answer of the model to it as its test was answered, as one example.
+    """Return `text` and the model's own answer to it as one teacher-forced example.
 
-    Raises DataError for symbols never seen, DivergedError where the model answers NaN.
+    The answer is decoded as it was for the test.
+
+    Raises:
+        DataError: The text has symbols that were not seen in training.
+        DivergedError: The model returns NaN.
     """
     problem, batch = found.problem, found.problem.encode_prompt(text)
     if problem.continues:
@@ -76,7 +87,7 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
     if not isinstance(problem.shape, Pairs):
         told = problem.format_answer(jax.jit(problem.answer)(found.model, batch))
         if hasattr(problem.shape, "latent"):
-            # The image itself follows in lines of its own.
+            # The first line is the answer. The following lines draw the image.
             words = places(problem.shape.image.width // 2, problem.shape.image.height // 2)
             return TeacherForcedExample(
                 told.partition("\n")[0], _first(inputs(problem, batch)), {"image": (words, words)}
@@ -90,7 +101,7 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
     best = Answerer(found)(batch["source"], np.ones(1))[0][0]
     if np.isnan(best.score):
         raise DivergedError("the model's numbers are not finite on this input")
-    # No decoder writes a mark but the end's: a symbol for every token.
+    # A decoder writes no special token but the end symbol, so every token has a symbol.
     batch = batch | {"target": best.tokens[None]}
     source, written = (problem.tokens(batch)[side] for side in ("source", "target"))
     axes = {
@@ -102,7 +113,7 @@ def forced(found: Trained, text: str) -> TeacherForcedExample:
 
 
 def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
-    """Of what goes on with a text: the text itself, of a longer one the end that a block holds, and how it goes on."""
+    """Return the example for a model that continues a text: the end of it that fits a block, and the continuation."""
     problem = found.problem
     answer = Answerer(found)(batch["source"], np.ones(1))[0][0]
     if np.isnan(answer.score):
@@ -115,7 +126,7 @@ def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
 
 
 def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> TeacherForcedExample:
-    """Of a model that finds things: places of the image by row and column, and queries by number."""
+    """Return the example for object detection: image positions by row and column, and queries by number."""
     given = _first(given)
     seen = jax.eval_shape(
         lambda: maps(found.experiment.model, found.model, found.problem.shape, *map(jnp.asarray, given))
@@ -129,17 +140,17 @@ def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> Teache
 
 
 def places(columns: int, rows: int) -> list[str]:
-    """Those of an image, row by row: "1,1", "1,2"."""
+    """Return the names of an image's positions, row by row: "1,1", "1,2"."""
     return [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
 
 
 def front(model: Any) -> list[str]:
-    """What a model reads in front of the symbols it is given: the token of the class, where it has one."""
+    """Return the symbols that a model puts in front of its input: the class token, if it has one."""
     return [] if getattr(model, "token", None) is None else [CLASS]
 
 
 def axis(symbols: list[str], count: int, model: Any) -> list[str]:
-    """The symbols along an axis, those of `front` first; numbers where a model reads others, such as patches."""
+    """Return the symbols along an axis of `count` positions, or numbers if the model reads, for example, patches."""
     if len(symbols) == count:
         return symbols
     own = front(model)

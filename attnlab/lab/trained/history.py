@@ -1,4 +1,4 @@
-"""A trained model as it was at every checkpoint that its run folder still holds."""
+"""The trained model at every checkpoint that the run folder still holds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ from attnlab.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class CheckpointModel:
-    """A step, and the model of the lane that `trained` answers as it was then; None, and why, where it is unusable."""
+    """The model of one checkpoint."""
 
     step: int
+    """The step of the checkpoint."""
     model: Any
+    """The model at that step, of the lane that `trained` returns, or None if the checkpoint is unusable."""
     trouble: str | None = None
+    """Why the checkpoint is unusable, or None."""
 
 
 def history(run: str | Path, found: Trained) -> Iterator[CheckpointModel]:
-    """Every checkpoint of a run, the newest first; `found` is what `trained` answered for it."""
+    """Yield every checkpoint of a run, the newest first. `found` is what `trained` returned for the run."""
     folder, train, shape = RunFolder(Path(run)), found.experiment.train, found.problem.shape
     trainer = Trainer(lambda key: found.experiment.model.create(key, shape), found.problem, train)
     checkpoints = checkpoints_of(folder, found.problem.fingerprint)
@@ -39,6 +42,6 @@ def history(run: str | Path, found: Trained) -> Iterator[CheckpointModel]:
         except CheckpointError as error:
             yield CheckpointModel(step, None, str(error))
             continue
-        # That of the newest that can be used, at every step.
+        # The newest usable checkpoint decides on the lane, so that all steps show the same one.
         lane = lane_of(found.experiment, read_file(folder, "result"), np.asarray(state.alive)) if lane is None else lane
         yield CheckpointModel(step, jax.tree.map(lambda x, lane=lane: x[lane], averaged(train, state, step)))

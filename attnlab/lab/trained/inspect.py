@@ -1,4 +1,4 @@
-"""Looking inside a trained run: every map of one example, and how its numbers came to be through training."""
+"""Inspect a trained run: every attention map of one example, and how its figures developed during training."""
 
 from __future__ import annotations
 
@@ -20,28 +20,39 @@ from attnlab.lab.trained.load import Step, Trained, trained, unfinished
 from attnlab.mechanisms import Linear, Softmax
 from attnlab.tasks.base.task import Batch, Pairs
 
-EXAMPLES = 32  # of validation, whose loss, gradient and scores are taken at every checkpoint
+EXAMPLES = 32  # validation examples on which loss, gradient and scores are measured at every checkpoint
 
 
 def inspect(run: str | Path, text: str, other: str | Path | None = None, step: Step = None) -> dict[str, Any]:
-    """What goes on inside the trained model of a run when it is given `text`; `step` is as `load` takes it.
+    """Inspect the trained model of a run on one input.
 
-    {"answer", "step", "steps" (planned), "notes", "examples", "attentions", "training", "distance"}:
+    Args:
+        run: The run folder.
+        text: The input.
+        other: Another run folder whose maps are compared with those of this run. None compares nothing.
+        step: Which checkpoint to load, as in `load`.
 
-    - "attentions": by name ("encoder", "decoder", "cross", DETR's "among") {"mechanism", "rows", "columns" (symbols),
-      "rank" (the largest there can be), "entropy" (the same, in nats), "softmax" (whether it is), "divides" (whether by
-      a sum that may come near zero), "figures": [L][H] of {"rank", "entropy", "share", "reach", "apart", "empty",
-      "signed"}, "layers": maps [L][H][T][S]}. "apart" is how far the map is from the softmax of the same queries and
-      keys, in total variation; "empty" how many rows hold no weight; where it divides, "total" is the smallest such sum
-      in size.
-    - "training": for every checkpoint that the folder holds, the oldest first, {"step", "loss", "scores" (their
-      variance, by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over the
-      heads, by layer)}. All but the last are of validation's first examples; "examples" says how many these are.
-    - "distance": from the run `other` on the same example, {"run", "notes", "attentions": by name {"heads": [L][H],
-      "mean": [L]}}; None without one.
+    Returns:
+        A dict with "answer", "step", "steps" (the planned number), "notes", "examples", and
 
-    Raises DataError for symbols never seen, DivergedError where numbers are not finite, ValueError for a model without
-    attention and where the other's maps are none of this one's shapes; and as `trained`.
+        - "attentions": a dict by name ("encoder", "decoder", "cross", and "among" for DETR's self-attention of
+          queries). Each has "mechanism"; "rows" and "columns" (symbols); "rank" (the largest possible); "entropy" (the
+          largest possible, in nats); "softmax" (whether the mechanism is softmax); "divides" (whether it divides by a
+          sum that may approach zero); "figures", `[L][H]` of {"rank", "entropy", "share", "reach", "apart", "empty",
+          "signed"}; and "layers", the maps `[L][H][T][S]`. "apart" is the total variation distance between the map and
+          the softmax of the same queries and keys. "empty" is the number of rows without weight. If "divides" is true,
+          the figures also have "total", the smallest absolute value of such a sum.
+        - "training": for every checkpoint in the folder, the oldest first, {"step", "loss", "scores" (their variance,
+          by name and layer), "parts" (norms of parameters and gradient), "figures" (by name: means over heads, by
+          layer)}. All but "figures" are measured on the first validation examples; "examples" is their number.
+        - "distance": the distance from the run `other` on the same example, {"run", "notes", "attentions": by name
+          {"heads": [L][H], "mean": [L]}}, or None.
+
+    Raises:
+        DataError: The text has symbols that were not seen in training, or the vocabularies of the two runs differ.
+        DivergedError: The model's numbers are not finite.
+        ValueError: The model has no attention, or the maps of `other` have different shapes.
+        FolderError, CheckpointError: As in `trained`.
     """
     found = trained(run, step)
     check(run, found)
@@ -62,10 +73,10 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
 
 
 def _seen(found: Trained, model: Any, example: TeacherForcedExample, look: Any = maps) -> dict[str, np.ndarray]:
-    """The maps of a model on an example, or what else `look` answers: [L H T S] by name, padding left out."""
+    """Compute the maps of a model on an example, `[L H T S]` by name, without padding. `look` replaces `maps`."""
     seen = look(found.experiment.model, model, found.problem.shape, *example.inputs)
     found_in = {}
-    # In the order in which a signal passes them.
+    # In the order in which the model computes them.
     for name, (rows, columns) in example.axes.items():
         if seen.get(name) is not None:
             found_in[name] = np.asarray(seen[name], np.float64)[:, :, : len(rows), : len(columns)]
@@ -73,7 +84,7 @@ def _seen(found: Trained, model: Any, example: TeacherForcedExample, look: Any =
 
 
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
-    """Every map of the model that answers, with its figures."""
+    """Compute every map of the tested model, with its figures."""
     seen, scored = (_seen(found, found.model, example, look) for look in (maps, scores))
     divisors = totals(found.experiment.model, found.model, found.problem.shape, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
@@ -97,10 +108,10 @@ def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]
 
 
 def _largest(found: Trained, name: str, T: int, S: int) -> int:
-    """The largest rank of a map: of a sum over all keys, no more than it has features."""
+    """Return the largest possible rank of a map. For a sum over all keys it is at most the number of features."""
     config = found.experiment.model
     mechanism = config.attentions[name]
-    # A causal map is a triangle, which has full rank.
+    # A causal map is triangular and can have full rank.
     bounded = isinstance(mechanism, Linear) and name != "decoder"
     if not bounded:
         return min(T, S)
@@ -108,9 +119,9 @@ def _largest(found: Trained, name: str, T: int, S: int) -> int:
 
 
 def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
-    """The figures of maps [L H T S] whose scores are given: [L H] by name."""
+    """Compute the figures `[L H]` by name, for maps `[L H T S]` with their scores."""
     most, entropy = spread.most_entropy(scored != -np.inf), spread.entropy(layers)
-    # A row that may see one key has no choice.
+    # The share is undefined for a row that sees only one key.
     share = entropy / np.where(most > 0, most, np.nan)
     apart = spread.distance(layers, softmax(scored))
     empty = np.isnan(entropy)
@@ -126,7 +137,7 @@ def _figures(layers: np.ndarray, scored: np.ndarray) -> dict[str, Any]:
 
 
 def _least(divisors: Any, scored: np.ndarray) -> dict[str, Any]:
-    """{"total": [L H]}: the smallest size of a denominator [L H T], among the rows that see a key; none, nothing."""
+    """Return {"total": [L H]}, the least absolute denominator `[L H T]` of rows that see a key. {} without divisors."""
     if divisors is None:
         return {}
     sees = (scored != -np.inf).any(axis=-1)
@@ -135,7 +146,7 @@ def _least(divisors: Any, scored: np.ndarray) -> dict[str, Any]:
 
 
 def _heads(figures: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:
-    """[L][H] of {name: number}."""
+    """Convert figures to nested lists `[L][H]` of {name: number}."""
     L, H = figures["rank"].shape
     return [[{name: x[n, h].item() for name, x in figures.items()} for h in range(H)] for n in range(L)]
 
@@ -143,7 +154,7 @@ def _heads(figures: dict[str, np.ndarray]) -> list[list[dict[str, Any]]]:
 def _training(
     run: str | Path, found: Trained, example: TeacherForcedExample, batch: Batch
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """What is known of every checkpoint, the oldest first, and which could not be used."""
+    """Measure every usable checkpoint, the oldest first, and list those that could not be used."""
     problem, config, rows, notes = found.problem, found.experiment.model, [], []
     for then in history(run, found):
         if then.model is None:
@@ -162,12 +173,12 @@ def _training(
 
 
 def _layers(figures: dict[str, np.ndarray]) -> dict[str, list[float]]:
-    """The means over the heads of what is measured, by layer."""
+    """Average the figures over heads, by layer."""
     return {name: spread.mean(figures[name]).tolist() for name in ("rank", "entropy", "share", "reach", "apart")}
 
 
 def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, other: str | Path) -> dict[str, Any]:
-    """How far the maps of another run are from those of this one, on its example."""
+    """Compute the distance between the maps of this run and of another run on the same example."""
     second = trained(other)
     marks = [each.problem.vocabulary.get("source_marks", "none") for each in (found, second)]
     if marks[0] != marks[1] and isinstance(found.problem.shape, Pairs) and isinstance(second.problem.shape, Pairs):
@@ -175,7 +186,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     if found.problem.shape != second.problem.shape:
         here, there = _differing(found.problem.shape, second.problem.shape)
         raise ValueError(f"--other {other} was made for {there}, and {run} for {here}")
-    # The same ids must mean the same symbols.
+    # Maps of the same ids are comparable only if the ids mean the same symbols.
     if found.problem.vocabulary != second.problem.vocabulary:
         raise DataError(f"--other {other} has not the vocabulary of {run}: the same ids mean other symbols")
     check(other, second)
@@ -195,7 +206,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
 
 
 def _differing(*shapes: Any) -> list[str]:
-    """Each of two shapes by what is not the same in the other."""
+    """Describe each of two shapes by the fields in which they differ."""
     one, other = map(vars, shapes)
     if set(one) != set(other):
         return [type(shape).__name__.lower() for shape in shapes]
@@ -204,6 +215,6 @@ def _differing(*shapes: Any) -> list[str]:
 
 
 def named(run: str | Path) -> str:
-    """A run by the name of its study and its own."""
+    """Return "study/run", the name of a run with that of its study."""
     folder = Path(run).resolve()
     return f"{folder.parent.name}/{folder.name}"

@@ -1,4 +1,4 @@
-"""What `inspect` found as grids of words and numbers, and these as tables for a terminal."""
+"""The results of `inspect` as tables of text, and these tables for a terminal."""
 
 from __future__ import annotations
 
@@ -14,22 +14,27 @@ from attnlab.console.tables import empty, fill
 if TYPE_CHECKING:
     from rich.table import Table
 
-MOST = 6  # checkpoints for which a terminal of eighty columns has room
+MOST = 6  # checkpoints that fit into a terminal of eighty columns
 
 
 @dataclass(frozen=True)
 class FigureTable:
-    """A table in plain text: the first `words` columns hold words, the others numbers; `notes` stand below it."""
+    """A table in plain text."""
 
     title: str
+    """The title."""
     heads: list[str]
+    """The headings of the columns."""
     rows: list[list[str]]
+    """The cells, row by row."""
     words: int = 1
+    """How many of the first columns hold words. The others hold numbers."""
     notes: Sequence[str] = ()
+    """Lines to show below the table."""
 
 
 def tables(found: dict[str, Any]) -> list[Any]:
-    """What `attnlab.lab.trained.inspect.inspect` found, for a terminal."""
+    """Convert the result of `attnlab.lab.trained.inspect.inspect` to renderables for a terminal."""
     from rich.text import Text
 
     made: list[Any] = [Text(plain(note)) for note in found["notes"]]
@@ -43,7 +48,7 @@ def tables(found: dict[str, Any]) -> list[Any]:
 
 
 def legend(found: dict[str, Any]) -> list[str]:
-    """What the columns of the figures mean: those that there are, a line each."""
+    """Explain the columns of the figures that are present, one line each."""
     seen = found["attentions"].values()
     lines = [
         "rank: effective rank, exp of the entropy of the singular values; of N: the largest possible.",
@@ -66,7 +71,7 @@ def _table(grid: FigureTable) -> Table:
 
 
 def attentions(found: dict[str, Any]) -> dict[str, FigureTable]:
-    """The figures of every layer's and head's map, a grid for each attention."""
+    """Return one table for each attention, with the figures of every layer and head."""
     return {name: _attention(name, seen) for name, seen in found["attentions"].items()}
 
 
@@ -89,7 +94,7 @@ def _attention(name: str, seen: dict[str, Any]) -> FigureTable:
 
 
 def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
-    """What a reader must know of the figures of an attention."""
+    """Yield remarks that the reader needs in order to interpret the figures of an attention."""
     if any(one["signed"] for one in figures):
         yield "Some weights are below zero: entropy and reach are of their sizes."
     if most := max(one["empty"] for one in figures):
@@ -97,7 +102,7 @@ def _remarks(figures: Sequence[dict[str, Any]]) -> Iterable[str]:
 
 
 def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable]:
-    """What became of the figures from checkpoint to checkpoint: a column each, or of `most` of them."""
+    """Return the figures through training, with one column for each checkpoint or for at most `most` of them."""
     rows, notes = found["training"], []
     if most is not None and len(rows) > most:
         places = [round(n * (len(rows) - 1) / (most - 1)) for n in range(most)]
@@ -107,7 +112,7 @@ def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable
     kinds = list(found["attentions"])
     layers = [(kind, n) for kind in kinds for n in range(len(found["attentions"][kind]["figures"]))]
     lines = [["loss", "", *(small(row["loss"]) for row in rows)]]
-    # By figure, so that layers can be compared.
+    # Grouped by figure, so that the layers can be compared.
     for words, write, pick in FIGURES:
         block = [
             ["", f"{kind} {n + 1}", *(write(pick(row, kind)[n]) for row in rows)]
@@ -132,7 +137,7 @@ def training(found: dict[str, Any], most: int | None = None) -> list[FigureTable
 
 
 def distance(found: dict[str, Any]) -> list[FigureTable]:
-    """How far the maps are from those of another run; nothing where there is none."""
+    """Return the table of distances from the maps of another run, or an empty list if there is no other run."""
     told = found["distance"]
     if told is None:
         return []
@@ -148,23 +153,23 @@ def distance(found: dict[str, Any]) -> list[FigureTable]:
 
 
 def small(value: float | None) -> str:
-    """Three digits; a dash for what is undefined.
+    """Format a number with three digits, and an undefined one as a dash.
 
     >>> small(2.3), small(807.8), small(0.000569), small(float("nan")), small(-0.0)
     ('2.30', '808', '5.7e-4', '–', '0.00')
     """
     if value is None or not math.isfinite(value):
         return NONE
-    value += 0.0  # so that a zero has no sign
+    value += 0.0  # removes the sign of a negative zero
     if value == 0 or 1e-3 <= abs(value) < 1e5:
-        # With their zeros, so that points stand below one another.
+        # Trailing zeros are kept, so that the decimal points align.
         return f"{value:.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
     digits, _, power = f"{value:.1e}".partition("e")
     return f"{digits}e{int(power)}"
 
 
 def percent(value: float | None) -> str:
-    """A share in per cent.
+    """Format a share as a percentage.
 
     >>> percent(0.99077), percent(float("nan"))
     ('99%', '–')
@@ -173,7 +178,7 @@ def percent(value: float | None) -> str:
 
 
 APART = "from softmax"
-# What is followed through training: its name, how it is written, where it stands.
+# The figures followed through training: name, formatter, and where the value is found in a row.
 FIGURES: list[tuple[str, Callable, Callable]] = [
     ("variance of scores", small, lambda row, kind: row["scores"][kind]),
     ("effective rank", small, lambda row, kind: row["figures"][kind]["rank"]),

@@ -1,4 +1,4 @@
-"""A trained run, read back from its folder."""
+"""Load a trained run from its folder."""
 
 from __future__ import annotations
 
@@ -34,38 +34,63 @@ from attnlab.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class Trained:
-    """A run's experiment, its problem, and the model of one lane: of the chosen rate, the first seed that converged.
+    """The experiment, the problem and one lane's model of a trained run.
 
-    Where it was loaded without its data, `problem` is the text interface alone. `step` is that of the checkpoint.
+    The lane belongs to the chosen learning rate. It is the first seed at that rate that did not diverge.
     """
 
     experiment: Experiment
+    """The experiment that the run was trained with."""
     problem: Any
+    """The problem: the task's `TaskData`, or only its `TextInterface` if the run was loaded without its data."""
     model: Any
+    """The model of the lane."""
     step: int = 0
+    """The step of the checkpoint that the model was read from."""
 
 
 Step = int | Literal["best", "last"] | None
 
 
 def load(run: str | Path, step: Step = None) -> tuple[Any, TaskData]:
-    """The trained model of a run folder and the problem it was trained on.
+    """Load the trained model of a run folder and the problem it was trained on.
 
-    `step` is that of the checkpoint to take, "best" (of those where seeds were, in the mean, best on validation), or
-    "last", the newest that verifies: the model is that of this step. None: the model that was tested, which may be a
-    mean of models or the best of its lane, from the newest checkpoint that verifies. A line on stderr says where newer
-    ones do not. Raises FolderError, DataError or
-    CheckpointError, in one line naming the file, for what cannot be used, and for the best of a run of several learning
-    rates: validation chose among checkpoints by whichever rate was ahead at each.
+    If newer checkpoints fail verification, a line on stderr says so and names the one that is used.
+
+    Args:
+        run: The run folder.
+        step: Which checkpoint to load. An integer is the step of a checkpoint. "best" is the checkpoint with the best
+            validation metric, averaged over the seeds. "last" is the newest checkpoint that verifies. With any of
+            these, the returned model is the one of that step. None (the default) returns the model that was tested,
+            from the newest checkpoint that verifies. That model may be a mean of several models or the best of its
+            lane.
+
+    Returns:
+        The pair `(model, problem)`.
+
+    Raises:
+        FolderError: The folder is not a usable run folder. The message names the file.
+        DataError: The data or the vocabulary are not those of the training. The message names the file.
+        CheckpointError: No usable checkpoint exists, or every lane diverged. Also raised for "best" if the run has
+            several learning rates, because validation compared checkpoints at whichever rate was ahead at each of them.
+        ValueError: jax's settings prevent loading, or differ from those of the training in a way that changes the
+            arrays.
     """
     found = trained(run, step)
     return found.model, found.problem
 
 
 def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
-    """What `load` answers, with the experiment; without `data`, as much of the problem as can be had from the folder.
+    """Return what `load` returns, together with the experiment and the step.
 
-    Without it, only a task that no input can be asked of without its data loads them.
+    Args:
+        run: The run folder.
+        step: Which checkpoint to load, as in `load`.
+        data: If False, only the part of the problem that the folder describes is built. The data are then loaded only
+            if the task cannot encode an input without them.
+
+    Raises:
+        FolderError, DataError, CheckpointError, ValueError: As in `load`.
     """
     found = restored(run, step, data)
     lane = lane_of(found.experiment, found.result, np.asarray(found.state.alive))
@@ -75,22 +100,26 @@ def trained(run: str | Path, step: Step = None, data: bool = True) -> Trained:
 
 @dataclass(frozen=True)
 class Restored:
-    """A run's experiment, its problem, and every lane at a checkpoint; `result` is None where it is unfinished.
-
-    `models` are those that answer: of the step that was asked for, or, where none was, those that were tested.
-    """
+    """The experiment, the problem and every lane of a run at one checkpoint."""
 
     experiment: Experiment
+    """The experiment that the run was trained with."""
     problem: Any
+    """The problem, as in `Trained`."""
     trainer: Trainer
+    """A trainer for the experiment."""
     state: Any
+    """The training state of all lanes at the checkpoint."""
     step: int
+    """The step of the checkpoint."""
     result: dict[str, Any] | None
+    """The contents of `result.json`, or None if the run has not finished."""
     models: Any
+    """The models of all lanes: those of the requested step, or the tested ones if no step was requested."""
 
 
 def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
-    """What `trained` takes its lane from; the arguments and errors are the same."""
+    """Load every lane of a run. The arguments and exceptions are those of `trained`, which selects one lane."""
     folder = RunFolder(Path(run))
     written = read_file(folder, "experiment")
     if written is None:
@@ -125,7 +154,16 @@ def restored(run: str | Path, step: Step = None, data: bool = True) -> Restored:
 
 
 def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[str]:
-    """Which checkpoint was looked at, where it is not that of the end."""
+    """Return notes that say which checkpoint was used, if it is not the final one.
+
+    Args:
+        run: The run folder.
+        found: The loaded run.
+        newest: The step of the newest checkpoint.
+
+    Returns:
+        A list of at most one line. It is empty if the run has finished and the newest checkpoint was used.
+    """
     if found.step != newest:
         return [f"as it was at step {found.step:,}; the newest checkpoint is that of step {newest:,}"]
     if read_file(RunFolder(Path(run)), "result") is not None:
@@ -136,6 +174,7 @@ def unfinished(run: str | Path, found: Trained | Restored, newest: int) -> list[
 
 
 def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tuple[int, Any]:
+    """Read the requested checkpoint, and return its step and the training state."""
     if not checkpoints.steps():
         run = checkpoints.folder.parent
         if result is not None:
@@ -151,20 +190,31 @@ def _state(checkpoints: Checkpoints, step: Step, like: Any, result: Any) -> tupl
 
 
 def _interpreter(folder: RunFolder, experiment: Experiment) -> TextInterface | None:
+    """Build the task's text interface from the folder's vocabulary. Returns None if the task needs its data for it."""
     return experiment.task.text_interface(_vocabulary(folder), str(folder.file("vocabulary")))
 
 
 def lane_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> int:
-    """The lane that stands for a run: of its rate, the first seed that did not diverge, up to now or, where there is a
-    result, to the end. CheckpointError: none.
+    """Return the index of the lane that represents a run.
 
-    FolderError where the result names no rate that was trained with.
+    The lane is the first seed of the run's learning rate that did not diverge. The rate is the chosen one, or the first
+    of several if the run has no result yet.
+
+    Args:
+        experiment: The experiment of the run.
+        result: The contents of `result.json`, or None if the run has not finished. With a result, seeds that diverged
+            by the end of training are excluded too.
+        alive: Whether each lane has not diverged at the checkpoint, `[lanes]`.
+
+    Raises:
+        CheckpointError: Every lane of the rate diverged.
+        FolderError: The result names a learning rate that was not trained.
     """
     return lanes_of(experiment, result, alive)[0]
 
 
 def lanes_of(experiment: Experiment, result: dict | None, alive: np.ndarray) -> list[int]:
-    """The lanes of a run's rate whose seeds did not diverge, one at least; the rest as `lane_of`."""
+    """Return all lanes of the run's learning rate that did not diverge, at least one. Otherwise like `lane_of`."""
     lanes = experiment.train.lanes
     rate = result.get("learning_rate") if result else experiment.train.rates[0]
     if rate not in experiment.train.rates:

@@ -1,4 +1,4 @@
-"""What a trained model answers, as pictures to be kept with its run."""
+"""A trained model's answers as pictures, which are stored with the run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ FIRST = 16  # test examples that are shown
 
 
 def answer_pictures(model: Any, problem: TaskData) -> dict[str, Any] | None:
-    """What a trained model answers to a few test examples, drawn: `pictures.json`. None where nothing is drawn.
+    """Draw a trained model's answers to the first test examples, as stored in `pictures.json`.
 
-    {"pictures": [{"caption", "png" (base64)}]}.
+    Returns:
+        {"pictures": [{"caption", "png" (base64)}]}, or None if the problem draws no pictures.
     """
     if type(problem).pictures is TaskData.pictures:
         return None

@@ -1,4 +1,4 @@
-"""What a trained model makes of one text, for a person to read: its answers, and where its attention went."""
+"""Decode one text with a trained model, for a person to read: the answers and the attention map."""
 
 from __future__ import annotations
 
@@ -18,15 +18,34 @@ from attnlab.tasks.base.task import Batch
 
 
 def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(), step: Step = None) -> dict[str, Any]:
-    """What the trained model of a run makes of `text`, in the way asked for; what it draws is what `translate` draws
-    for a first line of this text. `step` is that of a checkpoint, as `load` takes it.
+    """Decode `text` with the trained model of a run.
 
-    {"answer", "answers" (each an `Answer`, the best first), "decoder", "cut" (whether an answer that has an end came to
-    none), "notes" (what a person should know of the run, and of how the text was read), "source", "target" (symbols of
-    the best), "map" [T][S], "layers" [L][H][T][S]}. The map is the cross-attention of the last layer on the best
-    answer, the mean over its heads; of a model without, both are None.
-    What is not answered symbol by symbol has no "answers", no decoder and no map. Raises DataError for symbols never
-    seen, DivergedError where the model answers NaN, ValueError for a way of decoding where nothing is decoded.
+    Random draws are the same as those of `translate` for a first line with this text.
+
+    Args:
+        run: The run folder.
+        text: The input.
+        asked: How to decode. By default the run's own decoder is used.
+        step: Which checkpoint to load, as in `load`.
+
+    Returns:
+        A dict with
+
+        - "answer": the best answer as text.
+        - "answers": every `Answer`, the best first. It is empty if the task is not decoded symbol by symbol.
+        - "decoder": the decoder that was used, or None.
+        - "cut": whether the answer should have ended with an end symbol and did not.
+        - "notes": lines about the run and about how the text was read.
+        - "source", "target": the symbols of the input and of the best answer.
+        - "map": the cross-attention `[T][S]` of the last layer for the best answer, averaged over heads, or None.
+        - "layers": the cross-attention `[L][H][T][S]` of all layers, or None.
+
+        The last two are None if the model has no cross-attention or the task is not decoded symbol by symbol.
+
+    Raises:
+        DataError: The text has symbols that were not seen in training.
+        DivergedError: The model returns NaN.
+        ValueError: `asked` sets options of decoding for a task that is not decoded.
     """
     found = trained(run, step, data=False)
     asked.check(found.problem)
@@ -47,6 +66,7 @@ def sample(run: str | Path, text: str, asked: DecodingOptions = DecodingOptions(
 
 
 def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, Any]:
+    """Decode a batch of one, and return the entries of `sample` that depend on it."""
     answerer = Answerer(found, asked)
     answers = (
         answerer(batch["source"], np.ones(1))[0]
@@ -60,7 +80,7 @@ def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, 
     told = {"answer": answers[0].text, "answers": answers, "decoder": answerer.decoder}
     told["cut"] = problem.decodes and not answers[0].finished
     told["notes"] = _notes(problem, batch)
-    # Of what is gone on with, nothing is read by another sequence.
+    # A model that continues a text has no cross-attention to show.
     seen = snapshot(found.experiment.model, found.model, problem, batch, best) if problem.decodes else None
     if seen is None:
         symbols = problem.tokens({"source": batch["source"], "target": best["tokens"]})
@@ -71,6 +91,7 @@ def _decoded(found: Trained, batch: Batch, asked: DecodingOptions) -> dict[str, 
 
 
 def _notes(problem: Any, batch: Batch) -> list[str]:
+    """Return a note if the model reads only the end of the text."""
     given = batch["source"].shape[1]
     if not problem.continues or given <= problem.reads:
         return []
@@ -79,7 +100,14 @@ def _notes(problem: Any, batch: Batch) -> list[str]:
 
 
 def lines(found: dict[str, Any], width: int | None = None) -> list[str]:
-    """What `sample` found, for a terminal so wide: the best answer, where there are several all of them, the map."""
+    """Format what `sample` returned for a terminal.
+
+    The lines hold the best answer, then all answers with their scores if there are several, then the attention map.
+
+    Args:
+        found: The dict that `sample` returned.
+        width: The width of the terminal in columns. None sets no limit.
+    """
     shown = [plain(line) for line in found["answer"].split("\n")]
     if found["cut"] and len(found["answers"]) == 1:
         shown = [*shown[:-1], f"{shown[-1]} …", UNFINISHED]
@@ -102,7 +130,7 @@ UNFINISHED = "…: cut off at the longest answer allowed"
 
 
 def scored(decoder: Search) -> str:
-    """What the scores of a decoder's answers are."""
+    """Describe the scores of a decoder's answers in words."""
     penalty = decoder.penalty if isinstance(decoder, Beam) else 0
     divided = f", divided by ((5 + tokens) / 6)^{penalty:g}" if penalty else ""
     return f"log-probability in nats{divided}"

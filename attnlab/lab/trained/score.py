@@ -1,4 +1,4 @@
-"""A trained run examined on other files: what its test is scored by, and the answers."""
+"""Score a trained run on other files: metrics as on the test set, and the answers."""
 
 from __future__ import annotations
 
@@ -21,34 +21,50 @@ from attnlab.training.trainer import Trainer
 
 @dataclass(frozen=True)
 class Scored:
-    """A file on which a run was examined.
-
-    `metrics` are as in `result.json`, by name {"mean", "low", "high", "values"} over `seeds`; none where the file holds
-    inputs alone. `rows` has the examples by seed, each with that seed's answer; `figure` names their numbers. `notes`
-    say what a person should know of how the file was read.
-    """
+    """The scores of a run on one file."""
 
     file: str
+    """The file."""
     seeds: tuple[int, ...]
+    """The seeds of the chosen learning rate that did not diverge."""
     metrics: dict[str, dict[str, Any]]
+    """The metrics as in `result.json`: {"mean", "low", "high", "values"} by name, with one value for each seed.
+
+    It is empty if the file holds only inputs.
+    """
     rows: Mapping[int, Sequence[Row]]
+    """The examples by seed, each with that seed's answer."""
     figure: str
+    """The name of the numbers in `rows`."""
     notes: tuple[str, ...]
+    """Lines about the run and about how the file was read."""
 
     @property
     def examples(self) -> int:
-        """How many the file holds."""
+        """The number of examples in the file."""
         return max(map(len, self.rows.values()), default=0)
 
 
 def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str | None = None) -> list[Scored]:
-    """Examine a trained run on files of the kind that its task reads, by every seed of its chosen learning rate.
+    """Score a trained run on files of the kind that its task reads, for every seed of its chosen learning rate.
 
-    On the run's own test file the metrics are those of `result.json`. The task's data are loaded, for what the model is
-    given depends on them. `step` is that of a checkpoint, as `load` takes it. `empty` says what becomes of lines with
-    one empty side: "refuse", "skip" or, where None, as the task has it. Every file is read before any is answered.
-    Raises ValueError where the task has no such lines, DataError, naming file and line, for what the model cannot be
-    given, NotImplementedError where the task reads no files, and as `load`.
+    On the run's own test file the metrics equal those of `result.json`. The task's data are loaded, because the model's
+    inputs depend on them. All files are read before the first is scored.
+
+    Args:
+        run: The run folder.
+        files: The files.
+        step: Which checkpoint to load, as in `load`.
+        empty: What happens to lines with one empty side: "refuse" or "skip". None uses the task's setting.
+
+    Returns:
+        One `Scored` for each file.
+
+    Raises:
+        ValueError: `empty` is given and the task's files have no two sides.
+        DataError: A line is no valid input for the model. The message names the file and the line.
+        NotImplementedError: The task reads no files.
+        FolderError, CheckpointError: As in `load`.
     """
     found = restored(run, step)
     early = unfinished(run, found, found.step) if step is None else []
@@ -58,7 +74,7 @@ def score(run: str | Path, files: Sequence[str], step: Step = None, empty: str |
 
 
 def _reading(task: Any, empty: str | None) -> Any:
-    """The task, reading lines with one empty side so."""
+    """Return the task with its setting for lines with one empty side replaced, if one is given."""
     if empty is None:
         return task
     names.check("--empty", empty, EMPTY)
@@ -68,18 +84,19 @@ def _reading(task: Any, empty: str | None) -> Any:
 
 
 def table(scored: Sequence[Scored]) -> str:
-    """The answers to all files as `answer_table` writes them. "file" is the first column if there are several."""
+    """Write the answers to all files as `answer_table` does. With several files, the first column is "file"."""
     return "".join(f"{line}\n" for line in lines({one.file: (one.rows, one.figure) for one in scored}))
 
 
 def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str]) -> Scored:
+    """Score the run on one file."""
     experiment, result = found.experiment, found.result or {}
     trainer = Trainer(lambda key: experiment.model.create(key, problem.shape), problem, experiment.train)
     model = found.models
     if problem.shape != found.problem.shape:
         model = _rebuilt(trainer, model)
     lanes = lanes_of(experiment, found.result, np.asarray(found.state.alive))
-    # All lanes, those of other rates too: one program then answers as it did when the run was tested.
+    # All lanes are evaluated, also those of other rates, so that the program is the one that tested the run.
     answers = trainer.answers(model, "test", None, experiment.decoder)
     seeds = [experiment.train.lanes[n][0] for n in lanes]
     scores = [problem.score("test", answers[n]) for n in lanes]
@@ -89,6 +106,6 @@ def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str])
 
 
 def _rebuilt(trainer: Trainer, model: Any) -> Any:
-    """The parameters of a model in one that is built for the trainer's problem, such as a graph of other nodes."""
+    """Move the parameters into a model built for the trainer's problem, for example a graph with other nodes."""
     like = jax.eval_shape(trainer.start).model
     return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(model))

@@ -1,4 +1,4 @@
-"""Where a trained model looks on a few examples of its test."""
+"""Attention maps of a trained model on a few test examples."""
 
 from __future__ import annotations
 
@@ -14,25 +14,33 @@ from attnlab.lab.trained.example import axis, front, inputs, places
 from attnlab.tasks.base.task import Batch, Pairs, TaskData, Tokens
 from attnlab.tasks.vision.objects import SURE, Detections
 
-FIRST = 8  # test examples, among which those of `snapshots` are; always the same
-WIDEST = 128  # positions kept of a map of one sequence: its numbers are as many as its square, for every head
-LARGEST = 2**26  # numbers of all maps of one example
+FIRST = 8  # the first test examples, from which `snapshots` selects
+WIDEST = 128  # positions kept of a map, because its size grows with their square for every head
+LARGEST = 2**26  # the largest number of weights in all maps of one example
 
 
 def snapshots(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
-    """Where a trained model looks on the longest, a middling and the shortest of a few test examples: `maps.json`.
+    """Compute the attention maps of a trained model on three test examples, as stored in `maps.json`.
 
-    {"kind": "cross" | "encoder" | "decoder" | "image" | "graph",
-    "examples": [{"source", "target" (symbols), "layers" [L][H][T][S]}, ...]}.
-    Of what reads and does not write, the encoder's, of what goes on with one sequence, its own, of what makes images
-    those of the generator's places, of what finds things those of its queries, of a graph those of a node and its
-    neighbours, on three: their first `WIDEST` positions. None where the model has no such attention, or its maps are
-    too large.
+    Which maps are computed depends on the problem:
+
+    - Pairs of sequences: the cross-attention on the longest, the median and the shortest of the first eight examples.
+    - Classification of sequences: the encoder's self-attention.
+    - Language modeling: the decoder's self-attention.
+    - Generation of images: the generator's self-attention over image positions.
+    - Object detection: the attention of the queries to the image.
+    - Graphs: the attention between a node and its neighbours, for three nodes.
+
+    A map keeps its first `WIDEST` positions.
+
+    Returns:
+        {"kind": "cross" | "encoder" | "decoder" | "image" | "graph", "examples": [{"source", "target" (symbols),
+        "layers" [L][H][T][S]}, ...]}, or None if the model has no such attention or its maps are too large.
     """
     if hasattr(problem.shape, "nodes"):
         return _around(model, problem)
     if not getattr(config, "attentions", None):
-        # A model of one's own need not know of any.
+        # A user-defined model need not have `attentions`.
         return None
     if hasattr(problem.shape, "source"):
         batch = problem.eval_batches("test", FIRST)[0]
@@ -49,7 +57,7 @@ def snapshots(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | No
 
 
 def _within(config: Any, model: Any, problem: TaskData, batch: Batch, row: int) -> dict[str, Any] | None:
-    """The encoder's maps on the beginning of an example of a batch; None where none are, or they are too large."""
+    """Compute the encoder's maps of one row of a batch, or return None if there are none or they are too large."""
     one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
     keep = one.get("keep")
     source = jnp.asarray(one["source"])[0], None if keep is None else jnp.asarray(keep)[0]
@@ -65,7 +73,7 @@ def _within(config: Any, model: Any, problem: TaskData, batch: Batch, row: int) 
 
 
 def _along(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
-    """A decoder's maps of itself on a few test examples, as far as is drawn: what comes after changes none."""
+    """Compute the decoder's self-attention on three examples. Truncation changes no weight, because it is causal."""
     batch, found = problem.eval_batches("test", FIRST)[0], []
     for row in range(min(3, len(batch["tokens"]))):
         tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
@@ -80,7 +88,7 @@ def _along(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
 
 
 def _making(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
-    """The maps of what makes images, on the first three of the test's latents."""
+    """Compute the self-attention of an image generator for the first three latents of the test set."""
     size, found = problem.shape.image, []
     words = places(size.width // 2, size.height // 2)[:WIDEST]
     count = len(words)
@@ -91,7 +99,7 @@ def _making(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None
 
 
 def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
-    """Where queries look on the first three images of the test, each named by what it has found."""
+    """Compute the attention of the queries to the first three test images. A query is named by the object it found."""
     batch, found = problem.eval_batches("test", FIRST)[0], []
     answer = jax.jit(problem.answer)(model, batch)
     for row, image in enumerate(inputs(problem, batch)[0][:3]):
@@ -108,9 +116,9 @@ def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
 
 
 def _around(model: Any, problem: Any) -> dict[str, Any] | None:
-    """What nodes of the test take from their neighbours, and these from one another and from others not drawn.
+    """Compute the attention between three test nodes and their neighbours.
 
-    Of all layers that have as many heads as the first; None where neighbours do not weigh by what they are.
+    All layers with as many heads as the first are included. Returns None if the layers compute no attention weights.
     """
     graph, nodes = problem.graph, problem.eval_batches("test", FIRST)[0]["node"][:FIRST]
     if not all(hasattr(layer, "weights") for layer in model.stack.layers):
@@ -134,13 +142,13 @@ def _around(model: Any, problem: Any) -> dict[str, Any] | None:
 
 
 def _node(graph: Any, node: int) -> str:
-    """A node by its name and its class, where that is known."""
+    """Return a node's name, followed by its class if known."""
     label = int(graph.labels[node])
     return graph.names[node] if label < 0 else f"{graph.names[node]} {graph.classes[label]}"
 
 
 def _between(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
-    """The cross-attention on the longest, a middling and the shortest of a few test examples."""
+    """Compute the cross-attention on the longest, the median and the shortest of a few test examples."""
     batch = problem.eval_batches("test", FIRST)[0]
     order = np.argsort(np.sum(np.asarray(batch["source"])[:FIRST] != PAD, axis=1), kind="stable")
     answers, found = jax.jit(problem.answer), []
@@ -154,9 +162,10 @@ def _between(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | Non
 
 
 def snapshot(config: Any, model: Any, problem: TaskData, batch: Batch, answer: Batch) -> dict[str, Any] | None:
-    """The cross-attention of row 0, teacher-forced on the model's own answer: {"source", "target", "layers"}.
+    """Compute the cross-attention of row 0 of a batch, teacher-forced on the model's own answer.
 
-    None where the model has none.
+    Returns:
+        {"source", "target" (symbols), "layers" [L][H][T][S]}, or None if the model has no cross-attention.
     """
     if not getattr(config, "attentions", None):
         return None

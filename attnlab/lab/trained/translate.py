@@ -1,4 +1,4 @@
-"""Lines through a trained model: one answer for each, in their order, as they come."""
+"""Translate lines with a trained model: one answer for each line, in order, as the lines arrive."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from attnlab.tasks.text.pairing import PairInterface
 LONGER = ("refuse", "truncate")
 UNKNOWN = ("refuse", "skip")
 BATCH = 32
-MOST = 1 << 20  # bytes taken at a time
+MOST = 1 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True)
 class Answered:
-    """The answer to a line: `text`, itself a line, empty where the line is empty or blank.
-
-    `trouble` says what was wrong with the line. Where it was `refused` the text is empty, else it answers what was
-    left. `finished`: the model came to an end within the length that its answers may have.
-    """
+    """The answer to one line."""
 
     number: int
+    """The number of the line, from 1."""
     text: str = ""
+    """The answer, which is itself one line. It is empty if the line is blank or was refused."""
     trouble: str | None = None
+    """What was wrong with the line, or None."""
     refused: bool = False
+    """Whether the line was refused. A line with trouble that was not refused is answered for what was left of it."""
     finished: bool = True
+    """Whether the model reached the end symbol within the maximum length of its answers."""
 
 
 def translate(
@@ -50,9 +51,19 @@ def translate(
     unknown: str = "refuse",
     step: Step = None,
 ) -> Iterator[Answered]:
-    """The answers of a run's trained model to lines (bytes in UTF-8), `batch` at a time; the rest as `Translator`.
+    """Translate lines with the trained model of a run.
 
-    Raises TypeError for one text in the place of several.
+    Args:
+        run: The run folder.
+        lines: The lines, as text or as bytes in UTF-8.
+        asked, batch, longer, unknown, step: As in `Translator`. `batch` lines are read at a time.
+
+    Returns:
+        An iterator over the answers, one for each line, in order.
+
+    Raises:
+        TypeError: `lines` is a single text.
+        ValueError: As in `Translator`.
     """
     if isinstance(lines, str | bytes):
         raise TypeError("lines must be several: give one as [line]")
@@ -62,14 +73,26 @@ def translate(
 
 
 class Translator:
-    """A run's trained model, which answers lines.
+    """Translates lines with the trained model of a run.
 
-    `longer` says what becomes of a line of more tokens than the model was made for: "refuse", or "truncate", at its
-    end. `unknown`: of one with symbols never seen in training: "refuse", or "skip" the symbols. A batch has always
-    `batch` rows, and one of the widths of training: few programs are compiled. `longest`: the tokens of an answer.
-    `step` is that of a checkpoint, as `load` takes it.
+    A batch always has `batch` rows and one of the widths of training, so that few programs are compiled.
 
-    Raises ValueError for what cannot work, such as a task that is not answered symbol by symbol, and as `trained`.
+    Args:
+        run: The run folder.
+        asked: How to decode. By default the run's own decoder is used.
+        batch: The number of lines in a batch, 32 by default.
+        longer: What happens to a line with more tokens than the model supports. "refuse" refuses it, "truncate" cuts it
+            at its end.
+        unknown: What happens to a line with symbols that were not seen in training. "refuse" refuses it, "skip" leaves
+            these symbols out.
+        step: Which checkpoint to load, as in `load`.
+
+    Attributes:
+        longest: The maximum number of tokens of an answer.
+
+    Raises:
+        ValueError: An argument is invalid, or the task is not decoded symbol by symbol.
+        FolderError, DataError, CheckpointError: As in `trained`.
     """
 
     def __init__(
@@ -97,7 +120,7 @@ class Translator:
         self._widths = sorted({*self._problem.widths, self._problem.shape.source_length})
 
     def __call__(self, groups: Iterable[Sequence[bytes]]) -> Iterator[list[Answered]]:
-        """The answers to lines, with their ends or without, that come in groups; a batch holds lines of one group."""
+        """Translate groups of lines, with or without line ends. A batch only holds lines of one group."""
         number, start = 0, 0
         for group in groups:
             for first in range(0, len(group), self._batch):
@@ -109,10 +132,11 @@ class Translator:
                 yield self._answer(rows)
 
     def _answer(self, rows: list[Line]) -> list[Answered]:
+        """Translate one batch of lines."""
         asked = [row for row in rows if row.ids]
         answers = {}
         if asked:
-            # A row more of the same costs what a row of padding would, and takes no longer to end.
+            # The batch is filled with copies of its first row: they cost as much as padding and end no later.
             filled = asked + asked[:1] * (self._batch - len(asked))
             marked = [self._problem.marked(row.ids) for row in filled]
             longest = max(map(len, marked))
@@ -122,6 +146,7 @@ class Translator:
         return [self._told(row, answers.get(row.number)) for row in rows]
 
     def _told(self, row: Line, answer: Answer | None) -> Answered:
+        """Combine a line and its answer. None means that there was nothing to decode."""
         if answer is None:
             return Answered(row.number, trouble=row.trouble, refused=row.trouble is not None)
         if np.isnan(answer.score):
@@ -129,7 +154,7 @@ class Translator:
         return Answered(row.number, answer.text, row.trouble, finished=answer.finished)
 
     def _read(self, line: bytes, number: int, start: int) -> Line:
-        """What there is to answer in a line that begins at a byte of the input."""
+        """Decode the bytes of a line into what is to be translated. `start` is the line's first byte in the input."""
         content = line.removesuffix(b"\n").removesuffix(b"\r")
         try:
             text = content.decode("utf-8")
@@ -140,11 +165,12 @@ class Translator:
         return self._encoded(number, text) if text.strip() else Line(number)
 
     def _encoded(self, number: int, text: str) -> Line:
+        """Encode the text of a line, applying `longer` and `unknown`."""
         source, text, said = self._problem.source, self._problem.read(text), []
         try:
             ids = source.encode(text)
         except DataError as error:
-            # Which symbols there are need not be said for every line.
+            # The list of known symbols would be repeated for every line.
             said.append(str(error).partition("; seen in training")[0])
             ids = source.encode(text, known=True) if self._unknown == "skip" else []
             if ids:
@@ -160,17 +186,24 @@ class Translator:
 
 @dataclass(frozen=True)
 class Line:
-    """What was read of a line: its ids, without marks, and what was wrong with it; no ids: nothing to answer."""
+    """A line as it was read."""
 
     number: int
+    """The number of the line, from 1."""
     ids: Sequence[int] = ()
+    """The token ids without begin and end marks. If empty, there is nothing to translate."""
     trouble: str | None = None
+    """What was wrong with the line, or None."""
 
 
 def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines of a stream with their ends, as they come: each time all that are whole, without waiting for more.
+    r"""Yield the lines of a stream, with their line ends, as they arrive.
 
-    Only "\\n" ends a line; the last may lack it. Raises FolderError where the stream cannot be read.
+    Each item holds all complete lines that are available without waiting for more. Only "\n" ends a line. The last
+    line may lack it.
+
+    Raises:
+        FolderError: The stream cannot be read.
     """
     held: list[bytes] = []
     while chunk := _next(stream):
@@ -186,9 +219,16 @@ def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
 
 
 def stream(translator: Translator, source: BinaryIO, sink: BinaryIO, tell: Callable[[str], None]) -> int:
-    """Answer every line of `source` with one of `sink`, flushed batch by batch; 3 where any was refused, else 0.
+    """Translate every line of `source` and write one line to `sink` for each, flushed after every batch.
 
-    `tell` is given a line about each trouble, and at the end one about the whole.
+    Args:
+        translator: The translator.
+        source: The input stream.
+        sink: The output stream.
+        tell: Is called with a line about each problem, and at the end with a summary.
+
+    Returns:
+        The exit code: 3 if any line was refused, else 0.
     """
     began, count, refused, cut = time.monotonic(), 0, 0, 0
     for answers in translator(arriving(source)):
@@ -208,12 +248,12 @@ def stream(translator: Translator, source: BinaryIO, sink: BinaryIO, tell: Calla
 
 
 def _next(stream: BinaryIO) -> bytes:
-    """What a stream has, at least a byte; none at its end."""
+    """Read the bytes that a stream has available, at least one. The result is empty at the end of the stream."""
     with folder_errors(Path("standard input")):
-        # One reading of a pipe or terminal gives what is there.
+        # `read1` returns what a pipe or terminal has now; `read` would wait for `MOST` bytes.
         return stream.read1(MOST)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _bytes(line: str | bytes) -> bytes:
-    # Half a character becomes what is no UTF-8, and is told as such.
+    # A lone surrogate becomes invalid UTF-8, which is then reported for its line.
     return line.encode("utf-8", errors="surrogatepass") if isinstance(line, str) else line
