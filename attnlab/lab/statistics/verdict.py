@@ -183,9 +183,7 @@ class Case:
     @property
     def jump(self) -> float:
         """The widest distance between heaps that the mean difference is about as large as; 0 where there is none."""
-        return max(
-            (apart for apart in self.bimodal_gaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0
-        )
+        return max((apart for apart in self.bimodal_gaps if 0 < apart / 2 <= abs(self.centre) <= 2 * apart), default=0.0)
 
     @property
     def luck(self) -> tuple[int, int]:
