@@ -44,7 +44,7 @@ class Bert(Classifier):
     ties = True
 
     def create(self, key: PRNGKeyArray, shape: Any) -> BertNetwork:
-        """Create a network for sentences (`attnlab.tasks.base.Classes` of `Tokens`). Raises ValueError for other data."""
+        """Create a network for sentences (`attnlab.tasks.base.Classes` of `Tokens`). Raises ValueError for others."""
         check_shape(self, shape, "source", "classes")
         check_shape(self, shape.source, "vocabulary", "length")
         return BertNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))

@@ -72,7 +72,7 @@ class MLPNetwork(nnx.Module):
 
 
 def image(config: Any, shape: Any) -> Any:
-    """Return the shape of the images to classify. Raises ValueError if the data are not images to classify as a whole."""
+    """Return the shape of the images to classify. Raises ValueError for other data."""
     check_shape(config, shape, "source", "classes")
     if not hasattr(shape.source, "height") or shape.each:
         raise ValueError(f"model={type(config).__name__} sorts images, and this task's data are others")

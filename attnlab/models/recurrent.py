@@ -77,7 +77,7 @@ class RecurrentLanguageNetwork(OutputHead):
     def __call__(
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Return the logits of every next token, at least float32. `keep` is False at padding; None means no padding."""
+        """Return the logits of every next token, at least float32. `keep` is False at padding, or None."""
         return self.look(tokens, keep, key)[0]
 
     def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
