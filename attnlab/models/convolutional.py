@@ -102,7 +102,7 @@ class CausalConvolution(nnx.Module):
         keep: Bool[Array, " T"] | None,
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, "T D"], Float[Array, "P D"]]:
-        """Apply the layer to new tokens, given the earlier ones. Padding counts as zeros in the windows of other tokens."""
+        """Apply the layer to new tokens, given the earlier ones. Padding counts as zeros in other windows."""
         line = jnp.concatenate([past, zero_where_padded(keep, self.norm(x))])
         # One matrix product over concatenated windows: a convolution whose weights are vmapped is far slower.
         window = jnp.concatenate([line[n * self.dilation :][: x.shape[0]] for n in range(self.kernel)], axis=1)

@@ -183,7 +183,7 @@ class DetrNetwork(nnx.Module):
         return x, add_position(position, x, i, position.table(x.shape[0], x.dtype)), seen
 
     def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
-        """Return boxes relative to the queries' points. Rows are the queries of all layers, one layer after the other."""
+        """Return boxes relative to the queries' points. Rows are layer by layer, query by query."""
         for dense in self.hidden:
             x = jax.nn.relu(dense(x))
         start = jnp.pad(points, ((0, 0), (0, 2)))
