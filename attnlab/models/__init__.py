@@ -1,4 +1,4 @@
-"""One network a file. `MODELS` lists their configurations by name."""
+"""Models, one network per file. `MODELS` maps a name to the configuration of a model."""
 
 from typing import Any
 

@@ -22,19 +22,23 @@ from attnlab.modules.parameter import NoDecay
 
 @dataclass(frozen=True)
 class AssociativeMemory:
-    """One layer, one head: pairs are told, and the values of some keys asked for.
+    """Configuration of one attention layer with one head that stores key-value pairs and recalls values by key.
 
-    Keys have `width` components, and an embedding of `embedding` times the number of keys, rounded down. `redrawn`
-    turns queries and keys together by a rotation that is another one for every sequence: what depends on q·k alone
-    does not see it, and for random features it is a fresh draw of their directions.
-
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 64
+    """Number of components of a projected key."""
     embedding: float = 2.2
+    """Size of the key embeddings divided by the number of keys. The product is rounded down."""
     mechanism: Mechanism = Softmax()
+    """The attention mechanism; must have a causal form."""
     redrawn: bool = False
+    """True: rotate queries and keys by a random rotation that differs between sequences.
+
+    Mechanisms that depend only on q·k are not affected. For random features it is a fresh draw of their directions.
+    """
 
     def __post_init__(self):
         check_sizes(self, "width")
@@ -46,7 +50,7 @@ class AssociativeMemory:
             raise ValueError(f"model.mechanism={self.mechanism} has no causal form: it keeps nothing to ask for")
 
     def watched(self, watch) -> AssociativeMemory:
-        """The same with the mechanism put through `watch`."""
+        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> AssociativeMemoryNetwork:

@@ -1,4 +1,4 @@
-"""BERT: an encoder to both sides that fills words in, and sorts (Devlin et al. 2019)."""
+"""BERT: a bidirectional encoder that fills in masked words and classifies (Devlin et al. 2019)."""
 
 from __future__ import annotations
 
@@ -20,31 +20,38 @@ from attnlab.ops.layer import gelu
 
 @dataclass(frozen=True)
 class Bert(Classifier):
-    """A classifier of sentences that can also tell what word stands at a place.
+    """Configuration of a sentence classifier that can also predict masked words.
 
-    Behind a layer and a norm words are scored against their own vectors, or, unless `tied`, against others (Devlin et
-    al. 2019, 3.1). What differs: the layers' norms come first unless `norm_first` says otherwise, sentences stand
-    alone, so that nothing says which of two a word is in, and embeddings are scaled, not normed. The other fields are
-    those of `Classifier`.
+    Word logits come from a dense layer, a norm and a product with the embedding table (Devlin et al. 2019, section
+    3.1). The other fields are those of `Classifier`.
+
+    Differences from the paper: layers are pre-norm by default, there are no segment embeddings because sentences are
+    single, and embeddings are scaled instead of normalised.
     """
 
     pool: Literal["mean", "token"] = "token"
+    """How a whole sequence becomes one vector: its "mean", or a learned "token" before it."""
     position: Position = Learned()
+    """The position encoding."""
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
+    """Activation of the feed-forward blocks."""
     dropout: float = 0.1
+    """Dropout probability, at least 0 and below 1."""
     tied: bool = True
+    """True: compute word logits as products with the embedding table. False: with a table of their own."""
     norm_eps: float = 1e-12
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     ties = True
 
     def create(self, key: PRNGKeyArray, shape: Any) -> BertNetwork:
-        """A new network for sentences (`attnlab.tasks.Classes` of `Tokens`). Raises ValueError for others."""
+        """Create a network for sentences (`attnlab.tasks.Classes` of `Tokens`). Raises ValueError for others."""
         check_shape(self, shape, "source", "classes")
         check_shape(self, shape.source, "vocabulary", "length")
         return BertNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
 
 
 class BertNetwork(ClassifierNetwork):
-    """The network of a `Bert`; one example."""
+    """The network of a `Bert`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: Bert, shape: Any, front: nnx.Module, length: int):
         super().__init__(key, config, shape, front, length)
@@ -63,9 +70,16 @@ class BertNetwork(ClassifierNetwork):
         places: Int[Array, " P"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "P vocabulary"]:
-        """Scores of every word for each of the places, in float32 at least; `keep` False is padding.
+        """Return the logits of every word at some positions: norm(gelu(x w + b)) · E + offset for word vectors E.
 
-        A vector of each word times norm(gelu(x w + b)), plus an offset of each.
+        Args:
+            source: The sentence.
+            keep: False marks padding. None means no padding.
+            places: The positions to predict.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            Logits, at least float32.
         """
         x, _ = self.read(source, keep, key)
         x = x if self.token is None else x[1:]

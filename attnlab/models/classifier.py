@@ -1,4 +1,4 @@
-"""An encoder that sorts: sequences of symbols or of vectors into classes."""
+"""An encoder that classifies sequences of symbols or of vectors."""
 
 from __future__ import annotations
 
@@ -23,17 +23,23 @@ POOLS = ("mean", "token")
 
 @dataclass(frozen=True)
 class Classifier(StackConfig):
-    """`layers` encoder blocks, and scores of classes: of the whole sequence, or of each position where a task asks so.
+    """Configuration of an encoder that classifies a whole sequence, or each position if the task asks for that.
 
-    `pool` says what a whole sequence is scored by: the mean of its vectors, or a learned token in front of them, which
-    has no place in it (Devlin et al. 2019; Dosovitskiy et al. 2021). `mechanism` is any that sees both sides, and for a
-    token one by which the first row sees all others at once. The other fields are those of `StackConfig`.
+    The other fields are those of `StackConfig`. `mechanism` must attend in both directions. With `pool="token"` the
+    first position must also see all others in one layer.
 
-    Raises ValueError naming the field for what cannot work, when it is made or, where that needs the length, `create`d.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field. What depends on the
+            sequence length is checked by `create`, everything else by the constructor.
     """
 
     pool: Literal["mean", "token"] = "mean"
-    ties = False  # whether there is an embedding to score against
+    """How a whole sequence becomes one vector.
+
+    "mean" averages its vectors. "token" takes the vector of a learned token before the sequence, which has no position
+    (Devlin et al. 2019; Dosovitskiy et al. 2021).
+    """
+    ties = False  # True in a subclass that can score against its embedding
 
     def __post_init__(self):
         super().__post_init__()
@@ -43,20 +49,31 @@ class Classifier(StackConfig):
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """The encoder's."""
+        """The mechanism of the encoder, by role."""
         return {"encoder": self.mechanism}
 
     def watched(self, watch) -> Classifier:
-        """The same with the mechanism put through `watch`."""
+        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
-        """A new network for examples of that shape (`attnlab.tasks.Classes` of `Tokens` or `Frames`)."""
+        """Create a network for examples of `shape` (`attnlab.tasks.Classes` of `Tokens` or `Frames`)."""
         check_shape(self, shape, "source", "classes")
         return ClassifierNetwork(key, self, shape, *self.front(fold_key(key, "front"), shape.source))
 
     def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
-        """What makes vectors [T D] of the source, and the longest T. Raises ValueError for a source it cannot read."""
+        """Create the module that maps a source to vectors [T D].
+
+        Args:
+            key: Key for the initial parameters.
+            source: Shape of the source, with `vocabulary` (symbols) or `features` (vectors).
+
+        Returns:
+            The module, and the maximum length T.
+
+        Raises:
+            ValueError: The source is not a sequence, or has no embeddings to leave unscaled.
+        """
         if hasattr(source, "vocabulary"):
             return Embed(key, source.vocabulary, self.width, self.scale_embeddings), source.length
         check_no_embeddings(self)
@@ -66,12 +83,16 @@ class Classifier(StackConfig):
         raise ValueError(f"model={type(self).__name__} reads sequences, and this task's data are {hint}")
 
     def scores(self, key: PRNGKeyArray, classes: int) -> nnx.Module:
-        """What makes scores of classes of vectors [N D]."""
+        """Create the module that maps vectors [N D] to logits [N classes]."""
         return Dense(key, self.width, classes)
 
 
 class ClassifierNetwork(nnx.Module):
-    """The network of a `Classifier`; one example."""
+    """The network of a `Classifier`, for one example.
+
+    Raises:
+        ValueError: `config.pool` is "token", and the token would not see the whole sequence through the mechanism.
+    """
 
     def __init__(self, key: PRNGKeyArray, config: Classifier, shape: Any, front: nnx.Module, length: int):
         self.config, self.each = config, shape.each
@@ -92,11 +113,20 @@ class ClassifierNetwork(nnx.Module):
         keep: Bool[Array, " T"] | None = None,
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, " classes"] | Float[Array, "T classes"]:
-        """Scores of the classes, in float32 at least; `keep` False is padding."""
+        """Return the logits of the classes.
+
+        Args:
+            source: Symbols, vectors or an image.
+            keep: False marks padding. None means no padding.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            Logits, at least float32: [classes], or [T classes] if each position is classified.
+        """
         return self.look(source, keep, key)[0]
 
     def look(self, source, keep=None, key=None) -> tuple[Float[Array, "..."], dict]:
-        """The scores, and what watched attentions saw: {"encoder": [L H T T] or None}."""
+        """Return the logits, and the attention maps {"encoder": [L H T T], or None if not watched}."""
         x, seen = self.read(source, keep, key)
         if not self.each:
             x = (x[0] if self.token is not None else _mean(x, keep))[None]
@@ -104,14 +134,14 @@ class ClassifierNetwork(nnx.Module):
         return (scores if self.each else scores[0]).astype(accumulation_dtype(scores.dtype)), seen
 
     def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
-        """The source as the encoder understood it, and looks; in front of it the token, where there is one."""
+        """Return the encoder's output and attention maps. If there is a token, its vector is row 0 of the output."""
         dtype = jnp.dtype(self.config.dtype)
         x = self.front(source, dtype) if isinstance(self.front, Embed) else self.front(source.astype(dtype))
         return self.encoder(x, keep, key, None if self.token is None else self.token[...])
 
 
 def _mean(x: Float[Array, "T D"], keep: Bool[Array, " T"] | None) -> Float[Array, " D"]:
-    """Over what is kept; zero where nothing is. Summed in float32 at least."""
+    """Average the rows that are not padding, summing in at least float32. Returns zero if all rows are padding."""
     if keep is None:
         return x.mean(axis=0)
     held = jnp.where(keep[:, None], x, 0).astype(accumulation_dtype(x.dtype))

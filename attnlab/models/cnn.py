@@ -1,4 +1,4 @@
-"""A convolutional network: what the Vision Transformer is compared with."""
+"""A convolutional network for images, a baseline for the Vision Transformer."""
 
 from __future__ import annotations
 
@@ -21,24 +21,33 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class CNN:
-    """Residual convolutions at falling resolutions, and scores of classes from all places of the last.
+    """Configuration of an image classifier with residual convolutions at decreasing resolutions.
 
-    Each of `scales` halves the sides and doubles the channels, of which the last has `width`, and each before it half
-    as many, rounded up; `layers` convolutions of `kernel` × `kernel` follow, each x + conv(relu(norm(x))) (He et al.
-    2016, pre-activation), with the group norm of one group: a batch norm's statistics would be trained. The head is
-    dense over places and channels (LeCun et al. 1998), so that it tells where in the image something is, and images of
-    one size alone can be read.
+    Each scale halves the sides of the image and doubles the channels. `layers` residual convolutions
+    x + conv(relu(norm(x))) follow (He et al. 2016, pre-activation). The norm is a group norm with one group, because
+    the statistics of a batch norm would be treated as parameters.
 
-    Raises ValueError naming the field for what cannot work.
+    The head is dense over positions and channels (LeCun et al. 1998). It can therefore use positions in the image, and
+    the network reads images of one size only.
+
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 64
+    """Number of channels at the last scale. Each earlier scale has half as many as the next, rounded up."""
     layers: int = 1
+    """Number of residual convolutions per scale."""
     scales: int = 3
+    """Number of scales, 1 to 16."""
     kernel: int = 3
+    """Side of the square kernels in pixels."""
     dropout: float = 0.0
+    """Dropout probability, applied before the head."""
     norm_eps: float = 1e-5
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    """Data type of the computation. Parameters are always float32."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
@@ -51,11 +60,11 @@ class CNN:
 
     @property
     def attentions(self) -> dict[str, Any]:
-        """None."""
+        """Empty: the model has no attention."""
         return {}
 
     def create(self, key: PRNGKeyArray, shape: Any) -> CNNNetwork:
-        """A new network for images of that shape (`attnlab.tasks.Classes` of an `Image`)."""
+        """Create a network for images of `shape` (`attnlab.tasks.Classes` of an `Image`)."""
         source = image(self, shape)
         if min(source.height, source.width) < 2**self.scales:
             raise ValueError(
@@ -65,19 +74,19 @@ class CNN:
 
 
 class Residual(nnx.Module):
-    """x + conv(relu(norm(x)))."""
+    """A residual convolution: x + conv(relu(norm(x)))."""
 
     def __init__(self, key: PRNGKeyArray, width: int, kernel: int, norm_eps: float):
         self.norm = GroupNorm(width, epsilon=norm_eps)
         self.conv = Conv(key, width, width, (kernel, kernel))
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
-        """In the dtype of x."""
+        """Apply the block, in the dtype of x."""
         return x + self.conv(relu(self.norm(x)))
 
 
 class CNNNetwork(nnx.Module):
-    """The network of a `CNN`; one example."""
+    """The network of a `CNN`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: CNN, source: Any, classes: int):
         self.rate, self.dtype = config.dropout, config.dtype
@@ -97,7 +106,7 @@ class CNNNetwork(nnx.Module):
     def __call__(
         self, source: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, " classes"]:
-        """Scores of the classes, in float32 at least; of an image nothing is padding."""
+        """Return the logits of the classes, at least float32. `keep` is unused: images have no padding."""
         x = source.astype(jnp.dtype(self.dtype))
         for layer in self.layers:
             x = layer(x)

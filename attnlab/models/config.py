@@ -1,4 +1,4 @@
-"""What the configurations of networks of attention layers have in common."""
+"""The configuration that all attention networks share, and checks of its fields."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ from attnlab.ops.layer import ACTIVATIONS
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
-# Beyond these a slip of the hand is likelier than a network: layers are traced one by one, widths multiplied.
+# Upper limits for layers and widths. A larger value is more likely a typing error than an intended size.
 DEEPEST, WIDEST = 1024, 2**20
 
 
 def check_sizes(config: Any, *fields: str) -> None:
-    """Raise ValueError, naming the field, where one that is given is below 1 or beyond what a network can be."""
+    """Check that sizes are within the supported range.
+
+    Args:
+        config: The configuration to check.
+        *fields: Names of the fields to check. A field that is None passes.
+
+    Raises:
+        ValueError: A field is below 1, above `DEEPEST` (for `layers`) or above `WIDEST` (for all others).
+    """
     for field in fields:
         most = DEEPEST if field == "layers" else WIDEST
         if (value := getattr(config, field)) is not None and not 1 <= value <= most:
@@ -30,25 +38,36 @@ def check_sizes(config: Any, *fields: str) -> None:
 
 
 def check_dropout(config: Any) -> None:
-    """Raise ValueError, naming the field, where the share that is dropped is none."""
+    """Raise ValueError if `config.dropout` is not at least 0 and below 1."""
     if not 0 <= config.dropout < 1:
         raise ValueError(f"model.dropout={config.dropout} must be at least 0 and below 1")
 
 
 def check_norm_eps(config: Any) -> None:
-    """Raise ValueError, naming the field, for an ε that is lost in float32, or that a variance would be lost beside."""
+    """Raise ValueError if `config.norm_eps` is below 1e-37 or not below 1.
+
+    A smaller ε underflows in float32. A larger one dominates the variance.
+    """
     if not 1e-37 <= config.norm_eps < 1:
         raise ValueError(f"model.norm_eps={config.norm_eps} must be at least 1e-37 and below 1")
 
 
 def check_no_embeddings(config: Any) -> None:
-    """Raise ValueError where embeddings are not to be scaled, of a model that has none."""
+    """Raise ValueError if `config.scale_embeddings` is False, for data that have no embeddings."""
     if not config.scale_embeddings:
         raise ValueError("model.scale_embeddings=False: these data are no symbols, and have no embeddings")
 
 
 def check_names(config: Any, **known: Iterable[str]) -> None:
-    """Raise ValueError where a field is none of the known names of it: the field, all of them, and the nearest."""
+    """Check that fields have one of their known values.
+
+    Args:
+        config: The configuration to check.
+        **known: The known values of each field, by field name.
+
+    Raises:
+        ValueError: A field has another value. The message names the field, all known values and the nearest one.
+    """
     for field, names in known.items():
         if (value := getattr(config, field)) not in names:
             near = get_close_matches(str(value).lower(), names, n=1)
@@ -57,7 +76,7 @@ def check_names(config: Any, **known: Iterable[str]) -> None:
 
 
 def check_shape(config: Any, shape: Any, *needed: str) -> None:
-    """Raise ValueError where the shape of a task's data lacks what the model is built for."""
+    """Raise ValueError if `shape`, the shape of a task's data, lacks one of the attributes `needed` by the model."""
     if not all(hasattr(shape, name) for name in needed):
         raise ValueError(
             f"model={type(config).__name__} is built for {', '.join(needed)}, and this task's data have "
@@ -67,35 +86,48 @@ def check_shape(config: Any, shape: Any, *needed: str) -> None:
 
 @dataclass(frozen=True)
 class StackConfig:
-    """`layers` blocks of `width` with `heads`.
+    """Configuration of a stack of attention layers; the base of all Transformer-like models.
 
-    `key_heads` fewer than heads share keys and values among them. `feedforward` None is four times the width, and 0 is
-    attention alone. `norm_first` is pre-norm; `norm_eps` is the ε of norms. `tied` scores outputs against the
-    embedding. `scale_embeddings` reads embeddings times √width, as Vaswani et al. (2017) do; GPT and BERT do not.
-    `biases` False leaves linear maps without. `dtype` is what it computes in; parameters are float32. `remat` computes
-    each layer again in the backward pass: for deep stacks and long sequences, which would not fit otherwise.
-
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 64
+    """Size of the vectors in the residual stream. `heads` must divide it."""
     heads: int = 4
+    """Number of query heads. Each head has `width` / `heads` components."""
     key_heads: int | None = None
+    """Number of key and value heads; must divide `heads`. None: as many as `heads`. Fewer share keys and values."""
     layers: int = 2
+    """Number of layers."""
     feedforward: int | None = None
+    """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
     mechanism: Mechanism = Softmax()
+    """The attention mechanism, for example `MECHANISMS["softmax"]`."""
     position: Position = Sinusoidal()
+    """The position encoding, for example `POSITIONS["rotary"]`."""
     norm: Literal["layer", "rms"] = "layer"
+    """Kind of normalisation: layer norm or RMS norm."""
     norm_first: bool = True
+    """True: normalise the input of each sublayer (pre-norm). False: normalise its sum with the residual (post-norm)."""
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "relu"
+    """Activation of the feed-forward blocks. "swiglu" adds a third linear map, which gates the hidden layer."""
     dropout: float = 0.0
+    """Dropout probability, at least 0 and below 1."""
     tied: bool = False
+    """True: compute output logits as products with the embedding table instead of with a matrix of their own."""
     biases: bool = True
+    """False: linear maps have no bias."""
     initialiser: Literal["gaussian", "xavier", "kaiming"] = "xavier"
+    """Initial distribution of the weights of linear maps (`attnlab.modules.dense.INITIALISERS`)."""
     norm_eps: float = 1e-6
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     scale_embeddings: bool = True
+    """True: multiply embeddings by √width, as Vaswani et al. (2017) do. GPT and BERT do not."""
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    """Data type of the computation. Parameters are always float32."""
     remat: bool = False
+    """True: recompute each layer in the backward pass, which saves memory for deep stacks and long sequences."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
@@ -110,12 +142,12 @@ class StackConfig:
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """The mechanism of each attention, by the name of what it serves."""
+        """The mechanism of each attention, by its role: "encoder", "decoder" or "cross"."""
         return {"decoder": self.mechanism}
 
     @property
     def sizes(self) -> LayerConfig:
-        """What its layers have in common."""
+        """The configuration that all layers of the stack share."""
         return LayerConfig(
             width=self.width,
             heads=self.heads,
@@ -132,7 +164,11 @@ class StackConfig:
 
 
 def check_attentions(config: Any) -> None:
-    """Refuse what a position or a mechanism of a model cannot do: now, not in training."""
+    """Check the mechanisms and the position of a model when the model is configured, before any training.
+
+    Raises:
+        ValueError: A mechanism cannot serve in its role, or cannot honour the position.
+    """
     for name, mechanism in {"mechanism": config.mechanism, **config.attentions}.items():
         if not isinstance(mechanism, Mechanism):
             raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, such as those of attnlab.MECHANISMS")
@@ -141,10 +177,10 @@ def check_attentions(config: Any) -> None:
     config.position.check(config.width, config.heads)
     for name, mechanism in config.attentions.items():
         if reason := _unfit(name, mechanism, config):
-            # One of its own, or the one that serves all.
+            # Name the field that set this mechanism: the field of its role, or the common one.
             field = name if getattr(config, name, None) is not None else "mechanism"
             raise ValueError(f"model.{field}={mechanism} {reason}")
-        # A memory is not on the line of positions that the queries stand on.
+        # Positions do not apply to cross-attention: a memory has positions of its own.
         if name != "cross" and (reason := config.position.refusal(mechanism)):
             raise ValueError(
                 f"model.position={config.position} cannot be honoured by the {name}'s {mechanism}: {reason}; "
@@ -153,7 +189,7 @@ def check_attentions(config: Any) -> None:
 
 
 def _unfit(name: str, mechanism: Mechanism, config: Any) -> str | None:
-    """Why a mechanism cannot serve as the attention of that name, and what would do."""
+    """Return why a mechanism cannot serve in the role `name`, with an alternative, or None if it can."""
     if name == "decoder" and not mechanism.stateful:
         return "has no causal form: it cannot decode; softmax and linear can"
     if name != "decoder" and not mechanism.attends:

@@ -22,19 +22,23 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class ConvolutionProbe:
-    """A linear map of each pixel to `width`, one attention with `heads`, a linear map to the channels asked for.
+    """Configuration of a single attention layer over pixels between two linear maps.
 
-    No residual, no norm, no feed-forward layer: with a head for each pixel of its window, a position that can look
-    that far off, and scores that do not drown it, this is a convolution exactly. A position of a grid is laid over
-    the image's own rows and columns.
+    There is no residual, no norm and no feed-forward block. The layer is exactly a convolution if it has one head per
+    pixel of the window, a position encoding that reaches so far, and content scores that do not dominate it.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 36
+    """Size of the vectors."""
     heads: int = 9
+    """Number of heads; must divide `width`. A K × K convolution needs K²."""
     mechanism: Mechanism = Softmax()
+    """The attention mechanism; must attend in both directions."""
     position: Position = Quadratic2D()
+    """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the image."""
 
     def __post_init__(self):
         check_sizes(self, "width")
@@ -43,28 +47,28 @@ class ConvolutionProbe:
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """The one."""
+        """The mechanism, by role."""
         return {"encoder": self.mechanism}
 
     def watched(self, watch) -> ConvolutionProbe:
-        """The same with the mechanism put through `watch`."""
+        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionProbeNetwork:
-        """A new network for images of that shape (`attnlab.tasks.synthetic.filtering.ConvolutionShape`)."""
+        """Create a network for images of `shape` (`attnlab.tasks.synthetic.filtering.ConvolutionShape`)."""
         check_shape(self, shape, "source", "channels")
         return ConvolutionProbeNetwork(key, self, shape)
 
 
 class ConvolutionProbeNetwork(nnx.Module):
-    """The network of a `ConvolutionProbe`; one example."""
+    """The network of a `ConvolutionProbe`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: ConvolutionProbe, shape: Any):
         rows, columns = shape.source.height, shape.source.width
         self.position = patch_grid(config.position, rows, columns).create(
             fold_key(key, "position"), config.width, config.heads
         )
-        # Asked for its shape alone: raises where the position ends before the image does.
+        # Abstract evaluation raises if the encoding does not support the image's size, and computes nothing.
         jax.eval_shape(lambda: self.position.table(rows * columns, jnp.float32))
         self.front = Dense(fold_key(key, "front"), shape.source.channels, config.width)
         self.attention = Attention(fold_key(key, "attention"), config.width, config.heads, config.mechanism)
@@ -73,11 +77,11 @@ class ConvolutionProbeNetwork(nnx.Module):
     def __call__(
         self, image: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "rows columns D"]:
-        """The image as it was filtered, in float32 at least. There is no padding, and no dropout."""
+        """Return the filtered image, at least float32. `keep` and `key` are unused: no padding, no dropout."""
         return self.look(image)[0]
 
     def look(self, image, keep=None, key=None) -> tuple[Float[Array, "rows columns D"], dict]:
-        """The filtered image, and what a watched attention saw: {"encoder": [1 H T T] or None}."""
+        """Return the filtered image, and the map {"encoder": [1 H T T], or None if not watched}."""
         rows, columns, channels = image.shape
         i = np.arange(rows * columns, dtype=np.int32)
         x = add_position(

@@ -22,26 +22,33 @@ from attnlab.ops.layer import dropout
 
 @dataclass(frozen=True)
 class ConvolutionalLanguage:
-    """A language model of `layers` causal convolutions of `kernel` tokens each, without attention.
+    """Configuration of a language model of causal convolutions, without attention.
 
-    Layer n sees every growth^n-th token: `growth` 1 is plain convolutions, 2 the dilated ones of ByteNet and WaveNet.
-    So a token sees `receptive_field` of them, itself among these, and nothing before. Each layer is
-    x + relu(window W_1 + b_1) W_2 + b_2 of a hidden width `feedforward` (None: twice the width), its norm first. It is
-    called, trained and decoded as `language` is. `scale_embeddings` reads embeddings times √width, as Transformers do;
-    `dtype` is what it computes in, parameters are float32.
+    Each layer is x + relu(window(norm(x)) W_1 + b_1) W_2 + b_2. A token sees the last `receptive_field` tokens, itself
+    included. The model is called, trained and decoded like `Language`.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 64
+    """Size of the vectors."""
     layers: int = 2
+    """Number of layers."""
     kernel: int = 3
+    """Number of tokens in a window."""
     growth: int = 1
+    """Layer n has dilation growth^n. 1: plain convolutions. 2: the dilated ones of ByteNet and WaveNet."""
     feedforward: int | None = None
+    """Width of the hidden layer. None: 2 · `width`."""
     dropout: float = 0.0
+    """Dropout probability, applied to embeddings and to the output of each layer."""
     norm_eps: float = 1e-5
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     scale_embeddings: bool = True
+    """True: multiply embeddings by √width, as Transformers do."""
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    """Data type of the computation. Parameters are always float32."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
@@ -56,20 +63,20 @@ class ConvolutionalLanguage:
 
     @property
     def receptive_field(self) -> int:
-        """How many tokens, itself among them, a token sees."""
+        """Number of tokens that a token sees, itself included."""
         return 1 + (self.kernel - 1) * sum(self.growth**n for n in range(self.layers))
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """None."""
+        """Empty: the model has no attention."""
         return {}
 
     def watched(self, watch) -> ConvolutionalLanguage:
-        """The same: there is nothing to watch."""
+        """Return this configuration unchanged, because there is no attention to watch."""
         return self
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionalLanguageNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.Tokens`)."""
+        """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
         return ConvolutionalLanguageNetwork(key, self, shape.vocabulary)
 
@@ -85,7 +92,7 @@ class CausalConvolution(nnx.Module):
         self.outer = Dense(fold_key(key, "outer"), hidden, config.width)
 
     def start(self, width: int, dtype) -> Float[Array, "P D"]:
-        """What stands before the first token: zeros, as many as a window reaches back."""
+        """Return the zeros before the first token, as many as a window reaches back."""
         return jnp.zeros(((self.kernel - 1) * self.dilation, width), dtype)
 
     def extend(
@@ -95,16 +102,16 @@ class CausalConvolution(nnx.Module):
         keep: Bool[Array, " T"] | None,
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, "T D"], Float[Array, "P D"]]:
-        """New tokens, given those before; padding is to others as if nothing stood there."""
+        """Apply the layer to new tokens, given the earlier ones. Padding counts as zeros in other windows."""
         line = jnp.concatenate([past, zero_where_padded(keep, self.norm(x))])
-        # One product of all windows side by side: a convolution whose weights are vmapped is far slower.
+        # One matrix product over concatenated windows: a convolution whose weights are vmapped is far slower.
         window = jnp.concatenate([line[n * self.dilation :][: x.shape[0]] for n in range(self.kernel)], axis=1)
         y = self.outer(jax.nn.relu(self.inner(window)))
         return x + dropout(y, self.rate, key), line[x.shape[0] :]
 
 
 class ConvolutionalLanguageNetwork(OutputHead):
-    """The network of a `ConvolutionalLanguage`; one example."""
+    """The network of a `ConvolutionalLanguage`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, vocabulary: int):
         self.config = config
@@ -118,29 +125,29 @@ class ConvolutionalLanguageNetwork(OutputHead):
     def __call__(
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
+        """Return the logits of every next token, at least float32. `keep` is False at padding, or None."""
         return self.look(tokens, keep, key)[0]
 
     def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
-        """What the scores are made of; there is no attention to be seen."""
+        """Return the hidden states before the output map, and no attention maps."""
         return self._extend(self.start(len(tokens)), tokens, keep, key)[0], {}
 
     def start(self, length: int) -> Any:
-        """The state before the first token, for any `length`: what each layer's windows reach back to."""
+        """Return the state before the first token, the past of each layer. It is the same for any `length`."""
         return tuple(layer.start(self.config.width, self.dtype) for layer in self.layers)
 
     def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
-        """Scores of the token after `token`, and the state with it."""
+        """Return the logits of the token after `token`, and the new state."""
         x, state = self._extend(state, token[None], None, None)
         return self.logits(x)[0], state
 
     @property
     def dtype(self) -> Any:
-        """What it computes in."""
+        """The data type of the computation."""
         return jnp.dtype(self.config.dtype)
 
     def _extend(self, state, tokens, keep, key):
-        """What each of some new tokens is followed by, as vectors, and the state with them."""
+        """Return the hidden states of new tokens, and the new state."""
         keys = [None] * (len(self.layers) + 1) if key is None else jax.random.split(key, len(self.layers) + 1)
         x, new = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0]), []
         for layer, past, own in zip(self.layers, state, keys[1:], strict=True):

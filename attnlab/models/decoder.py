@@ -1,4 +1,4 @@
-"""What writes a sequence: an embedding, causal layers, scores of the next symbol."""
+"""The decoder of language models and encoder-decoders: an embedding, causal layers and an output map."""
 
 from __future__ import annotations
 
@@ -24,22 +24,33 @@ from attnlab.ops.tree import pytree, static
 @pytree
 @dataclass(frozen=True)
 class Decoding:
-    """What is known between two symbols: every layer's state, the memory's padding, the table of positions, the next.
-
-    There is room for `length` symbols. The states are apart: one array of all would be copied for every symbol.
-    """
+    """The state of decoding between two symbols."""
 
     layers: Any
+    """A tuple of the layers' states. They are not stacked: a stacked array would be copied for every symbol."""
     keep: Any
+    """False marks padding of the memory, [S]. None without a memory."""
     table: Any
+    """The table of the position encoding, or None."""
     i: Any
+    """Position of the next symbol."""
     length: int = static()
+    """Number of symbols that the state has room for."""
 
 
 class Decoder(OutputHead):
-    """The half of a network that writes; one example. Reads a memory where the config has a cross-attention.
+    """A stack of decoder layers with an embedding and an output map, for one example.
 
-    Raises ValueError where the positions end before `length`, the longest sequence there will be.
+    It reads a memory if the configuration has a cross-attention.
+
+    Args:
+        key: Key for the initial parameters.
+        config: The configuration of the model.
+        vocabulary: Number of symbols.
+        length: Length of the longest sequence.
+
+    Raises:
+        ValueError: The position encoding does not support sequences of `length`.
     """
 
     def __init__(self, key: PRNGKeyArray, config: StackConfig, vocabulary: int, length: int):
@@ -52,7 +63,7 @@ class Decoder(OutputHead):
             fold_key(key, "decoder"),
             config.layers,
         )
-        # With the norm first, what leaves the last block has not been normed yet.
+        # With pre-norm, the output of the last layer is not normalised yet.
         self.decoded = sizes.norm_layer() if config.norm_first else None
         self.output = None if config.tied else sizes.dense(fold_key(key, "output"), config.width, vocabulary)
 
@@ -63,7 +74,17 @@ class Decoder(OutputHead):
         memory: Memory | None,
         keys: Any,
     ) -> tuple[Float[Array, "T D"], dict]:
-        """What next symbols are scored by, given those before, and looks by layer; two keys for dropout, or Nones."""
+        """Return the hidden states of a whole target, and the attention maps.
+
+        Args:
+            tokens: The target symbols.
+            keep: False marks padding. None means no padding.
+            memory: The memory of the cross-attention, or None.
+            keys: Two keys for dropout, or two Nones.
+
+        Returns:
+            The hidden states before the output map, and the maps of all layers by role, each [L H T S] or None.
+        """
         position, i = self.target_position, np.arange(tokens.shape[0], dtype=np.int32)
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
@@ -72,14 +93,14 @@ class Decoder(OutputHead):
         return self._normed(x), looks
 
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:
-        """The state before the first symbol, with room for `length` of them."""
+        """Return the state before the first symbol, with room for `length` symbols."""
         table = self.target_position.table(length, self.dtype)
         layers = tuple(layer.start(length, self.dtype, memory) for layer in unstack_layers(self.decoder))
         keep = None if memory is None else memory.keep
         return Decoding(layers, keep, table, jnp.zeros((), jnp.int32), length)
 
     def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
-        """Scores of the symbol after `token`, and the state with it."""
+        """Return the logits of the symbol after `token`, and the new state."""
         position, i = self.target_position, state.i[None]
         x = self.embed(self.target, token[None], position, i, state.table, None)
         before, layers = position.per_layer(i, state.table), []
@@ -91,13 +112,13 @@ class Decoder(OutputHead):
 
     @property
     def dtype(self) -> Any:
-        """What it computes in."""
+        """The data type of the computation."""
         return jnp.dtype(self.config.dtype)
 
     def embed(
         self, embed: Embed, ids, position: PositionEncoding, i: Int[Places, " T"], table, key
     ) -> Float[Array, "T D"]:
-        """Symbols as vectors that know where they stand."""
+        """Return the embeddings of symbols with their positions added, after dropout."""
         return dropout(position.add(embed(ids, self.dtype), i, table), self.config.dropout, key)
 
     def _normed(self, x):
@@ -105,8 +126,12 @@ class Decoder(OutputHead):
 
 
 def make_position(key: PRNGKeyArray, config: StackConfig, name: str, length: int, causal: bool) -> Any:
-    """The config's position, made for a stack of its layers and sequences of that length."""
+    """Create the position encoding of a configuration, for sequences up to `length`.
+
+    Raises:
+        ValueError: The encoding does not support that length.
+    """
     position = config.position.create(fold_key(key, name), config.width, config.heads, config.layers, causal)
-    # Asked for its shape alone: raises where the position ends before that length, and works nothing out.
+    # Abstract evaluation raises if the encoding does not support the length, and computes nothing.
     jax.eval_shape(lambda: position.table(length, jnp.dtype(config.dtype)))
     return position

@@ -1,4 +1,4 @@
-"""DETR (Carion et al. 2020): a convolutional network, an encoder, and a decoder whose queries are answered by boxes."""
+"""DETR (Carion et al. 2020): convolutions, an encoder, and a decoder that predicts a box for each query."""
 
 from __future__ import annotations
 
@@ -26,31 +26,39 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class Detr(StackConfig):
-    """`layers` + `layers` blocks over the features of an image, and `queries` boxes at most.
+    """Configuration of an object detector: `layers` encoder and `layers` decoder layers over image features.
 
-    Where `anchored`, each query stands at a learned point of the image, from which its box is reckoned: a step towards
-    faster learning that came after the paper (`attnlab.modules.query.AnchoredQueries`), whose queries are learned
-    vectors.
+    The other fields are those of `StackConfig`. `mechanism` serves every attention that has no mechanism of its own.
 
-    The features come of `stages` convolutions, each of which halves the image's sides; the first has `channels`, and
-    each further one twice as many. `mechanism` serves the attention of the features among themselves, of the queries
-    among themselves, and of queries to features, unless `encoder`, `among` or `cross` names another for its own.
-    A position of rows and columns gets the features' own numbers of these, whatever its fields say; what it adds is
-    added before the encoder, and again to the keys that the queries ask; what it turns or biases, it does in the
-    encoder alone. The other fields are those of `StackConfig`.
-
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     position: Position = Sinusoidal2D()
+    """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the features.
+
+    What it adds is added before the encoder, and again to the keys of the cross-attention. Rotations and biases apply
+    only in the encoder.
+    """
     norm_eps: float = 1e-5
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     encoder: Mechanism | None = None
+    """Mechanism of the self-attention of the features. None: `mechanism`."""
     among: Mechanism | None = None
+    """Mechanism of the self-attention of the queries. None: `mechanism`."""
     cross: Mechanism | None = None
+    """Mechanism of the attention from queries to features. None: `mechanism`."""
     queries: int = 40
+    """Number of queries, which is the maximum number of boxes."""
     channels: int = 16
+    """Number of channels of the first convolution stage. Each further stage has twice as many."""
     stages: int = 3
+    """Number of convolution stages, 1 to 6. Each halves the sides of the image."""
     anchored: bool = True
+    """True: each query has a learned point, relative to which its box is predicted (`AnchoredQueries`).
+
+    This speeds up learning and is later than the paper. False: queries are learned vectors, as in the paper.
+    """
 
     def __post_init__(self):
         super().__post_init__()
@@ -87,10 +95,10 @@ class Detr(StackConfig):
 
 
 class Features(nnx.Module):
-    """An image [H W C] as [h w D] by stages of convolution, norm and relu, each half as high and wide.
+    """Stages of convolution, group norm and ReLU that map an image [H W C] to [h w D], each halving the sides.
 
-    From the second on, a stage adds to what it made another convolution of it (He et al. 2016). The norm of a stage has
-    as many groups as divide its width, eight at most.
+    From the second stage on, a second convolution is added as a residual (He et al. 2016). The norm of a stage has the
+    largest number of groups up to eight that divides its width.
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, channels: int, stages: int, norm_eps: float):
@@ -104,7 +112,7 @@ class Features(nnx.Module):
         self.others = nnx.List(norm(width) for width in widths[2:])
 
     def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "h w D"]:
-        """One example."""
+        """Map one image to its features."""
         for n, (conv, norm) in enumerate(zip(self.half, self.norms, strict=True)):
             x = jax.nn.relu(norm(conv(x)))
             if n:
@@ -113,7 +121,7 @@ class Features(nnx.Module):
 
 
 class DetrNetwork(nnx.Module):
-    """The network of a `Detr`; one example."""
+    """The network of a `Detr`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: Detr, channels: int, classes: int, grid: tuple[int, int]):
         sizes, attentions, width = config.sizes, config.attentions, config.width
@@ -121,7 +129,7 @@ class DetrNetwork(nnx.Module):
         self.features = Features(fold_key(key, "features"), channels, config.channels, config.stages, config.norm_eps)
         self.front = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
         self.encoder = Encoder(fold_key(key, "encoder"), config, grid[0] * grid[1])
-        # What is halved by convolutions of three pixels looks around the first pixel of each place.
+        # Each strided 3 × 3 convolution is centred on the first pixel of its output position.
         told = isinstance(config.position, Sinusoidal2D) and config.position.normalised
         anchors = partial(AnchoredQueries, middle=0.5 / 2**config.stages, normalised=told)
         queries = anchors if config.anchored else LearnedQueries
@@ -134,20 +142,20 @@ class DetrNetwork(nnx.Module):
         self.decoded = sizes.norm_layer() if config.norm_first else None
         self.classes = Dense(fold_key(key, "classes"), width, classes + 1)
         self.hidden = nnx.List(Dense(fold_key(key, f"hidden {n}"), width, width) for n in range(2))
-        # It starts small, so that boxes start where their queries stand.
+        # Small initial weights, so that boxes start at the points of their queries.
         self.boxes = Dense(fold_key(key, "boxes"), width, 4, initialiser="gaussian")
 
     def __call__(
         self, image: Float[Array, "H W C"], key: PRNGKeyArray | None = None
     ) -> tuple[Float[Array, "L Q classes"], Float[Array, "L Q 4"]]:
-        """After every layer the scores of each query's class, the last of which is that there is nothing, and its box.
+        """Return the class logits and the box of each query after every decoder layer, at least float32.
 
-        Boxes are centred (x, y, width, height), in shares of the image. In float32 at least.
+        The last class means "no object". Boxes are (centre x, centre y, width, height), as fractions of the image.
         """
         return self.look(image, key)[0]
 
     def look(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
-        """The same, and what watched attentions saw: {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}."""
+        """Return the same, and maps {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, or None each."""
         keys = (None, None) if key is None else jax.random.split(key)
         memory, where, seen = self.read(image, keys[0])
         sides = (side / 2**self.config.stages for side in image.shape[:2])
@@ -164,8 +172,9 @@ class DetrNetwork(nnx.Module):
         ), seen | looks
 
     def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], Float[Array, "T D"], dict]:
-        """The features as the encoder understood them, row by row; the same with where they stand, for the decoder to
-        find them by; and looks.
+        """Encode an image: return the features row by row, the same with positions added, and the attention maps.
+
+        The decoder takes its values from the first and its keys from the second.
         """
         x = self.features(image.astype(jnp.dtype(self.config.dtype)))
         x, seen = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
@@ -174,7 +183,7 @@ class DetrNetwork(nnx.Module):
         return x, add_position(position, x, i, position.table(x.shape[0], x.dtype)), seen
 
     def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
-        """The boxes of queries after each layer, one layer behind the other, reckoned from their points."""
+        """Return boxes relative to the queries' points. Rows are layer by layer, query by query."""
         for dense in self.hidden:
             x = jax.nn.relu(dense(x))
         start = jnp.pad(points, ((0, 0), (0, 2)))

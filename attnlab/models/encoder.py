@@ -1,4 +1,4 @@
-"""What reads a sequence to both sides: positions, layers, a norm."""
+"""The bidirectional encoder: positions, layers and a norm."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ from attnlab.ops.layer import dropout
 
 
 class Encoder(nnx.Module):
-    """A stack of encoder layers over vectors; one example.
+    """A stack of encoder layers over vectors, for one example.
 
-    Raises ValueError where the positions end before `length`, the longest sequence there will be.
+    Args:
+        key: Key for the initial parameters.
+        config: The configuration of the model.
+        length: Length of the longest sequence.
+
+    Raises:
+        ValueError: The position encoding does not support sequences of `length`.
     """
 
     def __init__(self, key: PRNGKeyArray, config: StackConfig, length: int):
@@ -31,7 +37,7 @@ class Encoder(nnx.Module):
         self.layers = stack_layers(
             lambda key: EncoderLayer(key, sizes, mechanism), fold_key(key, "layers"), config.layers
         )
-        # With the norm first, what leaves the last block has not been normed yet.
+        # With pre-norm, the output of the last layer is not normalised yet.
         self.encoded = sizes.norm_layer() if config.norm_first else None
 
     def __call__(
@@ -41,11 +47,17 @@ class Encoder(nnx.Module):
         key: PRNGKeyArray | None = None,
         first: Float[Array, " D"] | None = None,
     ) -> tuple[Float[Array, "N D"], dict[str, Any]]:
-        """The sequence as it was understood, and looks by layer. `keep` False is padding; None: there is none.
+        """Encode a sequence.
 
-        `first` is one more vector, in front of the others, to which no position is added, and which stands at −1 where
-        layers are told of positions: the others keep their places, whatever padding is behind them. N = T, or T + 1
-        with it.
+        Args:
+            x: The sequence.
+            keep: False marks padding. None means no padding.
+            key: Key for dropout. None means no dropout.
+            first: An extra vector before the sequence, or None. No position is added to it, and the layers see it at
+                position −1. The positions of the sequence therefore stay the same.
+
+        Returns:
+            The encoded sequence, N = T, or N = T + 1 with `first`; and the maps {"encoder": [L H N N], or None}.
         """
         keys = (None, None) if key is None else jax.random.split(key)
         i = np.arange(x.shape[0], dtype=np.int32)

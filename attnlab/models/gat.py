@@ -1,4 +1,4 @@
-"""The graph attention network (Veličković et al. 2018): neighbours by weights that depend on what they are."""
+"""The graph attention network (Veličković et al. 2018), which weighs neighbours by their features."""
 
 from __future__ import annotations
 
@@ -19,21 +19,27 @@ from attnlab.ops.score import gat
 
 @dataclass(frozen=True)
 class Gat:
-    """`layers` of graph attention, ELU between them; all but the last `width` wide, in `heads`, the last of one head.
+    """Configuration of a graph attention network with ELU between layers.
 
-    `mechanism` is any that weighs the edges of a graph alone, whatever its nodes' numbers: softmax with any score but
-    `location`, linear attention with any map but cosFormer's. `dropout` acts on every layer's inputs, and on its
-    weights. `l2` adds ½ l2 Σ w² over all parameters to the loss, as published.
-
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 64
+    """Size of the output of all layers but the last."""
     heads: int = 8
+    """Number of heads of all layers but the last, which has one."""
     layers: int = 2
+    """Number of layers."""
     mechanism: Mechanism = Softmax(score=gat)
+    """A mechanism that can weigh only the edges of a graph, and does not depend on node numbers.
+
+    That is softmax with any score but `location`, or linear attention with any feature map but cosFormer's.
+    """
     dropout: float = 0.6
+    """Dropout probability, applied to the inputs of every layer and to its attention weights."""
     l2: float = 5e-4
+    """Adds ½ l2 Σ w² over all parameters to the loss, as in the paper."""
 
     def __post_init__(self):
         check_graph(self)
@@ -41,7 +47,7 @@ class Gat:
         check_edges(self.mechanism)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
-        """A new network for a graph of that shape (`attnlab.tasks.graphs.nodes.Labelled`)."""
+        """Create a network for a graph of `shape` (`attnlab.tasks.graphs.nodes.Labelled`)."""
         check_shape(self, shape, "nodes", "features", "classes")
         inputs = [shape.features, *[self.width] * (self.layers - 1)]
         sizes = [self.width // self.heads] * (self.layers - 1) + [shape.classes]

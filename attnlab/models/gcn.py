@@ -1,4 +1,4 @@
-"""The graph convolutional network (Kipf and Welling 2017): neighbours by fixed weights."""
+"""The graph convolutional network (Kipf and Welling 2017), which weighs neighbours by fixed weights."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ from attnlab.ops.serial import serial
 
 @dataclass(frozen=True)
 class Gcn:
-    """`layers` convolutions of a graph, ReLU between them, all but the last `width` wide.
+    """Configuration of a graph convolutional network with ReLU between layers.
 
-    `dropout` acts before every layer. `l2` adds ½ l2 Σ w² over the first layer's weights to the loss, as published.
-
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 16
+    """Size of the output of all layers but the last."""
     layers: int = 2
+    """Number of layers."""
     dropout: float = 0.5
+    """Dropout probability, applied before every layer."""
     l2: float = 5e-4
+    """Adds ½ l2 Σ w² over the weights of the first layer to the loss, as in the paper."""
 
     def __post_init__(self):
         check_graph(self)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> GraphNetwork:
-        """A new network for a graph of that shape (`attnlab.tasks.graphs.nodes.Labelled`)."""
+        """Create a network for a graph of `shape` (`attnlab.tasks.graphs.nodes.Labelled`)."""
         check_shape(self, shape, "nodes", "features", "classes")
         widths = [shape.features, *[self.width] * (self.layers - 1), shape.classes]
         layers = [
@@ -48,9 +51,9 @@ class Gcn:
 
 
 class GraphNetwork(nnx.Module):
-    """Layers over one graph, which comes as its edges and what stands in its features.
+    """Layers over one graph, given as its edges and the nonzero entries of its features.
 
-    `penalised` of its layers, counted from the first, are in `penalty`.
+    The first `penalised` layers enter `penalty`.
     """
 
     def __init__(self, stack: GraphStack, nodes: int, features: int, l2: float, penalised: int):
@@ -63,7 +66,14 @@ class GraphNetwork(nnx.Module):
         values: Float[Places, " M"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "N classes"]:
-        """Scores of every class for every node: edges (node, neighbour), features as (node, feature) and value."""
+        """Return the class logits of every node.
+
+        Args:
+            links: Edges as (node, neighbour).
+            entries: Indices of the nonzero features as (node, feature).
+            values: Values of the nonzero features.
+            key: Key for dropout. None means no dropout.
+        """
         ends, words = self._placed(links, entries)
 
         def one(stack, values, key):
@@ -72,7 +82,7 @@ class GraphNetwork(nnx.Module):
         return serial(one)(self.stack, jnp.asarray(values), key)
 
     def weights(self, links, entries, values) -> tuple[EdgeIndex, list[Float[Array, "E H"]]]:
-        """How much every node takes from which others, layer by layer, where its layers can tell."""
+        """Return the edges and the weight of each edge by layer. Only for layers that have `weights`."""
         ends, words = self._placed(links, entries)
         x, found = Sparse(jnp.asarray(values), words), []
         for n, layer in enumerate(self.stack.layers):
@@ -82,7 +92,7 @@ class GraphNetwork(nnx.Module):
         return ends, found
 
     def penalty(self) -> Float[Array, ""]:
-        """½ l2 Σ w² over the penalised layers' weights: to be added to a loss."""
+        """Return ½ l2 Σ w² over the penalised layers' weights, to be added to a loss."""
         leaves = jax.tree.leaves(list(self.stack.layers)[: self.penalised])
         return 0.5 * self.l2 * jnp.sum(jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in leaves]))
 
@@ -91,7 +101,7 @@ class GraphNetwork(nnx.Module):
 
 
 def check_graph(config: Any) -> None:
-    """Raise ValueError, naming the field, for what no network of a graph can have."""
+    """Raise ValueError if a field that all graph networks share is invalid."""
     check_sizes(config, "width", "layers")
     check_dropout(config)
     if not 0 <= config.l2 < float("inf"):

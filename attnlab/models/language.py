@@ -1,4 +1,4 @@
-"""The decoder-only Transformer: a language model (Radford et al. 2018), with any mechanism that decodes."""
+"""The decoder-only Transformer: a language model (Radford et al. 2018) with any mechanism that can decode."""
 
 from __future__ import annotations
 
@@ -14,41 +14,53 @@ from attnlab.models.decoder import Decoder, Decoding
 
 @dataclass(frozen=True)
 class Language(StackConfig):
-    """A language model of `layers` causal blocks, which reads and writes one sequence.
+    """Configuration of a decoder-only language model: a stack of causal layers over one sequence.
 
-    The fields are those of `StackConfig`; `mechanism` is any that decodes. GPT-2 (Radford et al. 2019) is activation
-    "gelu_tanh", position `Learned(length, std=0.02)`, initialiser "gaussian", `tied`, and not `scale_embeddings`; its
-    output has no bias, which `tied` leaves out.
+    The fields are those of `StackConfig`. `mechanism` must have a causal form.
+
+    GPT-2 (Radford et al. 2019) is `activation="gelu_tanh"`, `position=Learned(length, std=0.02)`,
+    `initialiser="gaussian"`, `tied=True` and `scale_embeddings=False`. Its output has no bias, and neither has a tied
+    output.
     """
 
     norm_eps: float = 1e-5
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
 
     def watched(self, watch) -> Language:
-        """The same with the mechanism put through `watch`."""
+        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
         return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> LanguageNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.Tokens`)."""
+        """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
         return LanguageNetwork(key, self, shape.vocabulary, shape.length)
 
 
 class LanguageNetwork(Decoder):
-    """The network of a `Language`; one example.
+    """The network of a `Language`, for one example.
 
-    Calling it scores every next token of a sequence; `start` and `step` write token after token.
+    A call returns the logits of every next token of a sequence. `start` and `step` decode token by token.
     """
 
     def __call__(
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
+        """Return the logits of every next token.
+
+        Args:
+            tokens: Token ids.
+            keep: False marks padding. None means no padding.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            Logits, at least float32.
+        """
         return self.look(tokens, keep, key)[0]
 
     def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
-        """What the scores are made of, and what watched attentions saw: {"decoder": [L H T T] or None}."""
+        """Return the hidden states before the output map, and the maps {"decoder": [L H T T] or None} if watched."""
         return self.teacher_forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
 
     def start(self, length: int) -> Decoding:
-        """The state before the first token, with room for `length` of them."""
+        """Return the state before the first token, with room for `length` tokens."""
         return self.begin(length)

@@ -1,4 +1,4 @@
-"""A multilayer perceptron: every number of an image joined with every other, and nothing told of where they stand."""
+"""A multilayer perceptron for images, without any knowledge of where pixels are."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class MLP:
-    """The pixels side by side, `layers` hidden layers of `width`, and scores of classes: a baseline without attention.
+    """Configuration of an image classifier with hidden ReLU layers on flattened pixels: a baseline without attention.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 128
+    """Size of the hidden layers."""
     layers: int = 1
+    """Number of hidden layers."""
     dropout: float = 0.0
+    """Dropout probability, applied after each hidden layer."""
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    """Data type of the computation. Parameters are always float32."""
 
     def __post_init__(self):
         check_sizes(self, "width", "layers")
@@ -35,16 +40,16 @@ class MLP:
 
     @property
     def attentions(self) -> dict[str, Any]:
-        """None."""
+        """Empty: the model has no attention."""
         return {}
 
     def create(self, key: PRNGKeyArray, shape: Any) -> MLPNetwork:
-        """A new network for images of that shape (`attnlab.tasks.Classes` of an `Image`)."""
+        """Create a network for images of `shape` (`attnlab.tasks.Classes` of an `Image`)."""
         return MLPNetwork(key, self, image(self, shape), shape.classes)
 
 
 class MLPNetwork(nnx.Module):
-    """The network of an `MLP`; one example."""
+    """The network of an `MLP`, for one example."""
 
     def __init__(self, key: PRNGKeyArray, config: MLP, source: Any, classes: int):
         self.rate, self.dtype = config.dropout, config.dtype
@@ -58,7 +63,7 @@ class MLPNetwork(nnx.Module):
     def __call__(
         self, source: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, " classes"]:
-        """Scores of the classes, in float32 at least; of an image nothing is padding."""
+        """Return the logits of the classes, at least float32. `keep` is unused: images have no padding."""
         x = source.astype(jnp.dtype(self.dtype)).reshape(1, -1)
         keys = [None] * len(self.hidden) if key is None else jax.random.split(key, len(self.hidden))
         for dense, key in zip(self.hidden, keys, strict=True):
@@ -67,7 +72,7 @@ class MLPNetwork(nnx.Module):
 
 
 def image(config: Any, shape: Any) -> Any:
-    """The shape of the images to be sorted. Raises ValueError, naming the model, where the data are none."""
+    """Return the shape of the images to classify. Raises ValueError for other data."""
     check_shape(config, shape, "source", "classes")
     if not hasattr(shape.source, "height") or shape.each:
         raise ValueError(f"model={type(config).__name__} sorts images, and this task's data are others")

@@ -1,4 +1,4 @@
-"""What ends in scores of a vocabulary's symbols."""
+"""The output of networks that predict symbols: logits over a vocabulary, and the loss."""
 
 from __future__ import annotations
 
@@ -14,37 +14,45 @@ from attnlab.ops.precision import accumulation_dtype
 
 
 class OutputHead(nnx.Module):
-    """A network whose last step is a linear map from vectors to the scores of all symbols; one example.
+    """A network whose last step is a linear map from hidden states to logits of all symbols, for one example.
 
-    `hidden_with_maps(*inputs) -> (vectors [T D], looks)` is the network's own. Scores are made by `output`; where that
-    is None, by the product with the vectors that `target` reads.
+    Subclasses implement `hidden_with_maps(*inputs) -> (hidden states [T D], maps)`.
     """
 
     output: Dense | None
+    """The output map. None: logits are products with the embedding table of `target`."""
     target: Embed
+    """The embedding of the target symbols. Only used if `output` is None."""
 
     def look(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
-        """The scores, in float32 at least, and what watched attentions saw."""
+        """Return the logits, at least float32, and the attention maps."""
         x, looks = self.hidden_with_maps(*inputs, **named)
         return self.logits(x), looks
 
     def hidden_states(self, *inputs: Any, **named: Any) -> Float[Array, "T D"]:
-        """What the scores are made of: what `token_loss` takes, of many examples at once."""
+        """Return the hidden states before the output map, which `token_loss` takes for many examples at once."""
         return self.hidden_with_maps(*inputs, **named)[0]
 
     def hidden_with_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T D"], dict]:
-        """The vectors, and what watched attentions saw."""
+        """Return the hidden states before the output map, and the attention maps by role."""
         raise NotImplementedError
 
     def logits(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
-        """The scores of every symbol, in float32 at least."""
+        """Map hidden states to logits of all symbols, at least float32."""
         scores = self.target.attend(x) if self.output is None else self.output(x)
         return scores.astype(accumulation_dtype(scores.dtype))
 
     def token_loss(
         self, x: Float[Array, "N D"], target: Int[Array, " N"], share: Float[Array, " N"], smoothing: float = 0.0
     ) -> Entropy:
-        """`attnlab.ops.entropy.cross_entropy` of the vectors' scores, which are never held all at once."""
+        """Compute `attnlab.ops.entropy.cross_entropy` from hidden states without holding all logits at once.
+
+        Args:
+            x: Hidden states of N positions.
+            target: The target symbols.
+            share: The weight of each position in the loss.
+            smoothing: Label smoothing.
+        """
         if self.output is None:
             return cross_entropy(x, self.target.table[...].T, None, target, share, smoothing)
         b = self.output.b

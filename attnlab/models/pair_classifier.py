@@ -1,4 +1,4 @@
-"""Two documents, one encoder: do they belong together?"""
+"""A classifier of pairs of documents with one shared encoder."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from attnlab.modules.dense import Dense, fold_key
 
 @dataclass(frozen=True)
 class PairClassifier(Classifier):
-    """A classifier of pairs: both documents go through one encoder, and what scores sees a vector of each.
+    """Configuration of a classifier of document pairs, in which both documents pass through the same encoder.
 
-    With a, b these vectors, [a ; b ; a∘b ; a−b] goes through a layer of `width` units, as the Long Range Arena has it
-    (Tay et al. 2021, section 2.2.3). The fields are those of `Classifier`.
+    For the vectors a and b of the two documents, [a ; b ; a∘b ; a−b] passes through a layer of `width` units, as in the
+    Long Range Arena (Tay et al. 2021, section 2.2.3). The fields are those of `Classifier`.
     """
 
     def create(self, key: PRNGKeyArray, shape: Any) -> PairClassifierNetwork:
-        """A new network for pairs of that shape (`attnlab.tasks.text.documents.PairOfDocuments`)."""
+        """Create a network for pairs of `shape` (`attnlab.tasks.text.documents.PairOfDocuments`)."""
         check_shape(self, shape, "document", "classes")
         return PairClassifierNetwork(key, self, shape)
 
 
 @dataclass(frozen=True)
 class Tower:
-    """What the encoder of each document is built for: it scores `classes` components of a vector."""
+    """The data shape for which the encoder of one document is built; `classes` is the size of its vector."""
 
     source: Any
     classes: int
@@ -39,7 +39,7 @@ class Tower:
 
 
 class PairClassifierNetwork(nnx.Module):
-    """The network of a `PairClassifier`; one pair."""
+    """The network of a `PairClassifier`, for one pair."""
 
     def __init__(self, key: PRNGKeyArray, config: PairClassifier, shape: Any):
         tower, front = Tower(shape.document, config.width), config.front(fold_key(key, "front"), shape.document)
@@ -50,7 +50,7 @@ class PairClassifierNetwork(nnx.Module):
     def __call__(
         self, source: Int[Array, "2 T"], keep: Bool[Array, "2 T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, " classes"]:
-        """Scores of the classes, in float32 at least; `keep` False is padding."""
+        """Return the logits of the classes, at least float32. `keep` is False at padding, or None."""
         keys = None if key is None else jax.random.split(key)
         a, b = jax.vmap(self.tower)(source, keep, keys)
         joined = jnp.concatenate([a, b, a * b, a - b])

@@ -1,4 +1,4 @@
-"""A recurrent language model (Mikolov et al. 2010): what is read is kept in a state of fixed size."""
+"""A recurrent language model (Mikolov et al. 2010), whose state has a fixed size."""
 
 from __future__ import annotations
 
@@ -21,21 +21,26 @@ from attnlab.ops.layer import dropout
 
 @dataclass(frozen=True)
 class RecurrentLanguage:
-    """A language model of `layers` recurrent layers of `width`, without attention.
+    """Configuration of a recurrent language model without attention.
 
-    It is called, trained and decoded as `language` is. `dropout` is on symbols, between layers and before the scores;
-    `scale_embeddings` reads embeddings times √width, as Transformers do; `dtype` is what it computes in; parameters are
-    float32, and states at least.
+    It is called, trained and decoded like `Language`.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 64
+    """Size of embeddings and states."""
     layers: int = 2
+    """Number of recurrent layers."""
     cell: Literal["rnn", "gru", "lstm"] = "gru"
+    """Kind of recurrent cell."""
     dropout: float = 0.0
+    """Dropout probability, applied to symbols, between layers and before the output."""
     scale_embeddings: bool = True
+    """True: multiply embeddings by √width, as Transformers do."""
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    """Data type of the computation. Parameters are float32, and states at least float32."""
 
     def __post_init__(self):
         check_sizes(self, "width", "layers")
@@ -44,21 +49,21 @@ class RecurrentLanguage:
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """None."""
+        """Empty: the model has no attention."""
         return {}
 
     def watched(self, watch) -> RecurrentLanguage:
-        """The same: there is nothing to watch."""
+        """Return this configuration unchanged, because there is no attention to watch."""
         return self
 
     def create(self, key: PRNGKeyArray, shape: Any) -> RecurrentLanguageNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.Tokens`)."""
+        """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
         return RecurrentLanguageNetwork(key, self, shape.vocabulary)
 
 
 class RecurrentLanguageNetwork(OutputHead):
-    """The network of a `RecurrentLanguage`; one example. Its state does not grow with the sequence."""
+    """The network of a `RecurrentLanguage`, for one example. Its state does not grow with the sequence."""
 
     def __init__(self, key: PRNGKeyArray, config: RecurrentLanguage, vocabulary: int):
         width = config.width
@@ -72,27 +77,27 @@ class RecurrentLanguageNetwork(OutputHead):
     def __call__(
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next token, in float32 at least; `keep` False is padding, None: there is none."""
+        """Return the logits of every next token, at least float32. `keep` is False at padding, or None."""
         return self.look(tokens, keep, key)[0]
 
     def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
-        """What the scores are made of; there is no attention to be seen."""
+        """Return the hidden states before the output map, and no attention maps."""
         keys = (None, None, None) if key is None else jax.random.split(key, 3)
         x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])
         y, _ = self.layers(x, keep, keys[1])
         return dropout(y, self.config.dropout, keys[2]), {}
 
     def start(self, length: int) -> Any:
-        """The state before the first token, for any `length`."""
+        """Return the state before the first token. It is the same for any `length`."""
         return self.layers.start(self.dtype)
 
     def step(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Any]:
-        """Scores of the token after `token`, and the state with it."""
+        """Return the logits of the token after `token`, and the new state."""
         gates = self.layers.gates(self.embed(token[None], self.dtype), None)[0][0]
         y, state = self.layers.step(gates, state)
         return self.logits(y[None])[0], state
 
     @property
     def dtype(self) -> Any:
-        """What it computes in."""
+        """The data type of the computation."""
         return jnp.dtype(self.config.dtype)

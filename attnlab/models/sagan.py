@@ -29,19 +29,23 @@ SLOPE = 0.1  # of the discriminator's rectifiers below zero (Miyato et al. 2018)
 
 @dataclass(frozen=True)
 class SAGAN:
-    """A generator and a discriminator with `width` channels where the image is widest, twice as many at each halving.
+    """Configuration of a generator and a discriminator of images, with self-attention in both.
 
-    Every weight of both is spectrally normalised. `mechanism`, any that sees both sides, attends in both where the
-    image is halved once; None: nothing does. `pace` is the generator's learning rate in those of the discriminator
-    (section 4: 1e-4 and 4e-4). No batch norm: its statistics would be trained; the generator has group norms instead.
+    Every weight of both is spectrally normalised. The generator has group norms instead of batch norms, because the
+    statistics of a batch norm would be treated as parameters.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     width: int = 32
+    """Number of channels at the highest resolution below the image. Each halving doubles it."""
     mechanism: Mechanism | None = Softmax(score=dot)
+    """The mechanism at half resolution, in both networks; must attend in both directions. None: no attention."""
     pace: float = 0.25
+    """Learning rate of the generator divided by that of the discriminator (section 4: 1e-4 and 4e-4)."""
     norm_eps: float = 1e-5
+    """The ε that the norms add to the variance, at least 1e-37 and below 1."""
     missing_values: ClassVar = {"norm_eps": 1e-6}
 
     def __post_init__(self):
@@ -58,7 +62,7 @@ class SAGAN:
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """That of the discriminator and of the generator, if they have any."""
+        """The mechanism of both networks, by role. Empty without attention."""
         return {} if self.mechanism is None else {"image": self.mechanism}
 
     @property

@@ -1,4 +1,4 @@
-"""Recurrent sequence to sequence: by the last state alone (Sutskever et al. 2014), or with attention to the source."""
+"""Recurrent sequence-to-sequence models, without attention (Sutskever et al. 2014) or with attention to the source."""
 
 from __future__ import annotations
 
@@ -25,42 +25,56 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Seq2Seq:
-    """A recurrent encoder and a recurrent decoder, of `layers` each, with or without attention.
+    """Configuration of a recurrent encoder and a recurrent decoder, with or without attention.
 
-    `attention` says when a decoder looks at the source, and what it does with the context c_t that it reads there:
-    - None: never. It knows the encoder's last state, given `context` "once", as its first (Sutskever et al. 2014), or
-      at "every" step as an input besides (Cho et al. 2014);
-    - "bahdanau": before each step, by its previous state; c_t is an input of the step and of the deep output after it
-      (Bahdanau, Cho, Bengio 2015, eq. 4-6), which is of the new state and as wide;
-    - "luong": after each step, by its current state; scores are of h̃_t = tanh([c_t ; h_t] W_c). With `input_feeding`
-      h̃_t is an input of the next step (Luong, Pham, Manning 2015, eq. 5 and section 3.3).
-    `mechanism` is what mixes, with `heads`: any that can attend. None is softmax with the paper's score: additive, or
-    general. `Softmax(score=…)` takes any of `attnlab.SCORES`; `Local` is local-m, `LocalP` local-p.
+    `attention` selects when the decoder attends to the source and how it uses the context c_t:
 
-    `bridge` says where the decoder starts: at zeros ("none"), at the encoder's last state ("last"), or at a layer on
-    top of it ("project"). `embedding` is the width of symbols, None that of the states; `bidirectional` is of the
-    encoder, each way with states of `width`; `dropout` is on symbols, between layers and before the scores; `tied`
-    scores against the target's embedding; `scale_embeddings` reads symbols times the root of their width, as
-    Transformers do; `dtype` is what it computes in; parameters are float32, and states at least.
+    - None: It does not attend. It receives the encoder's last state: with `context="once"` as its initial state
+      (Sutskever et al. 2014), with `context="every"` also as an input of every step (Cho et al. 2014).
+    - "bahdanau": It attends before each step, with its previous state. c_t is an input of the step and of the deep
+      output after it (Bahdanau, Cho, Bengio 2015, eq. 4-6). The deep output takes the new state and has its width.
+    - "luong": It attends after each step, with its current state. Logits are computed from
+      h̃_t = tanh([c_t ; h_t] W_c) (Luong, Pham, Manning 2015, eq. 5).
 
-    Raises ValueError naming the field for what cannot work, and for what would not be looked at.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid, or a field would have no effect. The message names
+            the field.
     """
 
     width: int = 64
+    """Size of the recurrent states."""
     embedding: int | None = None
+    """Size of the symbol embeddings. None: `width`."""
     layers: int = 1
+    """Number of recurrent layers of the encoder, and of the decoder."""
     cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    """Kind of recurrent cell."""
     bidirectional: bool = False
+    """True: the encoder reads the source in both directions, each with states of size `width`."""
     attention: Literal["bahdanau", "luong"] | None = None
+    """When and how the decoder attends to the source (see the class). None: no attention."""
     mechanism: Mechanism | None = None
+    """The attention mechanism: any that can attend to a memory and does not mix queries.
+
+    None: softmax with the score of the paper, which is additive for "bahdanau" and general for "luong".
+    `Softmax(score=…)` takes any of `attnlab.SCORES`. `Local` is local-m and `LocalP` is local-p of Luong et al.
+    """
     heads: int = 1
+    """Number of attention heads. It must divide `width`."""
     input_feeding: bool = False
+    """True: h̃_t is also an input of the next step (Luong et al. 2015, section 3.3). Only for "luong"."""
     context: Literal["once", "every"] = "once"
+    """Without attention: whether the decoder gets the encoder's last state once or as an input of every step."""
     bridge: Literal["none", "last", "project"] = "project"
+    """Initial state of the decoder: zeros ("none"), the encoder's last state ("last"), or a layer on it ("project")."""
     dropout: float = 0.0
+    """Dropout probability, applied to symbols, between layers and before the output."""
     tied: bool = False
+    """True: compute logits as products with the target embedding. The embedding must have size `width`."""
     scale_embeddings: bool = True
+    """True: multiply embeddings by the square root of their size, as Transformers do."""
     dtype: Literal["float32", "bfloat16", "float16", "float64"] = "float32"
+    """Data type of the computation. Parameters are float32, and states at least float32."""
 
     def __post_init__(self):
         known = {name: names for name, names in CHOICES.items() if (name, self.attention) != ("attention", None)}
@@ -79,37 +93,37 @@ class Seq2Seq:
 
     @property
     def line(self) -> str:
-        """A line about this one, in a list of several."""
+        """A one-line description for a list of models."""
         told = {None: "by the encoder's last state alone", "bahdanau": "attention by the state before each step"}
         return f"recurrent, {told.get(self.attention, 'attention by the state after each step')}"
 
     @property
     def symbols(self) -> int:
-        """The width of embedded symbols."""
+        """The size of the symbol embeddings."""
         return self.width if self.embedding is None else self.embedding
 
     @property
     def memory(self) -> int:
-        """The width of what the encoder leaves of a symbol."""
+        """The size of the encoder's output for a symbol."""
         return 2 * self.width if self.bidirectional else self.width
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
-        """The mechanism of its attention, where it has one."""
+        """The mechanism of the cross-attention, by role. Empty without attention."""
         score = additive if self.attention == "bahdanau" else general
         return {} if self.attention is None else {"cross": self.mechanism or Softmax(score=score)}
 
     def watched(self, watch) -> Seq2Seq:
-        """The same with its mechanism, where it has one, put through `watch`."""
+        """Return a copy with `watch` applied to the mechanism, or the configuration itself if it has no attention."""
         return replace(self, mechanism=watch(self.attentions["cross"])) if self.attentions else self
 
     def create(self, key: PRNGKeyArray, shape: Any) -> Seq2SeqNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.Pairs`)."""
+        """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
         check_shape(self, shape, "source_vocabulary", "target_vocabulary")
         return Seq2SeqNetwork(key, self, shape)
 
     def _check_unread(self) -> None:
-        """Refuse what would make no difference."""
+        """Raise ValueError for a field that is set but would have no effect."""
         for name, unset, reads, where in (
             ("mechanism", None, self.attention is not None, "model.attention=luong or bahdanau"),
             ("heads", 1, self.attention is not None, "model.attention=luong or bahdanau"),
@@ -120,7 +134,7 @@ class Seq2Seq:
                 raise ValueError(f"model.{name}={value} is only for {where}, not for {self.attention or 'none'}")
 
     def _check_source(self) -> None:
-        """Refuse a decoder that knows nothing of the source, and a state of the wrong width."""
+        """Raise ValueError if the decoder gets nothing of the source, or an initial state of the wrong size."""
         if self.bridge == "none" and self.attention is None and self.context == "once":
             raise ValueError("model.bridge=none leaves the decoder without the source: choose last or project")
         if self.bridge == "last" and self.bidirectional:

@@ -1,4 +1,4 @@
-"""The network of recurrent sequence to sequence: read, then write, looking back or not."""
+"""The network of recurrent sequence-to-sequence models, with or without attention."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Seq2SeqNetwork(OutputHead):
         target_keep: Bool[Array, " T"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next target symbol, in float32 at least."""
+        """Return the logits of every next target symbol, at least float32."""
         return self.look(source, target, source_keep, target_keep, key)[0]
 
     def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
@@ -88,12 +88,12 @@ class Seq2SeqNetwork(OutputHead):
         return dropout(x, self.config.dropout, keys[4]), {"cross": seen}
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
-        """The state before the first target symbol, with room for `length` of them."""
+        """Encode the source and return the state before the first target symbol, with room for `length` symbols."""
         layers, memory = self._encode(*left_align(source, source_keep))
         return Decoding(layers, self._unfed, self._ready(memory), jnp.zeros((), jnp.int32), length)
 
     def step(self, state: Decoding, token: Int[Array, ""]) -> tuple[Float[Array, " vocabulary"], Decoding]:
-        """Scores of the symbol after `token`, and the state with it."""
+        """Return the logits of the symbol after `token`, and the new state."""
         e = self._embed(self.target, token[None])
         gates = self.decoder.gates(e, jnp.ones(1, bool))[0][0]
         (layers, fed), made = self._advance((state.layers, state.fed), state.memory, gates, state.i)
@@ -115,7 +115,7 @@ class Seq2SeqNetwork(OutputHead):
 
     @property
     def dtype(self) -> Any:
-        """What it computes in."""
+        """The data type of the computation."""
         return jnp.dtype(self.config.dtype)
 
     @property

@@ -19,19 +19,23 @@ from attnlab.modules.embed import Embed
 
 @dataclass(frozen=True)
 class Transformer(StackConfig):
-    """An encoder-decoder of `layers` + `layers` blocks.
+    """Configuration of an encoder-decoder with `layers` encoder layers and `layers` decoder layers.
 
-    `mechanism` serves all three attentions, unless `encoder`, `decoder` or `cross` names another for its own: one that
-    sees both sides, one that decodes, one that sees a memory. `shared` embeds sources as targets are embedded, which
-    needs one vocabulary of both; with `tied` that is all there is. The other fields are those of `StackConfig`.
+    The fields not listed here are those of `StackConfig`. `mechanism` serves every attention that has no mechanism of
+    its own. With `shared` and `tied` the model has a single embedding table and no output matrix.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     encoder: Mechanism | None = None
+    """Mechanism of the encoder's self-attention; must attend in both directions. None: `mechanism`."""
     decoder: Mechanism | None = None
+    """Mechanism of the decoder's self-attention; must have a causal form. None: `mechanism`."""
     cross: Mechanism | None = None
+    """Mechanism of the cross-attention; must attend to a memory and not mix queries. None: `mechanism`."""
     shared: bool = False
+    """True: embed sources with the table of the targets. Source and target must have a joint vocabulary."""
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
@@ -39,19 +43,22 @@ class Transformer(StackConfig):
         return {name: getattr(self, name) or self.mechanism for name in ("encoder", "decoder", "cross")}
 
     def watched(self, watch) -> Transformer:
-        """The same with each attention's mechanism put through `watch`."""
+        """Return a copy of this configuration with `watch` applied to the mechanism of each attention."""
         return replace(self, **{name: watch(mechanism) for name, mechanism in self.attentions.items()})
 
     def create(self, key: PRNGKeyArray, shape: Any) -> TransformerNetwork:
-        """A new network for sequences of that shape (`attnlab.tasks.Pairs`)."""
+        """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
         check_shape(self, shape, "source_vocabulary", "target_vocabulary")
         return TransformerNetwork(key, self, shape)
 
 
 class TransformerNetwork(Decoder):
-    """The network of a `Transformer`; one example.
+    """The network of a `Transformer`, for one example.
 
-    Calling it teacher-forces a target; `start` and `step` decode token after token.
+    A call applies teacher forcing to a target. `start` and `step` decode token by token.
+
+    Raises:
+        ValueError: `config.shared` is set and `shape` has no joint vocabulary.
     """
 
     def __init__(self, key: PRNGKeyArray, config: Transformer, shape: Any):
@@ -78,18 +85,32 @@ class TransformerNetwork(Decoder):
         target_keep: Bool[Array, " T"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "T vocabulary"]:
-        """Scores of every next target symbol, in float32 at least."""
+        """Return the logits of every next target symbol.
+
+        Args:
+            source: Source ids.
+            target: Target ids, for teacher forcing.
+            source_keep: False marks padding of the source.
+            target_keep: False marks padding of the target.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            Logits, at least float32.
+        """
         return self.look(source, target, source_keep, target_keep, key)[0]
 
     def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
-        """Vectors to score, and what watched attentions saw: {"encoder" | "decoder" | "cross": [L H T S] or None}."""
+        """Return the hidden states before the output map, and the attention maps.
+
+        The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not watched.
+        """
         keys = [None] * 4 if key is None else jax.random.split(key, 4)
         memory, seen = self.encode(source, source_keep, keys[:2])
         x, looks = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
         return x, seen | looks
 
     def encode(self, source, source_keep, keys=(None, None)) -> tuple[Float[Array, "S D"], dict]:
-        """The memory that the decoder attends to, and looks at the encoder's attention."""
+        """Return the memory that the decoder attends to, and the encoder's attention maps. `keys` are for dropout."""
         position, i = self.source_position, np.arange(source.shape[0], dtype=np.int32)
         table = position.table(source.shape[0], self.dtype)
         symbols = self.target if self.source is None else self.source
@@ -99,5 +120,5 @@ class TransformerNetwork(Decoder):
         return (x if self.encoded is None else self.encoded(x)), seen
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
-        """The state before the first target symbol, with room for `length` of them."""
+        """Encode the source and return the state before the first target symbol, with room for `length` symbols."""
         return self.begin(length, Memory(self.encode(source, source_keep)[0], source_keep))

@@ -1,4 +1,4 @@
-"""The Vision Transformer (Dosovitskiy et al. 2021): an image as a sequence of patches."""
+"""The Vision Transformer (Dosovitskiy et al. 2021), which reads an image as a sequence of patches."""
 
 from __future__ import annotations
 
@@ -18,22 +18,27 @@ from attnlab.modules.position import Learned2D, Position
 
 @dataclass(frozen=True)
 class ViT(Classifier):
-    """A classifier of images, cut into squares of `patch` × `patch` pixels, each flattened and mapped linearly.
+    """Configuration of an image classifier that reads square patches, each flattened and mapped linearly.
 
-    `patch` 1 reads an image as its pixels, and with the position none as a plain set of them. A position of rows and
-    columns gets the image's own numbers of these, whatever its fields say. `head` is the width of a hidden layer before
-    the classes, of tanh, as the paper has it where it trains from nothing; 0 is none. The other fields are those of
-    `Classifier`. As it stands it has 203,146 parameters for ten classes of images of 28 × 28.
+    The other fields are those of `Classifier`. The default configuration has 203,146 parameters for ten classes of
+    28 × 28 images.
 
-    Raises ValueError naming the field for what cannot work.
+    Raises:
+        ValueError: A field, or a combination of fields, is invalid. The message names the field.
     """
 
     layers: int = 6
+    """Number of layers."""
     feedforward: int | None = 128
+    """Width of the hidden layer of the feed-forward blocks. None: 4 · `width`. 0: no feed-forward blocks."""
     position: Position = Learned2D()
+    """The position encoding. Its `rows` and `columns`, if any, are replaced by those of the image's patches."""
     activation: Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"] = "gelu"
+    """Activation of the feed-forward blocks. "swiglu" adds a third linear map, which gates the hidden layer."""
     patch: int = 4
+    """Side of a patch in pixels; must divide both sides of the image. 1 reads single pixels."""
     head: int = 0
+    """Width of a hidden tanh layer before the logits, which the paper uses in pre-training. 0: no hidden layer."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -42,24 +47,28 @@ class ViT(Classifier):
             check_sizes(self, "head")
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
-        """A new network for images of that shape (`attnlab.tasks.Classes` of an `Image`)."""
+        """Create a network for images of `shape` (`attnlab.tasks.Classes` of an `Image`)."""
         check_shape(self, shape, "source", "classes")
         rows, columns = self.grid(shape.source)
         return Classifier.create(replace(self, position=patch_grid(self.position, rows, columns)), key, shape)
 
     def front(self, key: PRNGKeyArray, source: Any) -> tuple[nnx.Module, int]:
-        """What makes a vector of each patch, and how many patches there are."""
+        """Create the module that maps an image to patch vectors [T D], and return it with the number of patches T."""
         check_no_embeddings(self)
         rows, columns = self.grid(source)
         numbers = self.patch * self.patch * source.channels
         return Patches(self.patch, self.sizes.dense(key, numbers, self.width)), rows * columns
 
     def scores(self, key: PRNGKeyArray, classes: int) -> nnx.Module:
-        """What makes scores of classes of vectors [N D]."""
+        """Create the module that maps vectors [N D] to logits [N classes]."""
         return Hidden(key, self.width, self.head, classes) if self.head else super().scores(key, classes)
 
     def grid(self, source: Any) -> tuple[int, int]:
-        """How many rows and columns of patches an image has. Raises ValueError for what is none, or is not divided."""
+        """Return the numbers of rows and columns of patches in an image.
+
+        Raises:
+            ValueError: The source is not an image, or `patch` does not divide its sides.
+        """
         if not hasattr(source, "height"):
             raise ValueError(f"model={type(self).__name__} reads images, and this task's data are sequences")
         if source.height % self.patch or source.width % self.patch:
@@ -68,26 +77,26 @@ class ViT(Classifier):
 
 
 class Hidden(nnx.Module):
-    """tanh(x w + b) w + b: one hidden layer."""
+    """A classification head with one hidden layer: tanh(x w₁ + b₁) w₂ + b₂."""
 
     def __init__(self, key: PRNGKeyArray, inputs: int, width: int, outputs: int):
         self.hidden = Dense(fold_key(key, "hidden"), inputs, width)
         self.scores = Dense(fold_key(key, "scores"), width, outputs)
 
     def __call__(self, x: Float[Array, "N D"]) -> Float[Array, "N classes"]:
-        """In the dtype of x."""
+        """Return the logits, in the dtype of x."""
         return self.scores(jnp.tanh(self.hidden(x)))
 
 
 def patch_grid(position: Position, rows: int, columns: int) -> Position:
-    """A position over a grid of so many rows and columns; one that knows of neither stays as it is."""
+    """Return `position` with its fields `rows` and `columns`, as far as it has them, set to those given."""
     known = {field.name for field in fields(position)}
     sizes = {"rows": rows, "columns": columns}
     return replace(position, **{name: size for name, size in sizes.items() if name in known})
 
 
 def add_position(position: Any, x: Float[Array, "T D"], i: Any, table: Any) -> Float[Array, "T D"]:
-    """x with all that a made position adds to vectors: to those of the first layer too, where it adds to each."""
+    """Return x plus all that a created position adds to it: to the input, and before the first layer."""
     before = position.per_layer(i, table)
     x = position.add(x, i, table)
     return x if before is None else x + before[0].astype(x.dtype)

@@ -25,17 +25,34 @@ NO_POSITION = Position()
 
 
 class Attention(nnx.Module):
-    """q = x W_q, k = m W_k, v = m W_v by heads, mixed by `mechanism`, joined and projected (Vaswani et al. 2017, 3.2).
+    """Multi-head attention with any mechanism, for one example (Vaswani et al. 2017, section 3.2).
 
-    One example: x [T D]. Three ways to call it: `attend` (to a memory, or to x itself), `causal` (causally, a sequence
-    from its beginning) and `extend` (causally, given a state). Each answers (y, what else it knows): a look at its
-    map where the mechanism is watched, or the new state. Each takes the network's position, which layers share.
+    q = x W_q, k = m W_k, v = m W_v for input x [T D] and memory m [S D], split into heads. The mechanism mixes the
+    values of each head, and y = [heads] W_o.
 
-    `key_heads` fewer than heads share their keys, values, and all else that comes with these, among as many query
-    heads each (Ainslie et al. 2023; one key head: Shazeer 2019); a state is remembered once a key head.
+    There are three ways to call it:
 
-    Raises ValueError where heads do not divide the width, key heads not the heads, or a width is not the module's;
-    NotImplementedError where the mechanism cannot honour the position.
+    - `attend`: attends to a memory, or to x itself, under a mask. `cross` does so with projected keys and values.
+    - `causal`: attends causally over a sequence from its beginning.
+    - `extend`: attends causally from new tokens, given the state of earlier ones.
+
+    Each returns y and a second value. That is the new state for `extend`, and the attention map for the others, or
+    None if the mechanism is not watched. Each takes the network's position encoding, which the layers share.
+
+    Args:
+        key: Key for the initial parameters.
+        width: Size D of the vectors.
+        heads: Number of query heads; must divide `width`.
+        mechanism: The attention mechanism.
+        key_heads: Number of key and value heads; must divide `heads`. Each serves the same number of query heads
+            (Ainslie et al. 2023; one key head: Shazeer 2019), and a state is stored once per key head. Default:
+            `heads`.
+        dense: Constructor of the linear maps, called as `dense(key, inputs, outputs)`.
+
+    Raises:
+        ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, or an input has another width.
+        TypeError: `mechanism` is not a `Mechanism`.
+        NotImplementedError: The mechanism cannot honour the position. Raised by the calls.
     """
 
     def __init__(
@@ -71,15 +88,31 @@ class Attention(nnx.Module):
         position: PositionEncoding = NO_POSITION,
         **places: Any,
     ) -> tuple[Float[Array, "T D"], Any]:
-        """Every x against every key of the memory (of x itself, if None) that the mask allows."""
+        """Attend from x to a memory.
+
+        Args:
+            x: Inputs of the queries.
+            memory: Inputs of keys and values. None: x itself.
+            mask: Which query may attend to which key, by position.
+            position: The position encoding.
+            **places: Positions `i` and `j` of queries and keys, as in `cross`.
+
+        Returns:
+            y [T D], and the attention map [H T S], or None if the mechanism is not watched.
+        """
         if memory is not None:
             return self.cross(x, self.keys_values(memory), mask, position, **places)
         return self._reading(*self._both(x), mask, position, **places)
 
     def keys_values(self, memory: Float[Array, "S D"], values: Float[Array, "S D"] | None = None) -> dict[str, Array]:
-        """Keys, values and extras of a memory, by key heads [S G ...]: computed once for many readings.
+        """Project a memory to keys, values and extra inputs, once for many calls of `cross`.
 
-        `values`: what the values are made of, where that is not the memory itself.
+        Args:
+            memory: Inputs of the keys and, by default, of the values.
+            values: Inputs of the values, if they differ from `memory`.
+
+        Returns:
+            "k", "v" and the mechanism's extra inputs by name, each [S G ...] for G key heads.
         """
         self._fits("memory", memory)
         told = lambda name: values if name == "v" and values is not None else memory
@@ -96,7 +129,7 @@ class Attention(nnx.Module):
         return {name: found[name].reshape(len(found[name]), self.key_heads, *shape) for name, shape in shapes.items()}
 
     def _both(self, x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], dict[str, Array]]:
-        """The queries of x, and what `keys_values` makes of it."""
+        """Return the queries of x and its `keys_values`, computed in one product."""
         self._fits("x", x)
         maps = {"q": self.q, **self._maps()}
         found = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
@@ -111,13 +144,26 @@ class Attention(nnx.Module):
         i: Int[Places, " T"] | None = None,
         j: Int[Places, " S"] | None = None,
     ) -> tuple[Float[Array, "T D"], Any]:
-        """Every x against what `keys_values` made of a memory; x stand at 0…T−1 and keys at 0…S−1 unless given."""
+        """Attend from x to keys and values that `keys_values` has projected.
+
+        Args:
+            x: Inputs of the queries.
+            memory: The result of `keys_values`.
+            mask: Which query may attend to which key, by position.
+            position: The position encoding.
+            i: Positions of the queries. Default: 0…T−1.
+            j: Positions of the keys. Default: 0…S−1.
+
+        Returns:
+            y [T D], and the attention map [H T S], or None if the mechanism is not watched.
+        """
         self._fits("x", x)
         return self._reading(self.q(x), memory, mask, position, i, j)
 
     def _reading(self, q, memory, mask, position, i=None, j=None):
         T, S = q.shape[0], memory["k"].shape[0]
-        # The mechanism's own default aligns the ends; where that is the same it knows the positions while tracing.
+        # By default a mechanism aligns the ends of queries and keys. With T = S that is 0…T−1 as well, so positions are
+        # left out: the mechanism's own are known while tracing.
         given = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
         i = np.arange(T, dtype=np.int32) if i is None else i
         j = np.arange(S, dtype=np.int32) if j is None else j
@@ -138,11 +184,19 @@ class Attention(nnx.Module):
     def causal(
         self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NO_POSITION
     ) -> tuple[Float[Array, "T D"], Any]:
-        """A sequence from its beginning, causally; `keep` False is padding, behind the sequence or before it all.
+        """Attend causally over a sequence from its beginning.
 
-        Positions that turn queries and keys are those of rows: padding in the midst of a sequence takes one there, and
-        none in the mechanism's own count, by which features are turned and vectors join values (Shaw's, for which all
-        pairs are weighed).
+        Rotary positions of q and k count rows, so padding inside a sequence takes up a position. The mechanism's own
+        count skips padding. That count rotates features and selects the vectors that join the values (`Shaw`, for
+        which the weights of all pairs are computed).
+
+        Args:
+            x: The sequence.
+            keep: False marks padding, after the whole sequence or before it. None means no padding.
+            position: The position encoding.
+
+        Returns:
+            y [T D], and the attention map [H T T], or None if the mechanism is not watched.
         """
         i = np.arange(x.shape[0], dtype=np.int32)
         at = i if keep is None else jnp.maximum(jnp.cumsum(keep, dtype=jnp.int32) - 1, 0)
@@ -161,7 +215,16 @@ class Attention(nnx.Module):
         return self._seen(*self._by_heads(head, *self._both(x), position))
 
     def start(self, length: int, dtype) -> Any:
-        """The state before the first token: a leading axis of key heads, and where it is of queries one of theirs."""
+        """Create the state before the first token.
+
+        Args:
+            length: Number of tokens that the state must have room for.
+            dtype: Data type of keys and values.
+
+        Returns:
+            The mechanism's state with a leading axis of key heads. What differs by query head has a second axis, of
+            the query heads of one key head, if there are several.
+        """
         size = self.width // self.heads
         one = lambda: self.mechanism.start(length, size, size, dtype)
         if self.heads > self.key_heads:
@@ -171,7 +234,20 @@ class Attention(nnx.Module):
     def extend(
         self, x: Float[Array, "T D"], state: Any, i: Int[Places, " T"], position: PositionEncoding = NO_POSITION
     ) -> tuple[Float[Array, "T D"], Any]:
-        """T new tokens at positions i, given the state. Raises ValueError where a cache is known to be full."""
+        """Attend causally from new tokens, given the state of earlier ones.
+
+        Args:
+            x: The new tokens.
+            state: The state that `start` or the last call of `extend` returned.
+            i: Positions of the new tokens.
+            position: The position encoding.
+
+        Returns:
+            y [T D], and the new state.
+
+        Raises:
+            ValueError: A cache has no room for the tokens, and its count is not traced.
+        """
         mechanism, turn = self._turned(position)
 
         def head(q, memory, fixed, bias, state):
@@ -188,30 +264,42 @@ class Attention(nnx.Module):
 
         apart = self.mechanism.query_head_axes
         self._fits("x", x)
-        # Heads are lifted below, where no number is known any more.
+        # Check here: under the vmap over heads below, counts are traced and no longer known.
         for cache in caches(state):
             cache.check(x.shape[0])
-        # One token at a time, a product is no dearer than to lay its matrix beside others.
+        # Not `_both`: for one token, concatenating the weights costs as much as the products themselves.
         return self._by_heads(head, self.q(x), self.keys_values(x), position, state, apart, apart)
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
-        """The mechanism, and what turns q and k before it: nothing where their features are turned instead."""
+        """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""
         if position.turning and not self.mechanism.turns:
             return self.mechanism.with_rotary(position) or self.mechanism, NO_POSITION.rotate
         return self.mechanism, position.rotate
 
     def _joining(self, q, k, allowed: Bool[Array, "T S"], *, i, j, bias, **extra) -> Float[Array, "T V"]:
-        """Σ_j a_tj r: what a valued position adds to the values, for one head; what nobody sees reaches nothing."""
+        """Return Σ_j a_tj r_tj, the term that a `valued` position adds to the output of one head.
+
+        Keys that no query sees are set to zero first, so that they reach neither the result nor a gradient.
+        """
         sees, seen = allowed.any(axis=1), allowed.any(axis=0)
         extra |= {name: zero_where_padded(seen, extra[name]) for name in self.mechanism.tokens}
         q, k = zero_where_padded(sees, q), zero_where_padded(seen, k)
         return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
     def _by_heads(self, head: Callable, q, memory, position: PositionEncoding, state=None, axes=None, out: Any = 0):
-        """`head(q, memory, fixed, bias, state) -> (y, known)` for every query head of q [T D], with its key head's.
+        """Apply `head(q, memory, fixed, bias, state) -> (y, known)` to every query head and its key head.
 
-        `axes` and `out`: which of the state and of what is known differ among the query heads of one key head.
-        Answers (y [T D], known), the latter by key heads, then by the query heads of each if they are several.
+        Args:
+            head: The function of one head.
+            q: Projected queries [T D].
+            memory: Keys, values and extras [S G ...].
+            position: The position encoding.
+            state: The state by key heads, or None.
+            axes: vmap axes of the state over the query heads of one key head.
+            out: vmap axes of `known` over the query heads of one key head.
+
+        Returns:
+            y [T D] after the output projection, and `known` by key heads, then by the query heads of each if several.
         """
         if reason := position.refusal(self.mechanism):
             raise NotImplementedError(f"{self.mechanism} cannot honour {position}: {reason}")
@@ -226,7 +314,7 @@ class Attention(nnx.Module):
         return self.o(y.reshape(T, self.width)), known
 
     def _seen(self, y, looks) -> tuple[Float[Array, "T D"], Any]:
-        """Looks by query heads: [H T S]."""
+        """Merge the head axes of the maps into one: [H T S]."""
         return y, jax.tree.map(lambda look: look.reshape(self.heads, *look.shape[-2:]), looks)
 
     def _tokens(self, memory: dict[str, Array]) -> dict[str, Array]:
@@ -243,7 +331,7 @@ class Attention(nnx.Module):
 
 
 def check_heads(width: int, heads: int, key_heads: int) -> None:
-    """Raise ValueError, naming the field, for numbers of heads that cannot be."""
+    """Raise ValueError if a number is below 1, `heads` does not divide `width`, or `key_heads` not `heads`."""
     for name, value in {"width": width, "heads": heads, "key_heads": key_heads}.items():
         if value < 1:
             raise ValueError(f"model.{name}={value} must be at least 1")

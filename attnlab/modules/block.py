@@ -1,4 +1,4 @@
-"""Residual blocks and stacks of them."""
+"""Residual layers of attention and feed-forward blocks, and stacks of them."""
 
 from __future__ import annotations
 
@@ -25,35 +25,46 @@ from attnlab.ops.tree import pytree
 
 @dataclass(frozen=True)
 class LayerConfig:
-    """What the layers of a model have in common."""
+    """The configuration that all layers of a model share."""
 
     width: int
+    """Size of the vectors."""
     heads: int
+    """Number of query heads."""
     feedforward: int
+    """Width of the hidden layer of the feed-forward block. 0: no feed-forward block."""
     activation: str
+    """Activation of the feed-forward block: a key of `attnlab.ops.layer.ACTIVATIONS`, or "swiglu"."""
     norm: str
+    """Kind of normalisation, a key of `attnlab.modules.norm.NORMS`."""
     norm_first: bool
+    """True: pre-norm. False: post-norm."""
     dropout: float
+    """Dropout probability."""
     key_heads: int | None = None
+    """Number of key and value heads. None: `heads`."""
     biases: bool = True
+    """False: linear maps have no bias."""
     initialiser: str = "xavier"
+    """Initial distribution of weights, a key of `attnlab.modules.dense.INITIALISERS`."""
     norm_eps: float = 1e-6
+    """The ε that the norms add to the variance."""
 
     def norm_layer(self) -> nnx.Module:
-        """A norm of these sizes."""
+        """Create a norm."""
         return NORMS[self.norm](self.width, self.norm_eps)
 
     @property
     def dense(self) -> Callable[..., Dense]:
-        """Linear maps as this model has them."""
+        """The constructor of linear maps, with this bias and initialiser."""
         return partial(Dense, bias=self.biases, initialiser=self.initialiser)
 
     def attention(self, key: PRNGKeyArray, mechanism: Mechanism) -> Attention:
-        """An attention of these sizes."""
+        """Create a multi-head attention."""
         return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense)
 
     def forward(self, key: PRNGKeyArray) -> tuple[FeedForward, Sublayer] | tuple[None, None]:
-        """A feed-forward layer of these sizes and what stands around it; None and None for a width of 0."""
+        """Create a feed-forward block and the residual around it. Returns (None, None) if `feedforward` is 0."""
         if self.feedforward == 0:
             return None, None
         layer = FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
@@ -61,7 +72,10 @@ class LayerConfig:
 
 
 class Sublayer(nnx.Module):
-    """x + dropout(f(norm(x))) with the norm first (Xiong et al. 2020), or norm(x + dropout(f(x))) (Vaswani 2017)."""
+    """A residual connection with norm and dropout around a function f.
+
+    Pre-norm: x + dropout(f(norm(x))) (Xiong et al. 2020). Post-norm: norm(x + dropout(f(x))) (Vaswani et al. 2017).
+    """
 
     def __init__(self, sizes: LayerConfig):
         self.norm = sizes.norm_layer()
@@ -70,14 +84,14 @@ class Sublayer(nnx.Module):
     def __call__(
         self, x: Float[Array, "T D"], f: Callable, key: PRNGKeyArray | None
     ) -> tuple[Float[Array, "T D"], Any]:
-        """`f` answers (y, what else it knows); so does this."""
+        """Apply the residual around `f(x) -> (y, known)` and return (result, known). `key` None means no dropout."""
         y, known = f(self.norm(x) if self.first else x)
         y = x + dropout(y, self.rate, key)
         return (y if self.first else self.norm(y)), known
 
 
 class EncoderLayer(nnx.Module):
-    """Self-attention to both sides, then feed-forward where its width is not 0."""
+    """An encoder layer: bidirectional self-attention, then a feed-forward block unless its width is 0."""
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, mechanism: Mechanism):
         self.attention = sizes.attention(fold_key(key, "attention"), mechanism)
@@ -87,9 +101,19 @@ class EncoderLayer(nnx.Module):
     def __call__(
         self, x: Float[Array, "T D"], keep, position: PositionEncoding = NO_POSITION, key: PRNGKeyArray | None = None
     ):
-        """One example; `keep` False is padding, None: there is none. Answers (x, looks)."""
+        """Apply the layer to one example.
+
+        Args:
+            x: The sequence.
+            keep: False marks padding, [T]. None means no padding.
+            position: The position encoding.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            The new x [T D], and the maps {"encoder": [H T T], or None if not watched}.
+        """
         keys = _keys(key, 3)
-        # Padding asks nothing either: a mechanism may summarise the queries.
+        # Padded queries are masked too, because a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
         x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
         return apply_feedforward(self, x, keys[1:]), {"encoder": seen}
@@ -98,14 +122,19 @@ class EncoderLayer(nnx.Module):
 @pytree
 @dataclass(frozen=True)
 class Memory:
-    """What a decoder reads besides itself: vectors [S D] (or what a layer made of them), and which are no padding."""
+    """The memory that a decoder's cross-attention reads."""
 
     vectors: Any
+    """The vectors [S D]."""
     keep: Any
+    """False marks padding, [S]."""
 
 
 class DecoderLayer(nnx.Module):
-    """Causal self-attention, then cross-attention to a memory (where `cross` is given), then feed-forward likewise."""
+    """A decoder layer: causal self-attention, cross-attention to a memory, and a feed-forward block.
+
+    There is no cross-attention if `cross` is None, and no feed-forward block if its width is 0.
+    """
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, own: Mechanism, cross: Mechanism | None = None):
         self.attention = sizes.attention(fold_key(key, "attention"), own)
@@ -122,7 +151,22 @@ class DecoderLayer(nnx.Module):
         memory: Memory | None = None,
         key: PRNGKeyArray | None = None,
     ):
-        """A whole sequence, teacher-forced; `keep` False is padding, None: there is none. Answers (x, looks)."""
+        """Apply the layer to a whole sequence (teacher forcing).
+
+        Args:
+            x: The sequence.
+            keep: False marks padding, [T]. None means no padding.
+            position: The position encoding.
+            memory: The memory; required if the layer has a cross-attention, and only then.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            The new x [T D], and the maps {"decoder": [H T T], "cross": [H T S]}, each None if not watched. "cross" is
+            missing without a memory.
+
+        Raises:
+            ValueError: There is a memory without a cross-attention, or a cross-attention without a memory.
+        """
         whole = lambda x: self.attention.causal(x, keep, position)
         if (cross := self._reading(memory)) is None or memory is None:
             return self._layer(x, whole, None, key)
@@ -131,7 +175,7 @@ class DecoderLayer(nnx.Module):
         return self._layer(x, whole, lambda x: cross.cross(x, known, mask), key)
 
     def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:
-        """The state before the first token: what self-attention remembers, and the memory's keys and values."""
+        """Return the state before the first token: "own" of the self-attention, and the projected "memory" if any."""
         own = {"own": self.attention.start(length, dtype)}
         if (cross := self._reading(memory)) is None or memory is None:
             return own
@@ -145,9 +189,9 @@ class DecoderLayer(nnx.Module):
         position: PositionEncoding,
         memory_keep,
     ):
-        """New tokens at positions i, given the state. Answers (x, state)."""
+        """Apply the layer to new tokens at positions i, given the state of earlier ones. Returns (x, state)."""
         new = lambda x: self.attention.extend(x, state["own"], i, position)
-        # At their true positions: what a mechanism sees must be what it saw in the whole sequence.
+        # Pass the true positions, so that a mechanism computes the same as in the whole sequence.
         cross = self.cross
         read = None if cross is None else lambda x: cross.cross(x, state["memory"], KeyPadding(memory_keep), i=i)
         x, known = self._layer(x, new, read, None)
@@ -168,24 +212,24 @@ class DecoderLayer(nnx.Module):
 
 
 def apply_feedforward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:
-    """What a layer's feed-forward makes of it; where it has none, what it is."""
+    """Apply the feed-forward block of a layer and its residual. Returns x unchanged if the layer has none."""
     if layer.feedforward is None:
         return x
     return layer.around_feedforward(x, lambda x: (layer.feedforward(x, keys[0]), None), keys[1])[0]
 
 
 def stack_layers(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:
-    """`layers` modules as one whose arrays have a leading axis: what `scan_layers` scans."""
+    """Create `layers` modules as one whose arrays have a leading axis of layers, as `scan_layers` expects."""
     return jax.vmap(create)(jnp.stack([fold_key(key, str(n)) for n in range(layers)]))
 
 
 def unstack_layers(layers: Any) -> list[Any]:
-    """What `stack_layers` put together, layer by layer."""
+    """Split the result of `stack_layers` into a list of layers."""
     leaves, kind = jax.tree.flatten(layers)
     return [jax.tree.unflatten(kind, layer) for layer in zip(*leaves, strict=True)]
 
 
-SHORT = 6  # layers of which each is compiled by itself: a loop would cost more than it saves
+SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost more than it saves
 
 
 def scan_layers(
@@ -196,10 +240,19 @@ def scan_layers(
     before: Float[Array, "L T D"] | None = None,
     remat: bool = False,
 ):
-    """Scan `step(layer, x, key) -> (x, out)` up the layers; answers (x, outs).
+    """Scan `step(layer, x, key) -> (x, out)` over the layers, first to last.
 
-    `before` is added to x before each layer. `remat` computes each layer again in the backward pass, which then needs
-    the memory of one layer, and a tenth more time.
+    Args:
+        layers: Stacked layers, from `stack_layers`.
+        x: Input of the first layer.
+        step: The function that applies one layer.
+        key: Key for dropout, split among the layers. None means no dropout.
+        before: Vectors to add to the input of each layer.
+        remat: Recompute each layer in the backward pass. That then needs the memory of one layer, and about a tenth
+            more time.
+
+    Returns:
+        The output x of the last layer, and the outs of all layers stacked along a leading axis.
     """
     count = jax.tree.leaves(layers)[0].shape[0]
     keys = None if key is None else jax.random.split(key, count)
@@ -208,7 +261,8 @@ def scan_layers(
         layer, key, place = here
         return step(layer, x if place is None else x + place.astype(x.dtype), key)
 
-    # What is unrolled must be kept from being shared with the forward pass; inside a loop nothing is.
+    # In an unrolled scan, common subexpression elimination would merge the recomputation with the forward pass, and
+    # so undo remat. Inside a loop it cannot, and preventing it would only cost time.
     unroll = count <= SHORT
     up = jax.checkpoint(up, prevent_cse=unroll) if remat else up
     return jax.lax.scan(up, x, (layers, keys, before), unroll=unroll)

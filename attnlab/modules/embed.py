@@ -1,4 +1,4 @@
-"""Symbols as vectors, and vectors as scores over symbols."""
+"""Embeddings of symbols, and logits over symbols with the same table."""
 
 import jax
 from flax import nnx
@@ -23,9 +23,9 @@ class Embed(nnx.Module):
         self.factor = width**0.5 if scaled else 1.0
 
     def __call__(self, ids: Int[Array, " T"], dtype) -> Float[Array, "T D"]:
-        """The vectors of those ids."""
+        """Return the vectors of the ids, in `dtype`."""
         return self.table[...].astype(dtype)[ids] * self.factor
 
     def attend(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:
-        """The product of x with every vector, in float32 at least."""
+        """Return the product of x with every vector, at least float32."""
         return matmul(x, self.table[...].astype(x.dtype).T)

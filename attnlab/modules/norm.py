@@ -1,4 +1,4 @@
-"""Norms with their parameters."""
+"""Layer norm and RMS norm with learned parameters."""
 
 import jax.numpy as jnp
 from flax import nnx
@@ -17,7 +17,7 @@ class LayerNorm(nnx.Module):
         self.shift = NoDecay(jnp.zeros(width))
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
-        """Over features."""
+        """Normalise over features."""
         return layer.layer_norm(x, self.scale[...], self.shift[...], self.epsilon)
 
 
@@ -29,7 +29,7 @@ class RMSNorm(nnx.Module):
         self.scale = NoDecay(jnp.ones(width))
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
-        """Over features."""
+        """Normalise over features."""
         return layer.rms_norm(x, self.scale[...], self.epsilon)
 
 

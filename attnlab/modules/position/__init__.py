@@ -1,7 +1,8 @@
-"""Where tokens stand, told to a network by hooks: `add` to the input, `turn` of q and k, `bias` on scores.
+"""Position encodings, through three hooks: `add` to the input, `rotate` q and k, add a `bias` to scores.
 
-A position is a frozen value, listed in `POSITIONS`; `create` makes what a network holds of it (itself, unless it has
-parameters). The network owns it and hands it to its layers, so that they share its parameters.
+`Position` is a frozen configuration; `POSITIONS` lists them by name. Its method `create` returns the
+`PositionEncoding` that a network holds: the configuration itself, or a module if it has parameters. The network owns
+it and passes it to its layers, so the layers share its parameters.
 """
 
 from attnlab.modules.position.absolute import Learned, Sinusoidal

@@ -1,4 +1,4 @@
-"""The hooks by which a network learns where tokens stand, and the position that does nothing."""
+"""The interface of position encodings, and the encoding that does nothing."""
 
 from __future__ import annotations
 
@@ -12,50 +12,53 @@ from attnlab.ops.mask import Places
 
 
 class PositionEncoding:
-    """What a network may ask of a position; every hook does nothing here.
+    """The hooks of a position encoding. By default every hook does nothing.
 
-    `turning` says that it turns q and k, `biasing` that it adds to scores, `valued` that it adds to values as well:
-    what a mechanism must be able to honour. `rotates` says how many components turn together, where turning keeps the
-    length of what is turned; 0: it does not.
+    The class attributes declare what a mechanism must be able to honour.
     """
 
     turning = False
+    """True if `rotate` changes q and k."""
     rotates = 0
+    """Number of components that `rotate` turns together, if it preserves norms; 0 otherwise."""
     biasing = False
+    """True if `bias` adds to scores."""
     valued = False
+    """True if the bias also adds vectors to the values."""
 
     def __str__(self) -> str:
         return repr(getattr(self, "config", self))
 
     def table(self, length: int, dtype) -> Array | None:
-        """What is worked out once for positions 0 … length−1, to be handed to `add` and `per_layer`; None: nothing.
+        """Compute once what `add` and `per_layer` need for positions 0 … length−1. None if they need nothing.
 
-        Raises ValueError where the position ends before that length.
+        Raises:
+            ValueError: The encoding does not support sequences of that length.
         """
         return None
 
     def add(self, x: Float[Array, "T D"], i: Int[Places, " T"], table: Array | None = None) -> Float[Array, "T D"]:
-        """The input with its positions."""
+        """Return the input x with positions i added. `table` is the result of `table`, or None."""
         return x
 
     def per_layer(self, i: Int[Places, " T"], table: Array | None) -> Float[Array, "L T D"] | None:
-        """What is added before each of the network's layers, or None."""
+        """Return what is added to the input of each layer, or None."""
         return None
 
     def rotate(self, q: Float[Array, "T K"], k: Float[Array, "S K"], i: Int[Places, " T"], j: Int[Places, " S"]):
-        """Queries and keys of one head, turned by their positions."""
+        """Return the queries and keys of one head, rotated by their positions i and j."""
         return q, k
 
     def bias(self, heads: int) -> Any:
-        """A callable pytree `(q, i, j) -> [T S]` with a leading axis of heads, or None.
+        """Return a callable pytree `(q, i, j) -> [T S]` whose arrays have a leading axis of heads, or None.
 
-        Where the position is `valued`, it also answers `weighted_values(weights [T S], i, j) -> [T V]`: what joins the
-        values.
+        If the encoding is `valued`, the pytree also has `weighted_values(weights [T S], i, j) -> [T V]`, which is
+        added to the output.
         """
         return None
 
     def refusal(self, mechanism: Mechanism) -> str | None:
-        """Why a mechanism cannot honour this position; None where it can."""
+        """Return why `mechanism` cannot honour this encoding, or None if it can."""
         if self.turning and not mechanism.turns:
             if mechanism.with_rotary(self) is None:
                 return "its scores are not products of q and k alone"
@@ -70,40 +73,51 @@ class PositionEncoding:
 
 @dataclass(frozen=True)
 class Position(PositionEncoding):
-    """No position: every hook does nothing. What permutes the input permutes the output.
+    """No position encoding. A permutation of the input permutes the output.
 
-    `inductive` says that it goes on beyond the lengths trained on, `data_driven` that it is learned, and
-    `parameter_efficient` that its parameters do not grow with the length (Liu et al. 2020, table 1).
+    This is also the base of all configurations of position encodings. Three class attributes classify them (Liu et
+    al. 2020, table 1).
     """
 
     inductive = True
+    """True if it extends beyond the lengths seen in training."""
     data_driven = False
+    """True if it is learned."""
     parameter_efficient = True
+    """True if the number of its parameters does not grow with the length."""
 
     @property
     def line(self) -> str:
-        """A line about this one, in a list of several: what it is, and which of the three it is."""
+        """A one-line description for a list: the first line of the docstring, and the properties that hold."""
         named = {"inductive": self.inductive, "data-driven": self.data_driven}
         named |= {"parameter-efficient": self.parameter_efficient}
         told = ", ".join(name for name, holds in named.items() if holds)
         return f"{(type(self).__doc__ or '').splitlines()[0]} {told.capitalize()}."
 
     def check(self, width: int, heads: int) -> None:
-        """Raise ValueError for a model of a width and so many heads that it cannot serve."""
+        """Raise ValueError if the encoding cannot serve a model of this width and number of heads."""
 
     def max_length(self, dtype) -> int | None:
-        """How many positions it can tell in a dtype; None: any number."""
+        """Return the maximum sequence length in `dtype`. None: unlimited."""
         return None
 
     def check_length(self, length: int, dtype) -> None:
-        """Raise ValueError where a sequence of that length goes beyond its reach."""
+        """Raise ValueError if `length` is above `max_length(dtype)`."""
         reach = self.max_length(dtype)
         if reach is not None and length > reach:
             raise ValueError(f"model.position={self} tells {reach} positions, and a sequence has {length}")
 
     def create(self, key: PRNGKeyArray, width: int, heads: int, layers: int = 1, causal: bool = False) -> Any:
-        """What a network of that width, so many heads and layers holds: the hooks, with parameters where it has them.
+        """Create the encoding that a network holds.
 
-        `causal` says that its queries see the past only.
+        Args:
+            key: Key for the initial parameters.
+            width: Size of the network's vectors.
+            heads: Number of query heads.
+            layers: Number of layers.
+            causal: Whether queries see only the past.
+
+        Returns:
+            A `PositionEncoding`: this object, or a module if the encoding has parameters.
         """
         return self

@@ -1,4 +1,4 @@
-"""FLOATER: positions as points on the path of a learned dynamical system."""
+"""FLOATER: position vectors as points on the trajectory of a learned dynamical system."""
 
 from __future__ import annotations
 
@@ -22,19 +22,23 @@ from attnlab.ops.precision import accumulation_dtype
 
 @dataclass(frozen=True)
 class Floater(Position):
-    """p(t) of a learned flow dp/dt = h(t, p), position n at t = n · step, added before the layers (Liu et al. 2020).
+    """Points p(n · step) of a learned flow dp/dt = h(t, p), added before the layers (Liu et al. 2020).
 
-    h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, of `hidden` units (None: the width); p(0) is learned. `place` says
-    where p is added: to the "input", or before every one of the "layers", which then start from their own p(0) and
-    share h (the paper's better variant, section 3.2). Any length.
+    h(t, p) = W_2 tanh(W_1 [p ; t] + b_1) + b_2, and p(0) is learned. Any length is supported.
 
-    Before a layer means to its input, so that p also runs along the residual stream, through the layers after it. The
-    authors' code adds it inside the layer, to what queries, keys and values are made of, and not to the residual.
+    A layer's p is added to its input, so it also enters the residual stream and the layers after it. The authors' code
+    adds it inside the layer, to the inputs of queries, keys and values, and not to the residual.
     """
 
     step: float = 0.1
+    """Time between two positions."""
     hidden: int | None = None
+    """Number of hidden units of h. None: the width of the model."""
     place: Literal["input", "layers"] = "layers"
+    """Where p is added: to the input, or before every layer.
+
+    With "layers" each layer has its own p(0), and all share h. This is the paper's better variant (section 3.2).
+    """
     data_driven = True
 
     def __post_init__(self):
@@ -45,12 +49,12 @@ class Floater(Position):
             raise ValueError(f"place={self.place!r} must be one of input, layers")
 
     def create(self, key, width, heads, layers=1, causal=False):
-        """The flow, and where it starts."""
+        """Create the flow and its initial points."""
         return Flow(key, self, width, 1 if self.place == "input" else layers)
 
 
 class Flow(PositionEncoding, nnx.Module):
-    """The flow of `Floater`; paths [L T D], or [1 T D] for the input alone."""
+    """The flow of `Floater`. Its paths are [L T D], or [1 T D] if p is added only to the input."""
 
     def __init__(self, key: PRNGKeyArray, config: Floater, width: int, paths: int):
         self.config = config
@@ -60,23 +64,23 @@ class Flow(PositionEncoding, nnx.Module):
         self.outer = Dense(fold_key(key, "outer"), hidden, width)
 
     def __call__(self, t: Float[Array, ""], p: Float[Array, "L D"]) -> Float[Array, "L D"]:
-        """h(t, p)."""
+        """Return h(t, p)."""
         time = jnp.broadcast_to(t.astype(p.dtype), (p.shape[0], 1))
         return self.outer(jnp.tanh(self.inner(jnp.concatenate([p, time], axis=1))))
 
     def table(self, length, dtype):
-        """The paths' first `length` points, [L length D]: solved once, not for every token."""
+        """Return the first `length` points of the paths, [L length D], solved once instead of for every token."""
         first = self.first[...]
         return jnp.swapaxes(flow_path(self, first.astype(accumulation_dtype(dtype)), length, self.config.step), 0, 1)
 
     def add(self, x, i, table=None):
-        """The input x + p_i, where it is added to the input."""
+        """Return x + p_i if p is added to the input, else x."""
         if self.config.place != "input":
             return x
         return x + lookup(self._solved(x, table)[0], i, jnp.nan).astype(x.dtype)
 
     def per_layer(self, i, table):
-        """p_i of each layer, where it is added there."""
+        """Return p_i of each layer if p is added before the layers, else None."""
         return None if self.config.place == "input" else jax.vmap(lambda table: lookup(table, i, jnp.nan))(table)
 
     def _solved(self, x, table):

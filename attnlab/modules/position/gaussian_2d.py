@@ -1,4 +1,4 @@
-"""A position of images by which a head looks a learned way off: with it attention contains convolution."""
+"""A position encoding of images in which each head attends at a learned offset, as in a convolution."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from attnlab.ops.tree import pytree, static
 
 @dataclass(frozen=True)
 class Quadratic2D(Position):
-    """−α_h ‖δ − Δ_h‖² added to the scores of head h, δ from query to key in a grid (Cordonnier et al. 2020).
+    """A bias −α_h ‖δ − Δ_h‖² on head h for the grid offset δ from query to key (Cordonnier et al. 2020).
 
-    The grid has so many `columns`. The centre Δ_h [2] (rows, columns) and the sharpness α_h = softplus(s_h) are
-    learned, and shared by the layers (equation 9 of the paper, up to a constant of each row, which softmax does not
-    see). As α grows a head copies the one key at Δ_h, and K² heads with a centre each are a K × K convolution (theorem
-    1). Centres start at random with a spread of `spread` pixels.
+    The centre Δ_h [2] (rows, columns) and the sharpness α_h = softplus(s_h) are learned, and shared by the layers. This
+    is equation 9 of the paper up to a constant of each row, which softmax ignores.
+
+    As α grows, a head copies the single key at Δ_h. K² heads with one centre each form a K × K convolution (theorem 1).
     """
 
     columns: int = 32
+    """Number of columns of the grid."""
     spread: float = 1.0
+    """Standard deviation of the initial centres, which are normal, in pixels."""
     biasing = True
     data_driven = True
 
@@ -40,12 +42,12 @@ class Quadratic2D(Position):
             raise ValueError(f"spread={self.spread} must be 0 or more")
 
     def create(self, key, width, heads, layers=1, causal=False):
-        """Centres and sharpness."""
+        """Create the centres and the sharpness."""
         return GaussianCentres(key, self, heads)
 
 
 class GaussianCentres(PositionEncoding, nnx.Module):
-    """The centres [H, 2] and the sharpness, before softplus, [H] of `Quadratic2D`."""
+    """The centres [H, 2] of `Quadratic2D`, and its sharpness before softplus [H]."""
 
     biasing = True
 
@@ -55,21 +57,24 @@ class GaussianCentres(PositionEncoding, nnx.Module):
         self.sharpness = NoDecay(jnp.zeros(heads))
 
     def bias(self, heads):
-        """Those of all heads."""
+        """Return the biases of all heads."""
         return GaussianBias(self.centres[...], jax.nn.softplus(self.sharpness[...]), self.config.columns)
 
 
 @pytree
 @dataclass(frozen=True)
 class GaussianBias:
-    """The bias of `Quadratic2D`: highest where a key stands at the centre."""
+    """The bias of `Quadratic2D`, highest for a key at the centre."""
 
     centre: Any
+    """The centre Δ (rows, columns); [H, 2] for all heads, [2] for one."""
     alpha: Any
+    """The sharpness α; [H] for all heads, a scalar for one."""
     columns: int = static()
+    """Number of columns of the grid."""
 
     def __call__(self, q, i, j):
-        """−α ‖δ − Δ‖²: [T S]."""
+        """Return −α ‖δ − Δ‖², [T S]."""
         dtype = accumulation_dtype(q.dtype)
         squares = 0.0
         for at, own, centre in zip(grid(j, self.columns), grid(i, self.columns), self.centre, strict=True):

@@ -1,4 +1,4 @@
-"""Positions of an image's patches, read row by row: half of each vector tells the row, half the column."""
+"""Position encodings of image patches, read row by row. Half of each vector encodes the row, half the column."""
 
 from __future__ import annotations
 
@@ -24,40 +24,46 @@ from attnlab.ops.position import grid, rotary_2d, sinusoidal_2d
 class Sinusoidal2D(Position):
     """Sines and cosines of row and column in a grid of `columns` and `rows`, added to the input (Carion et al. 2020).
 
-    The first half of a vector tells the row, the second the column. As in DETR's code, both are counted from 1, divided
-    by how many there are, and multiplied by 2π, so that images of every size span the same; its mask of padding has no
-    counterpart here. `normalised` False counts both from 0, in places of the grid, and knows no number of rows. The
-    sines of a plain ViT (Beyer et al. 2022) have other frequencies, and are not here.
+    The first half of a vector encodes the row, the second half the column. DETR's mask of padding has no counterpart
+    here. The encoding of a plain ViT (Beyer et al. 2022) uses other frequencies and is not provided.
     """
 
     columns: int = 32
+    """Number of columns of the grid."""
     rows: int = 32
+    """Number of rows of the grid. Unused if `normalised` is False."""
     normalised: bool = True
+    """True: count rows and columns from 1, divide by their number and multiply by 2π, as in DETR's code.
+
+    Images of every size then span the same range. False: count both from 0, in units of the grid.
+    """
     missing_values: ClassVar[dict] = {"normalised": False}
 
     def __post_init__(self):
         check_counts(columns=self.columns, rows=self.rows)
 
     def check(self, width, heads):
-        """Each half of the width must be even."""
+        """Raise ValueError if the width is not divisible by 4."""
         if width % 4:
             raise ValueError(f"model.width={width} must be divisible by 4 for sinusoidal-2d positions")
 
     def add(self, x, i, table=None):
-        """The input x + p_i."""
+        """Return x + p_i."""
         rows = self.rows if self.normalised else None
         return x + sinusoidal_2d(i, x.shape[1], self.columns, x.dtype, rows)
 
 
 @dataclass(frozen=True)
 class Learned2D(Position):
-    """A learned vector for each of `rows` and of `columns`, side by side, added (Dosovitskiy et al. 2021, D.4).
+    """A learned vector for each row and each column, concatenated and added (Dosovitskiy et al. 2021, D.4).
 
-    A longer sequence than rows · columns raises ValueError; in a traced loop, a position beyond the end answers NaN.
+    A sequence longer than rows · columns raises ValueError. In a traced loop, a position beyond the end yields NaN.
     """
 
     columns: int = 32
+    """Number of columns of the grid."""
     rows: int = 32
+    """Number of rows of the grid."""
     inductive = False
     data_driven = True
     parameter_efficient = False
@@ -66,21 +72,21 @@ class Learned2D(Position):
         check_counts(columns=self.columns, rows=self.rows)
 
     def check(self, width, heads):
-        """The width must have halves."""
+        """Raise ValueError if the width is odd."""
         if width % 2:
             raise ValueError(f"model.width={width} must be even for learned-2d positions")
 
     def max_length(self, dtype):
-        """The whole grid."""
+        """Return rows · columns."""
         return self.rows * self.columns
 
     def create(self, key, width, heads, layers=1, causal=False):
-        """The two tables."""
+        """Create the two tables."""
         return LearnedGrid(key, self, width)
 
 
 class LearnedGrid(PositionEncoding, nnx.Module):
-    """The tables of `Learned2D`: [rows, D/2] and [columns, D/2]."""
+    """The tables of `Learned2D`, [rows, D/2] and [columns, D/2]."""
 
     def __init__(self, key: PRNGKeyArray, config: Learned2D, width: int):
         self.config = config
@@ -88,11 +94,11 @@ class LearnedGrid(PositionEncoding, nnx.Module):
         self.rows, self.columns = NoDecay(draw("rows", config.rows)), NoDecay(draw("columns", config.columns))
 
     def table(self, length, dtype):
-        """Nothing is worked out, but the length is checked."""
+        """Check the length. There is nothing to compute."""
         return self.config.check_length(length, dtype)
 
     def add(self, x, i, table=None):
-        """The input x + p_i."""
+        """Return x + p_i."""
         self.config.check_length(x.shape[0], x.dtype)
         row, column = grid(i, self.config.columns)
         halves = lookup(self.rows[...], row, jnp.nan), lookup(self.columns[...], column, jnp.nan)
@@ -101,10 +107,12 @@ class LearnedGrid(PositionEncoding, nnx.Module):
 
 @dataclass(frozen=True)
 class Rotary2D(Position):
-    """Rotary positions in a grid of `columns`: half of each head turned by the row, half by the column, interleaved."""
+    """Rotary positions in a grid: half of each head rotates by the row, half by the column, interleaved."""
 
     columns: int = 32
+    """Number of columns of the grid."""
     base: float = 10000.0
+    """Base of the frequencies."""
     turning = True
     rotates = 4
 
@@ -114,9 +122,9 @@ class Rotary2D(Position):
             raise ValueError(f"base={self.base} must be above 0")
 
     def check(self, width, heads):
-        """Each half of a head must be even."""
+        """Raise ValueError if the width of a head is not divisible by 4."""
         even_heads(width, heads, "rotary-2d", by=4)
 
     def rotate(self, q, k, i, j):
-        """Both turned."""
+        """Return q and k rotated by their positions."""
         return rotary_2d(q, i, self.columns, self.base), rotary_2d(k, j, self.columns, self.base)

@@ -1,4 +1,4 @@
-"""Positions that add to scores what depends on the distance alone: ALiBi, T5's buckets, Shaw's vectors."""
+"""Position encodings that add a function of the distance to the scores: ALiBi, T5's buckets, Shaw's vectors."""
 
 from __future__ import annotations
 
@@ -21,38 +21,41 @@ from attnlab.ops.tree import pytree, static
 
 @dataclass(frozen=True)
 class ALiBi(Position):
-    """−m_h |i−j| added to the scores of head h, its slope m_h fixed (Press et al. 2022)."""
+    """A bias −m_h |i−j| on the scores of head h, with a fixed slope m_h (Press et al. 2022)."""
 
     biasing = True
 
     def bias(self, heads):
-        """The slopes of all heads."""
+        """Return the biases of all heads."""
         return Slopes(alibi_slopes(heads))
 
 
 @pytree
 @dataclass(frozen=True)
 class Slopes:
-    """ALiBi's bias: a slope a head."""
+    """The bias of `ALiBi`."""
 
     slopes: Any
+    """The slope m; [H] for all heads, a scalar for one."""
 
     def __call__(self, q, i, j):
-        """−m |i−j|: [T S]."""
+        """Return −m |i−j|, [T S]."""
         distance = jnp.abs(jnp.asarray(i)[:, None] - jnp.asarray(j)[None, :])
         return -self.slopes.astype(accumulation_dtype(q.dtype)) * distance.astype(accumulation_dtype(q.dtype))
 
 
 @dataclass(frozen=True)
 class T5(Position):
-    """A learned number for each bucket of distances and each head, added to scores (Raffel et al. 2020).
+    """A learned bias for each bucket of distances and each head, added to scores (Raffel et al. 2020).
 
-    `buckets` in all; those of far distances grow up to `distance`. An encoder tells the two sides apart; a decoder
-    has all buckets for the past. The layers share the numbers.
+    An encoder uses half of the buckets for each direction. A decoder uses all of them for the past. The layers share
+    the biases.
     """
 
     buckets: int = 32
+    """Number of buckets, a multiple of 4."""
     distance: int = 128
+    """Distance up to which buckets grow logarithmically. All farther distances share the last bucket."""
     biasing = True
     inductive = False
     data_driven = True
@@ -64,12 +67,12 @@ class T5(Position):
             raise ValueError(f"distance={self.distance} must be at least buckets={self.buckets}")
 
     def create(self, key, width, heads, layers=1, causal=False):
-        """The table of numbers."""
+        """Create the table of biases."""
         return T5Table(key, self, width, heads, causal)
 
 
 class T5Table(PositionEncoding, nnx.Module):
-    """The table of `T5`: [H, buckets]."""
+    """The table of `T5`, [H, buckets]."""
 
     biasing = True
 
@@ -78,34 +81,41 @@ class T5Table(PositionEncoding, nnx.Module):
         self.numbers = NoDecay(jax.random.normal(key, (heads, config.buckets)) * width**-0.5)
 
     def bias(self, heads):
-        """The numbers of all heads."""
+        """Return the biases of all heads."""
         return Bucketed(self.numbers[...], self.config.buckets, self.config.distance, not self.causal)
 
 
 @pytree
 @dataclass(frozen=True)
 class Bucketed:
-    """T5's bias: a number a bucket and head."""
+    """The bias of `T5`."""
 
     numbers: Any
+    """The bias of each bucket; [H, buckets] for all heads, [buckets] for one."""
     buckets: int = static()
+    """Number of buckets."""
     distance: int = static()
+    """Distance up to which buckets grow."""
     bidirectional: bool = static()
+    """Whether the two directions have buckets of their own."""
 
     def __call__(self, q, i, j):
-        """The number of every pair's bucket: [T S]."""
+        """Return the bias of each pair's bucket, [T S]."""
         return self.numbers[t5_buckets(i, j, self.buckets, self.distance, self.bidirectional)]
 
 
 @dataclass(frozen=True)
 class Shaw(Position):
-    """Learned vectors of the distance j−i, clipped to ±`clip`, that join keys and values (Shaw et al. 2018).
+    """Learned vectors of the distance j−i, clipped to ±`clip`, added to keys and values (Shaw et al. 2018).
 
-    e_tj = q_t·(k_j + r^K) / √K and y_t = Σ_j a_tj (v_j + r^V): y is affine in v, and the module adds the second term
-    outside the map. A set for each head; the layers share them.
+    e_tj = q_t·(k_j + r^K) / √K and y_t = Σ_j a_tj (v_j + r^V)
+
+    y is affine in v. The module adds the term of r^V outside the attention map. Each head has its own vectors, and the
+    layers share them.
     """
 
     clip: int = 16
+    """Largest distance with a vector of its own."""
     biasing = True
     valued = True
     inductive = False
@@ -115,12 +125,12 @@ class Shaw(Position):
         check_counts(clip=self.clip)
 
     def create(self, key, width, heads, layers=1, causal=False):
-        """The vectors."""
+        """Create the vectors."""
         return ShawVectors(key, self, width, heads)
 
 
 class ShawVectors(PositionEncoding, nnx.Module):
-    """The vectors of `Shaw`: r^K and r^V, [H, 2·clip + 1, K] each."""
+    """The vectors r^K and r^V of `Shaw`, each [H, 2·clip + 1, K]."""
 
     biasing = True
     valued = True
@@ -132,23 +142,26 @@ class ShawVectors(PositionEncoding, nnx.Module):
         self.keys, self.values = NoDecay(draw("keys")), NoDecay(draw("values"))
 
     def bias(self, heads):
-        """The vectors of all heads."""
+        """Return the biases of all heads."""
         return Vectors(self.keys[...], self.values[...], self.config.clip)
 
 
 @pytree
 @dataclass(frozen=True)
 class Vectors:
-    """Shaw's bias, and what joins the values."""
+    """The bias of `Shaw`, and its term of the values."""
 
     keys: Any
+    """r^K; [H, 2·clip + 1, K] for all heads, without H for one."""
     values: Any
+    """r^V, of the same shape."""
     clip: int = static()
+    """Largest distance with a vector of its own."""
 
     def __call__(self, q, i, j):
-        """q_t · r^K_{clip(j−i)} / √K: [T S]."""
+        """Return q_t · r^K_{clip(j−i)} / √K, [T S]."""
         return relative_scores(q, self.keys, clipped(i, j, self.clip))
 
     def weighted_values(self, weights, i, j):
-        """Σ_j a_tj r^V_{clip(j−i)}: [T V]."""
+        """Return Σ_j a_tj r^V_{clip(j−i)}, [T V]."""
         return relative_values(weights, self.values, clipped(i, j, self.clip))

@@ -1,4 +1,4 @@
-"""Positions that turn queries and keys."""
+"""Position encodings that rotate queries and keys."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from attnlab.ops.position import rotary, xpos, xpos_max_length
 
 @dataclass(frozen=True)
 class Rotary(Position):
-    """Each pair of components of q and k turned by its position, so that q·k tells the distance (Su et al. 2021).
-
-    `pairs` says which components of a head are turned together: "interleaved" 2n and 2n+1, as in the paper and GPT-J;
-    "halves" n and n + K/2, as in GPT-NeoX, Llama and Hugging Face's `rotate_half`. Weights that were trained with one
-    are wrong with the other.
-    """
+    """Rotation of pairs of components of q and k by their positions, so q·k depends on distance (Su et al. 2021)."""
 
     base: float = 10000.0
+    """Base of the frequencies: pair n rotates by base^(−2n/K) per position."""
     pairs: Literal["interleaved", "halves"] = "interleaved"
+    """Which components of a head rotate together.
+
+    "interleaved": 2n and 2n+1, as in the paper and GPT-J. "halves": n and n + K/2, as in GPT-NeoX, Llama and Hugging
+    Face's `rotate_half`. Weights trained with one are wrong with the other.
+    """
     turning = True
     rotates = 2
 
@@ -29,54 +30,58 @@ class Rotary(Position):
             raise ValueError(f"pairs={self.pairs!r} must be one of interleaved, halves")
 
     def check(self, width, heads):
-        """The width of a head must be even."""
+        """Raise ValueError if the width of a head is odd."""
         even_heads(width, heads, "rotary")
 
     def rotate(self, q, k, i, j):
-        """Both turned."""
+        """Return q and k rotated by their positions."""
         halves = self.pairs == "halves"
         return rotary(q, i, self.base, halves), rotary(k, j, self.base, halves)
 
 
 @dataclass(frozen=True)
 class XPos(Position):
-    """Rotary positions, interleaved, whose products fade with the distance i−j (Sun et al. 2022).
+    """Rotary positions, interleaved, whose products decay with the distance i−j (Sun et al. 2022).
 
-    Product n fades by ζ_n^{(i−j) / scale}; towards the future it would grow without bound, so that an encoder turns
-    only. The factors of one side leave a dtype's range as positions grow: `reach` of them are told (float32, scale
-    512: 18,130), and a longer sequence raises ValueError.
+    The product of pair n decays by ζ_n^{(i−j) / scale}. Towards the future it would grow without bound, so an encoder
+    uses the rotation without the decay.
+
+    The factors of q and of k leave the range of the dtype as positions grow. `max_length` is the resulting limit
+    (18,130 for float32 and scale 512). A longer sequence raises ValueError.
     """
 
     base: float = 10000.0
+    """Base of the frequencies, as in `Rotary`."""
     scale: float = 512.0
+    """Number of positions over which pair n decays by ζ_n."""
     turning = True
 
     def __post_init__(self):
         _above_zero(base=self.base, scale=self.scale)
 
     def check(self, width, heads):
-        """The width of a head must be even."""
+        """Raise ValueError if the width of a head is odd."""
         even_heads(width, heads, "xpos")
 
     def max_length(self, dtype):
-        """As far as the factors stay within the square root of the dtype's range."""
+        """Return the length up to which the factors stay within the square root of the dtype's range."""
         return xpos_max_length(dtype, self.scale)
 
     def create(self, key, width, heads, layers=1, causal=False):
-        """Itself where the past alone is seen, else plain turns."""
+        """Return this encoding if queries see only the past, else `Rotary` with the same base."""
         return self if causal else Rotary(self.base)
 
     def table(self, length, dtype):
-        """Nothing is worked out, but the length is checked."""
+        """Check the length. There is nothing to compute."""
         return self.check_length(length, dtype)
 
     def rotate(self, q, k, i, j):
-        """Both turned; queries scaled down and keys up as positions grow."""
+        """Return q and k rotated, with queries scaled down and keys scaled up as positions grow."""
         return xpos(q, i, 1, self.base, self.scale), xpos(k, j, -1, self.base, self.scale)
 
 
 def even_heads(width: int, heads: int, name: str, by: int = 2) -> None:
-    """Raise ValueError where the width of a head is not divisible by `by`."""
+    """Raise ValueError if the width of a head is not divisible by `by`."""
     if (width // heads) % by:
         must = "be even" if by == 2 else f"be divisible by {by}"
         raise ValueError(f"model.width={width} over model.heads={heads} must {must} for {name} positions")

@@ -1,4 +1,4 @@
-"""Any position, for a sequence behind one more vector that has no place in it."""
+"""A wrapper for sequences that follow an extra vector without a position, such as a class token."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from attnlab.ops.tree import pytree
 
 
 class Wrapped(PositionEncoding):
-    """What `position` tells layers of rows that stand one place earlier: row 0 at −1, the sequence at 0, 1, ….
+    """A position encoding with rows shifted by one: row 0 has position −1, and the sequence has 0, 1, ….
 
-    So that what is in front of a sequence moves none of it, in a grid either.
+    An extra vector before the sequence then changes no position of the sequence, including those in a grid.
     """
 
     def __init__(self, position: PositionEncoding):
@@ -21,25 +21,26 @@ class Wrapped(PositionEncoding):
         self.rotates = position.rotates
 
     def rotate(self, q, k, i, j):
-        """Both turned, one place earlier."""
+        """Rotate q and k by positions i − 1 and j − 1."""
         return self.position.rotate(q, k, i - 1, j - 1)
 
     def bias(self, heads):
-        """That of the position, one place earlier."""
+        """Return the bias of the wrapped encoding, shifted by one, or None."""
         return None if (bias := self.position.bias(heads)) is None else WrappedBias(bias)
 
 
 @pytree
 @dataclass(frozen=True)
 class WrappedBias:
-    """A bias of rows that stand one place earlier."""
+    """A bias evaluated at positions i − 1 and j − 1."""
 
     bias: Any
+    """The bias of the wrapped encoding."""
 
     def __call__(self, q, i, j):
-        """The bias there: [T S]."""
+        """Return the bias at i − 1 and j − 1, [T S]."""
         return self.bias(q, i - 1, j - 1)
 
     def weighted_values(self, weights, i, j):
-        """What joins the values there: [T V]."""
+        """Return the term of the values at i − 1 and j − 1, [T V]."""
         return self.bias.weighted_values(weights, i - 1, j - 1)
