@@ -11,9 +11,6 @@ from attnlab.console.escape import plain
 if TYPE_CHECKING:
     from rich.table import Table
 
-if TYPE_CHECKING:
-    pass
-
 
 def columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
     """Format rows as lines with aligned columns. With `right`, all but the first column are right-aligned."""

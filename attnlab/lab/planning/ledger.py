@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import LifoQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,9 +19,6 @@ from attnlab.lab.planning import precision
 from attnlab.lab.study.study import Experiment
 from attnlab.tasks.base.task import Pairs, TaskData
 from attnlab.training import state as lane
-
-if TYPE_CHECKING:
-    pass
 
 BUCKETS = 64  # steps whose batch shapes are counted, enough to sample every length bucket in proportion
 
