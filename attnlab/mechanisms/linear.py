@@ -61,7 +61,7 @@ class Linear(Mechanism):
     @property
     def line(self) -> str:
         """One-line description for lists of mechanisms."""
-        return f"linear attention, {self.feature.line}"
+        return f"Linear attention, {self.feature.line}"
 
     @property
     def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -52,9 +52,10 @@ class Softmax(Mechanism):
     @property
     def line(self) -> str:
         """One-line description for lists of mechanisms."""
-        told = (type(self).__doc__ or "").splitlines()[0]
+        line = (type(self).__doc__ or "").splitlines()[0]
         # Subclasses with a pattern use blocks by default, which need not be mentioned.
-        return told if self.block is None or type(self) is not Softmax else f"by blocks of {self.block}, {told}"
+        blocks = "" if self.block is None or type(self) is not Softmax else f", in blocks of {self.block} keys"
+        return f"{line.rstrip('.')}{blocks}."
 
     @property
     def turns(self):

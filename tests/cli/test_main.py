@@ -208,7 +208,7 @@ def test_a_device_that_is_absent(here, capfd, device):
 def test_a_terminal_that_knows_few_letters(here):
     done = code(["list", "mechanisms"], here, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "linear attention, ?(x) = " in done.stdout
+    assert "Linear attention, ?(x) = " in done.stdout
 
 
 def code(command, folder, **settings):

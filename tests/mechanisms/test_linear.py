@@ -374,4 +374,4 @@ def test_a_list_tells_the_maps_apart():
     lines = [registry.first_line(m) for m in MECHANISMS.values() if isinstance(m, Linear)]
     assert len(lines) >= 7
     assert len(set(lines)) == len(lines)
-    assert all(line.startswith("linear attention, φ(x") for line in lines)
+    assert all(line.startswith("Linear attention, φ(x") for line in lines)
