@@ -109,15 +109,15 @@ def chunk_visibility(block: Any, size: int) -> Visibility:
 
 
 def scan_chunks(
-    absorb: Callable, state: Float[Array, "K V"], columns: tuple[Float[Array, "T _"], ...], block: Any, size: int
+    update: Callable, state: Float[Array, "K V"], columns: tuple[Float[Array, "T _"], ...], block: Any, size: int
 ) -> tuple[Float[Array, "T V"], Float[Array, "K V"]]:
     """Scans a state over chunks, a few chunks at a time.
 
-    The gradient keeps the states between calls of `absorb` and recomputes the rest. On a CPU this is faster than
+    The gradient keeps the states between calls of `update` and recomputes the rest. On a CPU this is faster than
     loading saved values.
 
     Args:
-      absorb: a function `(state, columns, visibility) -> (y, state)` of several chunks [N C …].
+      update: a function `(state, columns, visibility) -> (y, state)` of several chunks [N C …].
       state: the state before the tokens [K V].
       columns: arrays of T rows, cast to the dtype of the state.
       block: the `TokenBlock` of the tokens: their positions, segments and padding.
@@ -133,7 +133,7 @@ def scan_chunks(
 
     def some(state, here):
         columns, block = here
-        y, state = absorb(state, tuple(split_chunks(x, size) for x in columns), chunk_visibility(block, size))
+        y, state = update(state, tuple(split_chunks(x, size) for x in columns), chunk_visibility(block, size))
         return state, y.reshape(-1, y.shape[2])
 
     if size * TOGETHER >= T:

@@ -405,15 +405,15 @@ def test_a_preview_of_many_variants_has_some_from_first_to_last():
 
 
 def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_path, monkeypatch, capsys):
-    from attnlab.lab.execution import variant as conduct
+    from attnlab.lab.execution import variant as execution
 
     def failing(plan, *rest):
         if plan.variant == "b":
             raise FolderError("this one cannot")
         return real(plan, *rest)
 
-    real = conduct.run_variant
-    monkeypatch.setattr(conduct, "run_variant", failing)
+    real = execution.run_variant
+    monkeypatch.setattr(execution, "run_variant", failing)
     three = Variation({"a": {}, "b": {"train.warmup": 3}, "c": {"train.warmup": 4}})
     study = Study(change(EXPERIMENT, **EIGHT), three, name="turns")
     with pytest.raises(FolderError, match="this one cannot"):
@@ -424,7 +424,7 @@ def test_what_fails_leaves_the_others_their_turn_and_what_is_done_its_page(tmp_p
     assert "variant b failed: this one cannot" in said
     assert f"report of what is done: {tmp_path / 'turns' / 'report.html'}" in said
     assert "2 of 3 variants finished" in (tmp_path / "turns" / "report.html").read_text()
-    monkeypatch.setattr(conduct, "run_variant", real)
+    monkeypatch.setattr(execution, "run_variant", real)
     assert run(study, tmp_path).code == 0
 
 

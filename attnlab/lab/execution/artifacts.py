@@ -12,7 +12,7 @@ import numpy as np
 
 from attnlab.console.errors import explain
 from attnlab.lab.planning.plan import Plan
-from attnlab.lab.runs.answer_table import write_answers as keep_answers
+from attnlab.lab.runs.answer_table import write_answers
 from attnlab.lab.runs.identity import checkpoints_of
 from attnlab.lab.runs.run_folder import RunFolder
 from attnlab.lab.trained.pictures import answer_pictures
@@ -131,5 +131,5 @@ def _answers(plan: Plan, answers: list, found: dict, note: Callable[[str], None]
         seed: plan.problem.rows("test", answers[lanes.index((seed, found["learning_rate"]))], examined(plan.quick))
         for seed in found["seeds"]
     }
-    if cut := keep_answers(plan.folder.file("answers"), rows, plan.problem.figure):
+    if cut := write_answers(plan.folder.file("answers"), rows, plan.problem.figure):
         note(f"{plan.variant}: {cut}")

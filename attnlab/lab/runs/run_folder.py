@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.study.names import check_folder_name
 from attnlab.storage import json_file, json_lines
 from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
-from attnlab.system.environment import environment
-
-__all__ = ["FILES", "FolderError", "RunFolder", "check_folder_name", "environment"]
 
 FORMAT = 2  # the format of run folders, which `experiment.json` records
 READERS = {1: "0.1.0"}  # older formats, with the version of attnlab that reads each

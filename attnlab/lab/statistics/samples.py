@@ -125,10 +125,10 @@ def spread(array: np.ndarray) -> float:
     return scale * math.sqrt(math.fsum((away / scale) ** 2) / (array.size - 1)) if scale else 0.0
 
 
-def observed_scale(differences: np.ndarray, grain: float) -> float:
+def observed_scale(differences: np.ndarray, resolution: float) -> float:
     """Return the standard deviation of differences, or 0 if it is only rounding error compared with the resolution."""
     found = spread(differences)
-    return found if found > 1e-6 * grain else 0.0
+    return found if found > 1e-6 * resolution else 0.0
 
 
 def check_level(level: float) -> None:

@@ -56,7 +56,7 @@ def same(folder, other):
     return results[0] == results[1] and of[0].read("maps") == of[1].read("maps")
 
 
-@pytest.mark.parametrize("what", ["snapshots", "answer_pictures", "keep_answers"])
+@pytest.mark.parametrize("what", ["snapshots", "answer_pictures", "write_answers"])
 def test_what_cannot_be_drawn_is_noted_and_the_result_is_there(tmp_path, monkeypatch, what):
     monkeypatch.setattr(artifacts, what, partial(broken, RuntimeError("no such font")))
     progress = Noted()
