@@ -111,19 +111,19 @@ OWN = {
 
 
 def asked(name: str, task: Any, model: Any, length: int, kind: str) -> dict[str, dict[str, Any]]:
-    """A task of every mechanism that attends, or is stateful, made for the length."""
+    """Returns one variant for each mechanism with the trait `kind`, made for the length."""
     own = OWN.get(name, {})
     return {
         f"{name}-{called}": {"task": task, "model": model, "model.mechanism": made(mechanism, length, kind), **own}
         for called, mechanism in MECHANISMS.items()
-        if getattr(mechanism, kind) and not isinstance(mechanism, ShortConvolution)
+        if getattr(mechanism.traits, kind) and not isinstance(mechanism, ShortConvolution)
     }
 
 
 def made(mechanism: Mechanism, length: int, kind: str) -> Mechanism:
     """The same for the length; what reads the past alone behind a short convolution."""
     sized = small(mechanism).sized(length)
-    return ShortConvolution(sized) if kind == "stateful" else sized
+    return ShortConvolution(sized) if kind == "decodes" else sized
 
 
 def small(mechanism: Mechanism) -> Mechanism:
@@ -136,7 +136,7 @@ def small(mechanism: Mechanism) -> Mechanism:
 
 
 variants: dict[str, dict[str, Any]] = {}
-for kind, tasks in (("attends", SORTING), ("stateful", TELLING)):
+for kind, tasks in (("any_mask", SORTING), ("decodes", TELLING)):
     for name, (task, model, length) in tasks.items():
         variants |= asked(name, task, model, length, kind)
 

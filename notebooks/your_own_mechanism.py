@@ -38,13 +38,13 @@ except ModuleNotFoundError:
 # %%
 from dataclasses import dataclass
 
-from attnlab.mechanisms import Mechanism
-from attnlab.mechanisms.base import Cost
+from attnlab.mechanisms import Pairwise
+from attnlab.mechanisms.cost import Cost
 from attnlab.ops.softmax import masked_softmax
 
 
 @dataclass(frozen=True)
-class Nearness(Mechanism):
+class Nearness(Pairwise):
     """y_t = Σ_j softmax_j(−|q_t − k_j|² / (2√K)) v_j."""
 
     def weights(self, q, k, allowed, *, i, j, bias=None):

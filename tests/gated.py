@@ -5,16 +5,18 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost
+from attnlab.mechanisms.recurrent import Recurrent
 
 
 @dataclass(frozen=True)
-class Gated(Mechanism):
+class Gated(Recurrent):
     """y_t = Σ_s (q_t·k_s) σ(gate_s) v_s σ(out_t) w: `out` is [S V], `w` is [V]; causally alone `out` reaches y."""
 
     tokens = {"gate": ("V",), "out": ("V",)}  # noqa: RUF012
     learned = {"w": ("V",)}  # noqa: RUF012
+    traits = Traits()
 
     def initial(self, key, K, V):
         """Ones, and a little more by channel."""
@@ -23,10 +25,6 @@ class Gated(Mechanism):
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, gate, out, w):
         """Every pair that the mask allows."""
         return jnp.where(jnp.asarray(mask(i, j)), q @ k.T, 0) @ (jax.nn.sigmoid(gate) * v) * w[None, :]
-
-    def attend_causal(self, q, k, v, block, *, bias=None, **extra):
-        """One block."""
-        return self.update(self.init_memory(len(q), q.shape[1], v.shape[1], v.dtype), q, k, v, block, **extra)[0]
 
     def update(self, memory, q, k, v, block, *, bias=None, gate, out, w):
         """A sum of k vᵀ is remembered."""

@@ -203,7 +203,7 @@ def test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one(name):
         short = {**extra, extra_name: extra[extra_name][..., None]}
         with pytest.raises(ValueError, match=f"{extra_name} .* must be"):
             mechanism.attend(q, k, v, mask, **short)
-    if mechanism.stateful:
+    if mechanism.traits.decodes:
         with pytest.raises(ValueError, match="do not fit"):
             mechanism.extend(mechanism.start(4, 4, 6), q[:3], k, v, **extra)
 
@@ -346,6 +346,6 @@ def test_a_module_holds_parameters_and_nothing_else_that_changes(name):
     assert held
     assert all(isinstance(x, nnx.Param) for x in held)
     before = jax.tree.map(np.asarray, module)
-    run = jax.jit(lambda module, x: (module.causal if MECHANISMS[name].stateful else module.attend)(x))
+    run = jax.jit(lambda module, x: (module.causal if MECHANISMS[name].traits.decodes else module.attend)(x))
     run(module, np.ones((5, 8)))
     jax.tree.map(np.testing.assert_array_equal, before, module)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab.analysis.scores import look, scored
+from attnlab.analysis.scores import scores
 from attnlab.modules.block import DecoderLayer, EncoderLayer
 
 # Attributes of networks in the order in which a signal passes them, with their displayed names. Other attributes come
@@ -34,23 +34,21 @@ PARTS = {
 }
 
 
-def variances(config: Any, model: Any, shape: Any, *inputs: Array | np.ndarray) -> dict[str, list[float] | None]:
+def variances(model: Any, *inputs: Array | np.ndarray) -> dict[str, list[float] | None]:
     """Returns the variance of the attention scores of every layer of each attention.
 
     It is taken over all heads and all pairs in the batch that the mask allows. Queries and keys of independent
     components with variance one give 1 if scores are scaled by 1/√K (Vaswani et al. 2017, section 3.2.1).
 
     Args:
-      config: the model's config.
       model: a model made by `config.create(key, shape)`.
-      shape: the shape with which the model was created.
       *inputs: inputs of the model, with a leading axis of examples.
 
     Returns:
       {name of the attention: one variance per layer}. NaN if no pair is allowed, or if a mechanism has no scores. None
       instead of the list for an attention without maps.
     """
-    seen = _moments(scored(config, model, shape), *inputs)
+    seen = _moments(model, *inputs)
     return {name: None if found is None else _pooled(*found) for name, found in seen.items()}
 
 
@@ -66,7 +64,7 @@ def _moments(model: Any, *inputs: Array | np.ndarray) -> dict[str, Any]:
         return count, mean, (around**2).sum(axis=(1, 2, 3))
 
     # One example at a time, because the scores of a whole batch take much memory.
-    return jax.lax.map(lambda one: {name: x if x is None else of(x) for name, x in look(model, *one).items()}, inputs)
+    return jax.lax.map(lambda one: {name: x if x is None else of(x) for name, x in scores(model, *one).items()}, inputs)
 
 
 def _pooled(count: Array, mean: Array, squares: Array) -> list[float]:

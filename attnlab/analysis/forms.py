@@ -66,7 +66,7 @@ def scanning(mechanism: Mechanism, block: int | None = None) -> Callable:
     """
 
     def run(q, k, v, extra, keep=None):
-        if not mechanism.stateful:
+        if not mechanism.traits.decodes:
             raise NotImplementedError(f"{mechanism} has no causal form")
         return causal(mechanism, q, k, v, block=block, keep=keep, **extra)
 

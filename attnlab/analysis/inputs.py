@@ -37,7 +37,8 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, 
     generator = np.random.default_rng(seed)
     normal = lambda *shape: generator.standard_normal(shape).astype(dtype)
     q, k, v = normal(T, K), normal(T, K), normal(T, V)
-    tokens = {name: normal(T, *shape_of(shape, K, V)) for name, shape in sorted(mechanism.tokens.items())}
+    per_token = {**mechanism.tokens, **mechanism.queries}
+    tokens = {name: normal(T, *shape_of(shape, K, V)) for name, shape in sorted(per_token.items())}
     learned = mechanism.initial(jax.random.key(seed), K, V)
     constants = {name: x[-1] for name, x in mechanism.heads(2).items()}
     return q, k, v, tokens | {name: np.asarray(x).astype(dtype) for name, x in (learned | constants).items()}
@@ -46,11 +47,13 @@ def draw(mechanism: Mechanism, T: int, K: int, V: int, dtype: Any = np.float64, 
 def rows(mechanism: Mechanism, inputs: Inputs, chosen: Any) -> Inputs:
     """Returns the inputs of the chosen tokens; learned arrays stay whole."""
     q, k, v, extra = inputs
-    return q[chosen], k[chosen], v[chosen], {n: x[chosen] if n in mechanism.tokens else x for n, x in extra.items()}
+    per_token = {**mechanism.tokens, **mechanism.queries}
+    return q[chosen], k[chosen], v[chosen], {n: x[chosen] if n in per_token else x for n, x in extra.items()}
 
 
 def spoil(mechanism: Mechanism, inputs: Inputs, keep: np.ndarray) -> Inputs:
     """Returns the inputs with NaN at every token that is not kept, to check that padding has no effect."""
     bad = lambda x: np.where(keep.reshape(-1, *[1] * (x.ndim - 1)), x, np.asarray(np.nan, x.dtype))
     q, k, v, extra = inputs
-    return bad(q), bad(k), bad(v), {n: bad(x) if n in mechanism.tokens else x for n, x in extra.items()}
+    per_token = {**mechanism.tokens, **mechanism.queries}
+    return bad(q), bad(k), bad(v), {n: bad(x) if n in per_token else x for n, x in extra.items()}

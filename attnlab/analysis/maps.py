@@ -1,49 +1,51 @@
-"""The attention maps of a trained model, from a copy of the model that records them."""
+"""The attention maps of a trained model."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
 from jaxtyping import Array
 
-from attnlab.mechanisms import Watched
+from attnlab.mechanisms.maps import Observer, weights
 
 
-def watched(config: Any, model: Any, shape: Any, watch: type[Watched] = Watched) -> Any:
-    """Returns a copy of a model in which each mechanism also records its map.
+def with_maps(model: Any, observer: Observer = weights) -> Any:
+    """Returns a copy of a model whose method `outputs_and_maps` also returns attention maps.
 
-    The copy has the same parameters and the same outputs, and a method `look`.
+    The copy shares the model's arrays and computes the same outputs.
 
     Args:
-      config: the model's config.
       model: a model made by `config.create(key, shape)`.
-      shape: the shape with which the model was created.
-      watch: class that wraps each mechanism. Defaults to `Watched`, which records maps.
+      observer: function of each call of a mechanism. Defaults to `weights`, the attention map.
     """
-    create = config.watched(watch).create
-    # Wrapping a mechanism changes only static facts, so the leaves are the same, in the same order.
-    like = jax.eval_shape(lambda: create(jax.random.key(0), shape))
-    return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(model))
+    from flax import nnx
+
+    from attnlab.modules.observable import Observable
+
+    copy = jax.tree.map(lambda leaf: leaf, model)
+    for _, module in nnx.iter_modules(copy):
+        if isinstance(module, Observable):
+            module.observer = observer
+    return copy
 
 
-def maps(config: Any, model: Any, shape: Any, *inputs: Array | None) -> dict[str, Array]:
+def attention_maps(model: Any, *inputs: Array | None) -> dict[str, Array]:
     """Returns the attention maps of a model for one example.
 
     Args:
-      config: the model's config.
       model: a model made by `config.create(key, shape)`.
-      shape: the shape with which the model was created.
       *inputs: inputs of the model, without a batch axis.
 
     Returns:
       {name of the attention, for example "encoder": maps [L H T S]}.
     """
-    return _look(watched(config, model, shape), *inputs)
+    return observations(weights, model, *inputs)
 
 
-@jax.jit
-def _look(model: Any, *inputs: Array | None) -> dict[str, Array]:
-    """Returns the maps that a watched model records."""
+@partial(jax.jit, static_argnums=0)
+def observations(observer: Observer, model: Any, *inputs: Array | None) -> dict[str, Array]:
+    """Returns what an observer returns for each attention of a model, for one example."""
     # A module-level function, so that all examples of a shape share one compiled program.
-    return model.look(*inputs)[1]
+    return with_maps(model, observer).outputs_and_maps(*inputs)[1]

@@ -34,7 +34,7 @@ def errors(mechanism: Mechanism, T: int, K: int = 64, V: int = 64) -> dict[str, 
       TypeError: if the result has another dtype than the values.
     """
     mechanism = mechanism.sized(T)
-    decodes = mechanism.stateful
+    decodes = mechanism.traits.decodes
     runs = {
         "full": attending(mechanism),
         "causal": scanning(mechanism) if decodes else attending(mechanism, Causal()),

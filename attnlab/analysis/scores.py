@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,14 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from attnlab.analysis.maps import watched
-from attnlab.mechanisms import Linear, ShortConvolution, Softmax, Watched
+from attnlab.analysis.maps import observations
+from attnlab.mechanisms import Linear, Mechanism, ShortConvolution
 from attnlab.mechanisms.inputs import arrays
+from attnlab.mechanisms.pattern_softmax import PatternSoftmax
 from attnlab.mechanisms.position_state import dense_mask, initial_block
+from attnlab.mechanisms.rotated import Rotated
 from attnlab.mechanisms.synthesizer import Synthesizer
 from attnlab.mechanisms.window import LocalP
 from attnlab.ops.feature import RotatedFeatures
-from attnlab.ops.mask import Full, Mask
+from attnlab.ops.mask import Full, Mask, Places
 from attnlab.ops.score import Scores, scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
@@ -25,79 +27,81 @@ from attnlab.ops.softmax import masked_softmax
 SIDES = {"encoder": (0, 0), "decoder": (-1, -1), "cross": (-1, 0)}
 
 
-@dataclass(frozen=True)
-class Scored(Watched):
-    """A mechanism that records its scores instead of its map. Swap it into a model to see the scores.
+def call_scores(
+    mechanism: Mechanism,
+    q: Array,
+    k: Array,
+    mask: Mask = Full(),
+    *,
+    i: Places | None = None,
+    j: Places | None = None,
+    keep: Array | None = None,
+    segment: Array | None = None,
+    bias: Callable | None = None,
+    **extra: Array,
+) -> Float[Array, "T S"]:
+    """Returns the attention scores of one call of a mechanism.
 
     For softmax attention these are its own scores. For any other mechanism they are those it would have as softmax:
     q·k/√K and the bias. A short convolution is applied to q and k first. Scores are −inf if the mask of the call
     forbids a pair. Pairs that a mechanism excludes by itself, as a window does, have their scores. Scores are NaN if a
     mechanism does not use keys.
-    """
-
-    def look(self, q, k, mask: Mask = Full(), *, i=None, j=None, keep=None, segment=None, bias=None, **extra):
-        """Returns the scores [T S] of a call."""
-        q, k, mechanism = jnp.asarray(q), jnp.asarray(k), self.mechanism
-        T, S = q.shape[0], k.shape[0]
-        if keep is None and segment is None:
-            j = np.arange(S, dtype=np.int32) if j is None else j
-            i = np.arange(S - T, S, dtype=np.int32) if i is None else i
-            allowed = dense_mask(mask, i, j)
-        else:
-            # A sequence from its start, in which padding does not advance positions.
-            block = initial_block(T, i, *arrays(keep, segment))
-            i, j, allowed = block.i, block.i, block.pairs
-        if isinstance(mechanism, ShortConvolution):
-            q, k, extra = mechanism.before(q, k, initial_block(T, i, *arrays(keep, segment)), extra)
-            mechanism = mechanism.mechanism
-        if isinstance(mechanism, LocalP):
-            mechanism = mechanism.within
-        if isinstance(mechanism, Softmax):
-            found = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
-        elif isinstance(mechanism, Synthesizer):
-            found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
-        else:
-            if isinstance(mechanism, Linear) and isinstance(mechanism.feature, RotatedFeatures):
-                # As softmax attention, it would rotate queries and keys instead of features.
-                q, k = mechanism.feature.position.rotate(q, k, i, j)
-            found = Scores(scaled_dot, {}, bias)(q, k, i, j)
-        return jnp.where(allowed, found, -jnp.inf)
-
-
-def scored(config: Any, model: Any, shape: Any) -> Any:
-    """Returns a copy of a model in which each mechanism is `Scored`, with the same outputs.
 
     Args:
-      config: the model's config.
-      model: a model made by `config.create(key, shape)`.
-      shape: the shape with which the model was created.
+      mechanism: the mechanism.
+      q: queries [T K].
+      k: keys [S K].
+      mask: the mask of the call.
+      i: positions of the queries [T], as in `Mechanism.attend`.
+      j: positions of the keys [S], as in `Mechanism.attend`.
+      keep: False for padding [T], in causal attention over a whole sequence.
+      segment: segment ids [T], in causal attention over a whole sequence.
+      bias: function that is added to scores, or None.
+      **extra: extra inputs of the mechanism.
     """
-    return watched(config, model, shape, Scored)
+    q, k = jnp.asarray(q), jnp.asarray(k)
+    T, S = q.shape[0], k.shape[0]
+    sequence = initial_block(T, i, *arrays(keep, segment))
+    if keep is None and segment is None:
+        j = np.arange(S, dtype=np.int32) if j is None else j
+        i = np.arange(S - T, S, dtype=np.int32) if i is None else i
+        allowed = dense_mask(mask, i, j)
+    else:
+        # A sequence from its start, in which padding does not advance positions.
+        i, j, allowed = sequence.i, sequence.i, sequence.pairs
+    if isinstance(mechanism, ShortConvolution):
+        q, k, extra = mechanism.convolved(q, k, sequence, extra)
+        mechanism = mechanism.mechanism
+    if isinstance(mechanism, Rotated):
+        q, k = mechanism.position.rotate(q, k, sequence.positions, sequence.positions)
+        mechanism = mechanism.mechanism
+    if isinstance(mechanism, LocalP):
+        mechanism = mechanism.within
+    if isinstance(mechanism, PatternSoftmax):
+        found = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
+    elif isinstance(mechanism, Synthesizer):
+        found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
+    else:
+        if isinstance(mechanism, Linear) and isinstance(mechanism.feature, RotatedFeatures):
+            # As softmax attention, it would rotate queries and keys instead of features.
+            q, k = mechanism.feature.position.rotate(q, k, i, j)
+        found = Scores(scaled_dot, {}, bias)(q, k, i, j)
+    return jnp.where(allowed, found, -jnp.inf)
 
 
-def scores(config: Any, model: Any, shape: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
+def scores(model: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
     """Returns the scores of every attention for one example.
 
     Args:
-      config: the model's config.
       model: a model made by `config.create(key, shape)`.
-      shape: the shape with which the model was created.
       *inputs: inputs of the model, without a batch axis. Boolean inputs are padding masks.
 
     Returns:
-      {name as in `maps`: scores [L H T S]}, −inf for pairs that may not meet. None for an attention without maps.
-    """
-    return look(scored(config, model, shape), *inputs)
-
-
-@jax.jit
-def look(model: Any, *inputs: Array) -> dict[str, Any]:
-    """Returns the scores that a `scored` model records for one example, −inf for pairs with padding.
-
-    Boolean inputs are padding masks.
+      {name as in `attention_maps`: scores [L H T S]}, −inf for pairs that may not meet. None for an attention without
+      maps.
     """
     found, keeps = {}, [x for x in inputs if x.dtype == bool]
-    for name, seen in model.look(*inputs)[1].items():
+    for name, seen in observations(call_scores, model, *inputs).items():
         if seen is not None:
             sides = SIDES.get(name, (0, 0))
             rows, columns = (_kept(keeps, side, size) for side, size in zip(sides, seen.shape[-2:], strict=True))

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-import jax
 from jaxtyping import Array, Float
 
-from attnlab.analysis.maps import watched
-from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, Watched
+from attnlab.analysis.maps import observations
+from attnlab.mechanisms import Linear, Mechanism, ShortConvolution, weights
 from attnlab.ops.feature import RotatedFeatures
+from attnlab.ops.mask import Mask
 
 
-@dataclass(frozen=True)
-class WithoutDenominator(Watched):
-    """A mechanism that records its weights φ(q)·ψ(k) before they are divided by their sum.
+def undivided_weights(mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: Any) -> Float[Array, "T S"]:
+    """Returns the weights φ(q)·ψ(k) of a call before they are divided by their sum.
 
-    If the mechanism has no denominator, it records the map itself.
+    If the mechanism has no denominator, this is the attention map.
     """
-
-    def look(self, q, k, *given, **named):
-        """Returns the weights [T S] of a call."""
-        return Watched(without_denominator(self.mechanism)).look(q, k, *given, **named)
+    return weights(without_denominator(mechanism), q, k, mask, **given)
 
 
 def without_denominator(mechanism: Any) -> Any:
@@ -47,24 +42,19 @@ def has_denominator(mechanism: Mechanism | None) -> bool:
     return isinstance(mechanism, Linear) and mechanism.normalise and not mechanism.feature.scaled
 
 
-def totals(config: Any, model: Any, shape: Any, *inputs: Any) -> dict[str, Float[Array, "L H T"]]:
+def totals(config: Any, model: Any, *inputs: Any) -> dict[str, Float[Array, "L H T"]]:
     """Returns Σ_j φ(q_t)·ψ(k_j) of every query for one example.
 
     Args:
       config: the model's config.
       model: a model made by `config.create(key, shape)`.
-      shape: the shape with which the model was created.
       *inputs: inputs of the model, without a batch axis.
 
     Returns:
       {name of the attention: sums [L H T]}, for each attention with a denominator.
     """
     names = [name for name, mechanism in config.attentions.items() if has_denominator(mechanism)]
-    return _look(tuple(names), watched(config, model, shape, WithoutDenominator), *inputs) if names else {}
-
-
-@partial(jax.jit, static_argnums=0)
-def _look(names: tuple[str, ...], model: Any, *inputs: Array) -> dict[str, Array]:
-    """Returns the sums of the recorded weights of the named attentions."""
-    seen = model.look(*inputs)[1]
+    if not names:
+        return {}
+    seen = observations(undivided_weights, model, *inputs)
     return {name: seen[name].sum(axis=-1) for name in names if seen.get(name) is not None}

@@ -22,7 +22,7 @@ def by_heads(mechanism: Mechanism, mask: str) -> Callable:
     """Return (q [H T K], k, v, extra) -> y [H T V] under the "full" or the "causal" mask, in the fastest form."""
     if mask == "full":
         return jax.vmap(attending(mechanism))
-    return jax.vmap(scanning(mechanism) if mechanism.stateful else attending(mechanism, Causal()))
+    return jax.vmap(scanning(mechanism) if mechanism.traits.decodes else attending(mechanism, Causal()))
 
 
 def inputs(mechanism: Mechanism, T: int, heads: int, width: int) -> tuple[Any, ...]:

@@ -53,12 +53,12 @@ class ParityResult:
     """The time that the comparison took."""
     trouble: str = ""
     """The exception that stopped it, or ""."""
-    unsteady: str = ""
+    ill_conditioned: str = ""
     """Why its errors beyond 256 tokens have a limit of only 0.1, or ""."""
 
     def loose(self, T: int) -> bool:
         """Return whether errors at length T have a limit of only 0.1."""
-        return bool(self.unsteady) and T > STEADY
+        return bool(self.ill_conditioned) and T > STEADY
 
     @property
     def breaches(self) -> list[Breach]:
@@ -132,9 +132,13 @@ def stand(name: str, mechanism: Mechanism, lengths: Sequence[int] = LENGTHS) -> 
         rounded = pool.submit(lambda: {T: _exactly(errors, mechanism, T) for T in lengths})
     trouble = next((error for each in (forms, rounded) if (error := each.exception())), None)
     if trouble is not None:
-        return ParityResult(name, seconds=monotonic() - begun, trouble=_line(trouble), unsteady=mechanism.unsteady)
+        return ParityResult(
+            name, seconds=monotonic() - begun, trouble=_line(trouble), ill_conditioned=mechanism.traits.ill_conditioned
+        )
     by_dtype = {dtype: {T: found[dtype] for T, found in rounded.result().items()} for dtype in DTYPES}
-    return ParityResult(name, forms.result(), by_dtype, monotonic() - begun, unsteady=mechanism.unsteady)
+    return ParityResult(
+        name, forms.result(), by_dtype, monotonic() - begun, ill_conditioned=mechanism.traits.ill_conditioned
+    )
 
 
 def _exactly(measure: Callable, *arguments: Any) -> Any:
@@ -160,7 +164,7 @@ def record(standings: Sequence[ParityResult], lengths: Sequence[int]) -> dict[st
                 "errors": each.errors,
                 "seconds": round(each.seconds, 2),
                 "complaint": each.complaint or None,
-                "unsteady": each.unsteady or None,
+                "ill_conditioned": each.ill_conditioned or None,
                 "breaches": [vars(breach) for breach in each.breaches],
             }
             for each in standings

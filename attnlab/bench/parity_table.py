@@ -28,7 +28,9 @@ def parity_table(standings: Sequence[ParityResult], lengths: Sequence[int]) -> T
 
     limits = ", ".join(f"{SHORT.get(name, name)} {small(limit)}" for name, limit in LIMITS.items())
     notes = [
-        f"~ limit {LOOSE}, {each.name}: {each.unsteady}" for each in standings if each.unsteady and _longer(lengths)
+        f"~ limit {LOOSE}, {each.name}: {each.ill_conditioned}"
+        for each in standings
+        if each.ill_conditioned and _longer(lengths)
     ]
     table = Table(
         title=Text("forms: max |a − b| in float64; precisions: max |y − ŷ| / max |ŷ|"),

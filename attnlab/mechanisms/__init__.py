@@ -1,6 +1,7 @@
 """Mechanisms: how attention mixes values. One mechanism per file, without parameters.
 
-Every mechanism implements the contract of `attnlab.mechanisms.base.Mechanism`. `MECHANISMS` maps names to default
+Every mechanism implements the contract of `attnlab.mechanisms.base.Mechanism`, as one of three kinds: `Pairwise`,
+`Recurrent` or `Whole`. `MECHANISMS` maps names to default
 instances. A mechanism that is added to this dict is covered by the contract suite, and is available on the command line
 and in every study. Add your own with `attnlab.MECHANISMS["mine"] = Mine()`.
 
@@ -23,7 +24,7 @@ one example and one head.
   all gates of the H units: 3H for a GRU, 4H for an LSTM.
 """
 
-from attnlab.mechanisms.base import Mechanism, State
+from attnlab.mechanisms.base import Mechanism, State, Traits
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.cost import Cost
@@ -36,8 +37,10 @@ from attnlab.mechanisms.lightning import Lightning
 from attnlab.mechanisms.linear import Linear
 from attnlab.mechanisms.linformer import Linformer
 from attnlab.mechanisms.longformer import Longformer
-from attnlab.mechanisms.maps import Watched, weights
+from attnlab.mechanisms.maps import weights
 from attnlab.mechanisms.nystrom import Nystrom
+from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.mechanisms.reformer import Reformer
 from attnlab.mechanisms.retention import Retention
 from attnlab.mechanisms.short_convolution import ShortConvolution
@@ -47,7 +50,9 @@ from attnlab.mechanisms.softmax import Softmax
 from attnlab.mechanisms.ssd import Ssd
 from attnlab.mechanisms.strided import Strided
 from attnlab.mechanisms.synthesizer import Synthesizer
+from attnlab.mechanisms.whole import Whole
 from attnlab.mechanisms.window import Local, LocalP
+from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.feature import Cosformer, Dpfp, Favor, Hedgehog, Rebased, Taylor
 from attnlab.registry import Registry
 
@@ -89,10 +94,14 @@ __all__ = [
     "Cost",
     "Linear",
     "Mechanism",
+    "Pairwise",
+    "Recurrent",
     "ShortConvolution",
     "Softmax",
     "State",
-    "Watched",
+    "Traits",
+    "Whole",
+    "Wrapper",
     "causal",
     "weights",
 ]

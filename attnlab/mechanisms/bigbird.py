@@ -1,13 +1,15 @@
 """BigBird: a window, global tokens and random blocks."""
 
 from dataclasses import dataclass, field
+from typing import final
 
-from attnlab.mechanisms.softmax import Softmax
+from attnlab.mechanisms.pattern_softmax import PatternSoftmax
 from attnlab.ops.mask import Global, RandomBlocks, Window
 
 
+@final
 @dataclass(frozen=True)
-class BigBird(Softmax):
+class BigBird(PatternSoftmax):
     """Softmax attention over a window, the first tokens and random blocks (BigBird).
 
     y_t = softmax(score(q_t, k)) v

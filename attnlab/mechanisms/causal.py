@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
-from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.inputs import arrays, split
+from attnlab.mechanisms.base import Mechanism, State
+from attnlab.mechanisms.checked import CheckedMechanism, empty_state
+from attnlab.mechanisms.inputs import arrays, prepare_new_tokens, split
 from attnlab.mechanisms.position_state import initial_block
 from attnlab.ops.chunks import split_chunks
 from attnlab.ops.counts import check_counts
@@ -59,10 +60,9 @@ def causal(
     if block is None:
         return mechanism.causal(q, k, v, i=i, keep=keep, segment=segment, bias=bias, **extra)
     check_counts(block=block)
-    q, k, v, keep, segment, extra = mechanism.given(q, k, v, i, keep, segment, bias, extra)
-    mechanism.check(initial_block(T, i, keep, segment))
-    state = mechanism.init_state(T, q.shape[1], v.shape[1], v.dtype)
-    tokens, rest = split(extra, mechanism.tokens)
+    q, k, v, keep, segment, extra = prepare_new_tokens(mechanism, q, k, v, i, keep, segment, bias, extra)
+    state = _start(mechanism, T, q.shape[1], v.shape[1], v.dtype, i, keep, segment)
+    tokens, rest = split(extra, {**mechanism.tokens, **mechanism.queries})
     keep = jnp.ones(T, bool) if keep is None else keep
     (i,) = arrays(i)
     columns = {"q": q, "k": k, "v": v, "keep": keep, "i": i, "segment": segment, **tokens}
@@ -74,3 +74,11 @@ def causal(
 
     _, y = jax.lax.scan(advance, state, columns)
     return y.reshape(-1, v.shape[1])[:T]
+
+
+def _start(mechanism: Mechanism, T: int, K: int, V: int, dtype, i, keep, segment) -> State:
+    """Returns the state before T tokens, after checking their positions. Padding does not count as a position."""
+    if not isinstance(mechanism, CheckedMechanism):
+        return mechanism.start(T, K, V, dtype)
+    mechanism.check_positions(initial_block(T, i, keep, segment).positions)
+    return empty_state(mechanism, T, K, V, dtype)

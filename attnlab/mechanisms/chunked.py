@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array, Float
 
-from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cost import Cost, moved
 from attnlab.mechanisms.inputs import shape_of
+from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops import decay, delta
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import l2_normalize
 
 
 @dataclass(frozen=True)
-class Chunked(Mechanism):
+class Chunked(Recurrent):
     """Base class of recurrent mechanisms that process chunks of tokens.
 
     Tokens of one chunk interact by matrix products. A state [K V] connects the chunks.

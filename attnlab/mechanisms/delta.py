@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import jax
 import jax.numpy as jnp
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import UnitKeys
 from attnlab.ops import delta
 
 
+@final
 @dataclass(frozen=True)
 class Delta(UnitKeys):
     """Delta rule: a write first erases what the state holds for the key (DeltaNet).
@@ -28,7 +31,7 @@ class Delta(UnitKeys):
     Source: Yang et al. 2024, eq. 3.
     """
 
-    turns = True
+    traits = Traits(any_mask=False, rotary=True)
 
     @property
     def tokens(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import final
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from attnlab.ops.feature import Dpfp, Feature
 from attnlab.ops.precision import accumulation_dtype, divide
 
 
+@final
 @dataclass(frozen=True)
 class FastWeight(Chunked):
     """Delta rule over a feature map (fast weight programmer).
@@ -63,9 +65,9 @@ class FastWeight(Chunked):
         """Checks that the feature map supports `length` positions."""
         self.feature.fit(length)
 
-    def check(self, block):
-        """Checks that the feature map supports the positions of the block."""
-        self.feature.check(block.positions)
+    def check_positions(self, i):
+        """Checks that the feature map supports the positions."""
+        self.feature.check(i)
 
     def init_memory(self, length, K, V, dtype):
         """Returns an empty sum [M V] in at least float32. A sum in bfloat16 loses most of a long sequence."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import jax
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import UnitKeys
 from attnlab.ops import delta, gate
 
 
+@final
 @dataclass(frozen=True)
 class GatedDelta(UnitKeys):
     """Delta rule whose state decays by one gate per token (gated DeltaNet).
@@ -29,7 +32,7 @@ class GatedDelta(UnitKeys):
     Source: Yang, Kautz and Hatamizadeh 2024, eq. 10.
     """
 
-    turns = True
+    traits = Traits(any_mask=False, rotary=True)
 
     @property
     def tokens(self):

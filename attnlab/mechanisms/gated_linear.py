@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 from attnlab.mechanisms.chunked import Chunked, divide_by_sqrt_width
 from attnlab.ops import decay
 from attnlab.ops.gate import log_sigmoid
 
 
+@final
 @dataclass(frozen=True)
 class GatedLinear(Chunked):
     """Linear attention whose state decays by one gate per key channel (GLA).

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Shaped
 
+from attnlab.mechanisms.base import Mechanism
 from attnlab.ops.mask import Mask, Places
 
 
@@ -31,7 +32,7 @@ def floats(*given: Any) -> tuple[Any, ...]:
     return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in found)
 
 
-def check_kinds(mechanism: Any, mask: Any, bias: Any) -> None:
+def check_kinds(mechanism: Mechanism, mask: Any, bias: Any) -> None:
     """Raises TypeError, with a suggestion, if the mask is not a mask or the bias is not a function."""
     if not isinstance(mask, Mask):
         raise TypeError(f"{mechanism}: {_no_mask(mask)}")
@@ -49,10 +50,10 @@ def _no_mask(mask: Any) -> str:
     return f"expected a mask, for example Causal() or KeyPadding(keep), got {type(mask).__name__}"
 
 
-def check_names(mechanism: Any, extra: dict) -> None:
+def check_names(mechanism: Mechanism, extra: dict) -> None:
     """Raises TypeError for extra inputs that the mechanism does not take, and for missing ones, with their names."""
     constants = set(mechanism.heads(1))
-    wanted = {*mechanism.tokens, *mechanism.learned, *constants}
+    wanted = {*mechanism.tokens, *mechanism.queries, *mechanism.learned, *constants}
     if unknown := set(extra) - wanted:
         raise TypeError(f"{mechanism} takes no {sorted(unknown)}; it takes {sorted(wanted)}")
     if missing := wanted - set(extra):
@@ -61,21 +62,21 @@ def check_names(mechanism: Any, extra: dict) -> None:
         raise TypeError(f"{mechanism} needs {sorted(missing)}{hint}")
 
 
-def check_bias(mechanism: Any, bias: Any) -> None:
+def check_bias(mechanism: Mechanism, bias: Any) -> None:
     """Raises TypeError if the bias is not a function."""
     if bias is not None and not callable(bias):
         told = type(bias).__name__
         raise TypeError(f"{mechanism}: a bias is a function of queries and positions, bias(q, i, j), not {told}")
 
 
-def check_rows(mechanism: Any, rows: int, **given: Any) -> None:
+def check_rows(mechanism: Mechanism, rows: int, **given: Any) -> None:
     """Raises ValueError if an array does not have the shape (rows,), one entry per token. None is ignored."""
     for name, x in given.items():
         if x is not None and jnp.shape(x) != (rows,):
             raise ValueError(f"{mechanism}: {name} {jnp.shape(x)} must be ({rows},): one entry a token")
 
 
-def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> None:
+def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) -> None:
     """Raises ValueError unless q, k, v and the extra inputs have the shapes of one example and one head.
 
     Args:
@@ -95,10 +96,69 @@ def check_shapes(mechanism: Any, q, k, v, extra: dict, new: bool = False) -> Non
             f"{mechanism}: {shapes} do not fit: they must be {'[T K], [T K], [T V]' if new else '[T K], [S K], [S V]'}"
         )
     constants = dict.fromkeys(mechanism.heads(1), ())
-    for names, rows in ((mechanism.tokens, (S,)), (mechanism.learned, ()), (constants, ())):
+    for names, rows in (
+        (mechanism.tokens, (S,)),
+        (mechanism.queries, (T,)),
+        (mechanism.learned, ()),
+        (constants, ()),
+    ):
         for name, shape in names.items():
             if extra[name].shape != (wanted := (*rows, *shape_of(shape, K, V))):
                 raise ValueError(f"{mechanism}: {name} {extra[name].shape} must be {wanted} beside {shapes}")
+
+
+def complete_extras(mechanism: Mechanism, extra: dict, bias: Any) -> dict[str, Array]:
+    """Checks the names of the extra inputs and the support of a bias. Returns the extra inputs as arrays.
+
+    Raises:
+        NotImplementedError: if a bias is given and the mechanism does not support one.
+        TypeError: if an extra input is unknown or missing.
+    """
+    if bias is not None and not mechanism.traits.bias:
+        raise NotImplementedError(f"{mechanism} cannot honour a bias: {bias}")
+    check_names(mechanism, extra)
+    return {name: jnp.asarray(value) for name, value in extra.items()}
+
+
+def prepare_new_tokens(mechanism: Mechanism, q, k, v, i, keep, segment, bias, extra: dict) -> tuple:
+    """Checks the inputs of T new tokens and converts them to arrays.
+
+    Returns:
+        The tuple (q, k, v, keep, segment, extra). `i` is checked but not converted or returned.
+
+    Raises:
+        ValueError: if shapes do not fit.
+        NotImplementedError: if the mechanism does not support a bias.
+        TypeError: if an input is complex, `bias` is not a function, or an extra input is unknown or missing.
+    """
+    check_bias(mechanism, bias)
+    extra = complete_extras(mechanism, extra, bias)
+    (q, k, v), (keep, segment) = floats(q, k, v), arrays(keep, segment)
+    check_shapes(mechanism, q, k, v, extra, new=True)
+    check_rows(mechanism, q.shape[0], i=i, keep=keep, segment=segment)
+    return q, k, v, None if keep is None else keep.astype(bool), segment, extra
+
+
+def zero_padding(mechanism: Mechanism, rows, columns, q, k, v, extra: dict) -> tuple:
+    """Sets padded rows of q, k, v and of the extra inputs per token to zero, before any product.
+
+    Padding may hold NaN, and 0·NaN in a backward pass is NaN.
+
+    Args:
+        mechanism: the mechanism that declares the extra inputs.
+        rows: False for queries that are padding [T], or None.
+        columns: False for keys that are padding [S], or None.
+        q: queries [T K].
+        k: keys [S K].
+        v: values [S V].
+        extra: extra inputs by name.
+
+    Returns:
+        The tuple (q, k, v, extra).
+    """
+    keeps = dict.fromkeys(mechanism.tokens, columns) | dict.fromkeys(mechanism.queries, rows)
+    extra = extra | {name: zero_where_padded(keep, extra[name]) for name, keep in keeps.items()}
+    return zero_where_padded(rows, q), zero_where_padded(columns, k), zero_where_padded(columns, v), extra
 
 
 def _lifted(q, k, v, new: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import jax
 
@@ -10,6 +11,7 @@ from attnlab.mechanisms.chunked import UnitKeys
 from attnlab.ops import delta, gate
 
 
+@final
 @dataclass(frozen=True)
 class Kda(UnitKeys):
     """Delta rule whose state decays by one gate per key channel (Kimi delta attention).

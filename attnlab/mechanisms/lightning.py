@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
 
 import jax.numpy as jnp
 import numpy as np
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay
 from attnlab.ops.position import alibi_slopes
 
 
+@final
 @dataclass(frozen=True)
 class Lightning(Chunked):
     """Linear attention with a fixed decay per head (Lightning Attention-2).
@@ -36,7 +38,7 @@ class Lightning(Chunked):
     power above. The authors' code, TransNormerLLM's and MiniMax-01's do so. "formula" is 2^(−8h/H) for every H, as in
     Hugging Face's MiniMax.
     """
-    turns = True
+    traits = Traits(any_mask=False, rotary=True)
 
     def __post_init__(self):
         super().__post_init__()

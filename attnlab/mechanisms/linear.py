@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import final
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, moved
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.position_state import dense_mask
+from attnlab.mechanisms.recurrent import Recurrent, update_by_blocks
 from attnlab.ops import chunks, edges, linear
 from attnlab.ops.counts import check_counts
 from attnlab.ops.feature import EluPlusOne, Feature, Mapped, RotatedFeatures
@@ -22,8 +25,9 @@ from attnlab.ops.precision import accumulation_dtype, matmul
 WIDE, ROWS = 1024, 256
 
 
+@final
 @dataclass(frozen=True)
-class Linear(Mechanism):
+class Linear(Pairwise, Recurrent):
     """Linear attention: softmax's exponential is replaced by a product of features.
 
     y_t = φ(q_t) Σ_j ψ(k_j)ᵀ v_j / φ(q_t)·Σ_j ψ(k_j)
@@ -64,9 +68,9 @@ class Linear(Mechanism):
         return f"Linear attention, {self.feature.line}"
 
     @property
-    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether the feature map depends on positions."""
-        return self.feature.placed
+    def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Weights depend on positions if the features do."""
+        return Traits(edges=True, position_dependent=self.feature.position_dependent)
 
     @property
     def learned(self):
@@ -79,7 +83,11 @@ class Linear(Mechanism):
 
     def with_rotary(self, position):
         """Returns this mechanism with rotated features, or None if the feature map depends on positions already."""
-        return None if self.feature.placed else replace(self, feature=RotatedFeatures(self.feature, position=position))
+        return (
+            None
+            if self.feature.position_dependent
+            else replace(self, feature=RotatedFeatures(self.feature, position=position))
+        )
 
     def sized(self, length):
         """Returns this mechanism with its feature map for `length` positions."""
@@ -89,9 +97,9 @@ class Linear(Mechanism):
         """Checks that the feature map supports `length` positions."""
         self.feature.fit(length)
 
-    def check(self, block):
-        """Checks that the feature map supports the positions of the block."""
-        self.feature.check(block.positions)
+    def check_positions(self, i):
+        """Checks that the feature map supports the positions."""
+        self.feature.check(i)
 
     def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
         """Returns weights [T S]: φ(q)·ψ(k) of the allowed pairs.
@@ -161,7 +169,7 @@ class Linear(Mechanism):
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """Attends by blocks and a state, or by pairs if these take fewer operations. The final state is not needed."""
         if not self._few(len(q), len(k), q.shape[1], v.shape[1]):
-            return super().attend_causal(q, k, v, block, bias=bias, **learned)
+            return update_by_blocks(self, self.block, q, k, v, block, bias=bias, **learned)
         order = np.arange(len(q), dtype=np.int32)
         return self._by_pairs(q, k, v, block.mask, order, order, learned)
 

@@ -1,22 +1,25 @@
 """Linformer."""
 
 from dataclasses import dataclass, replace
+from typing import final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, moved
+from attnlab.mechanisms.whole import Whole
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
 
+@final
 @dataclass(frozen=True)
-class Linformer(Mechanism):
+class Linformer(Whole):
     """Softmax attention to keys and values that are projected along positions (Linformer).
 
     y = softmax(q (E k)ᵀ/√K) (F v)
@@ -39,6 +42,7 @@ class Linformer(Mechanism):
     """Number of projected keys and values."""
     length: int = 512
     """Maximum number of positions."""
+    traits = Traits(decodes=False, position_dependent=True)
 
     def __post_init__(self):
         check_counts(rank=self.rank, length=self.length)

@@ -1,13 +1,15 @@
 """Longformer: a window and global tokens."""
 
 from dataclasses import dataclass, field
+from typing import final
 
-from attnlab.mechanisms.softmax import Softmax
+from attnlab.mechanisms.pattern_softmax import PatternSoftmax
 from attnlab.ops.mask import Global, Window
 
 
+@final
 @dataclass(frozen=True)
-class Longformer(Softmax):
+class Longformer(PatternSoftmax):
     """Softmax attention over a window and global tokens (Longformer).
 
     y_t = softmax(score(q_t, k)) v over the keys with −right < t−j < left, or t < first, or j < first

@@ -12,8 +12,7 @@ averaged over channels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +20,15 @@ from jaxtyping import Array, Float, Shaped
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.causal import causal
-from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.mask import Causal, Full, Mask, Places
-from attnlab.ops.tree import pytree
+
+
+class Observer(Protocol):
+    """A function of a mechanism and the arguments of a call. Must be hashable, as functions are."""
+
+    def __call__(self, mechanism: Mechanism, q: Array, k: Array, mask: Mask, **given: Any) -> Float[Array, "T S"]:
+        """Returns one number for every pair of a query and a key."""
+        ...
 
 
 def weights(
@@ -54,7 +59,7 @@ def weights(
     S = k.shape[0]
 
     def answer(v):
-        if isinstance(mask, Causal) and mechanism.stateful and q.shape[0] == S and not {"i", "j"} & set(extra):
+        if isinstance(mask, Causal) and mechanism.traits.decodes and q.shape[0] == S and not {"i", "j"} & set(extra):
             return causal(mechanism, q, k, v, **extra)
         return mechanism.attend(q, k, v, mask, **extra)
 
@@ -64,7 +69,7 @@ def weights(
 
 def value_width(mechanism: Mechanism, extra: dict[str, Any]) -> int | None:
     """Returns V, taken from the extra inputs of a call, or None if no extra input is as wide as the values."""
-    for shapes, first in ((mechanism.tokens, 1), (mechanism.learned, 0)):
+    for shapes, first in ((mechanism.tokens, 1), (mechanism.queries, 1), (mechanism.learned, 0)):
         for name, shape in shapes.items():
             if "V" in shape and name in extra:
                 return jnp.shape(extra[name])[first + shape.index("V")]
@@ -88,119 +93,3 @@ def mean_over_channels(
     """
     one = lambda row: jnp.mean(answer(jnp.repeat(row[:, None], width, axis=1)), axis=1)
     return jax.lax.map(one, tokens, batch_size=max(1, -(-len(tokens) // width))).T
-
-
-@pytree
-@dataclass(frozen=True)
-class WatchedState:
-    """State of `Watched`: the mechanism's state, its state for v = I, and the map so far."""
-
-    inner: Any
-    """State of the mechanism."""
-    echo: Any
-    """State of the mechanism for v = I. If an extra input is as wide as the values: N states, one per row of the map.
-    """
-    map: Any
-    """Attention map [N N] of the tokens so far."""
-    count: Any
-    """Number of tokens that are kept so far."""
-
-    @property
-    def memory(self) -> Any:
-        """Memory of the wrapped mechanism."""
-        return self.inner.memory
-
-
-@dataclass(frozen=True)
-class Watched(Wrapper):
-    """Wraps a mechanism so that its state also holds its attention map.
-
-    Replace a mechanism of a model with this wrapper to inspect the model. Outputs are those of `mechanism`. The map
-    takes O(T·S) more time and memory.
-    """
-
-    @property
-    def _wide(self) -> bool:
-        """Whether an extra input is as wide as the values."""
-        shapes = (*self.mechanism.tokens.values(), *self.mechanism.learned.values())
-        return any("V" in shape for shape in shapes)
-
-    @property
-    def turns(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.turns
-
-    @property
-    def rowwise(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.rowwise
-
-    @property
-    def pairwise(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.pairwise
-
-    @property
-    def remembers(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.remembers
-
-    @property
-    def attends(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.attends
-
-    @property
-    def query_head_axes(self):
-        """Axes of the map, which belongs to a query head, and of such parts of the mechanism's state."""
-        return WatchedState(self.mechanism.query_head_axes, self.mechanism.query_head_axes, 0, None)
-
-    def sees_all(self, length):
-        """As in the wrapped mechanism."""
-        return self.mechanism.sees_all(length)
-
-    def weights(self, q, k, allowed, **given):
-        """Returns the weights of the wrapped mechanism."""
-        return self.mechanism.weights(q, k, allowed, **given)
-
-    def attend(self, q, k, v, mask=Full(), **extra):
-        """Returns the output of the wrapped mechanism."""
-        return self.mechanism.attend(q, k, v, mask, **extra)
-
-    def causal(self, q, k, v, **extra):
-        """Returns the output of the wrapped mechanism."""
-        return causal(self.mechanism, q, k, v, **extra)
-
-    def look(self, q, k, mask=Full(), **extra):
-        """Returns the attention map of the call."""
-        return weights(self.mechanism, q, k, mask, **extra)
-
-    def init_state(self, rows, K, V, dtype=None):
-        """Returns the state of the wrapped mechanism, and an empty map of `rows` tokens."""
-        inner = self.mechanism.init_state(rows, K, V, dtype)
-        if self._wide:
-            echo = jax.tree.map(lambda leaf: jnp.repeat(jnp.asarray(leaf)[None], rows, axis=0), inner)
-        else:
-            echo = self.mechanism.init_state(rows, K, rows, dtype)
-        return WatchedState(inner, echo, jnp.zeros((rows, rows), jnp.result_type(float)), jnp.zeros((), jnp.int32))
-
-    def extend(self, state, q, k, v, *, keep=None, **extra):
-        """Returns the output of the wrapped mechanism, and adds a row to the map for each kept token."""
-        N, T = state.map.shape[0], q.shape[0]
-        kept = jnp.ones(T, bool) if keep is None else keep
-        # A token's row in the map is its row in the cache: the number of tokens kept before it.
-        slot = state.count + jnp.cumsum(kept, dtype=jnp.int32) - 1
-        values = jax.nn.one_hot(slot, N, dtype=v.dtype)
-        if self._wide:
-
-            def respond(echo, column):
-                v_of_one = jnp.repeat(column[:, None], v.shape[1], axis=1)
-                y, echo = self.mechanism.extend(echo, q, k, v_of_one, keep=keep, **extra)
-                return jnp.mean(y, axis=1), echo
-
-            rows, echo = jax.vmap(respond, in_axes=(0, 1), out_axes=(1, 0))(state.echo, values)
-        else:
-            rows, echo = self.mechanism.extend(state.echo, q, k, values, keep=keep, **extra)
-        y, inner = self.mechanism.extend(state.inner, q, k, v, keep=keep, **extra)
-        drawn = state.map.at[jnp.where(kept, slot, N)].set(rows.astype(state.map.dtype), mode="drop")
-        return y, WatchedState(inner, echo, drawn, state.count + jnp.sum(kept, dtype=jnp.int32))

@@ -1,11 +1,13 @@
 """Nyström attention."""
 
 from dataclasses import dataclass
+from typing import final
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, moved
+from attnlab.mechanisms.whole import Whole
 from attnlab.ops import nystrom
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import accumulation_dtype, matmul
@@ -13,8 +15,9 @@ from attnlab.ops.score import scaled_dot
 from attnlab.ops.softmax import masked_softmax
 
 
+@final
 @dataclass(frozen=True)
-class Nystrom(Mechanism):
+class Nystrom(Whole):
     """Softmax attention approximated through a few landmarks (Nyströmformer).
 
     y = softmax(q k̃ᵀ) softmax(q̃ k̃ᵀ)⁺ softmax(q̃ kᵀ) v, with scores divided by √K
@@ -39,8 +42,7 @@ class Nystrom(Mechanism):
     """Number of landmark queries and of landmark keys."""
     steps: int = 6
     """Number of iterations for the pseudo-inverse."""
-    turns = True
-    rowwise = False
+    traits = Traits(decodes=False, rotary=True, row_independent=False)
 
     def __post_init__(self):
         check_counts(landmarks=self.landmarks, steps=self.steps)

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import ClassVar
+from typing import ClassVar, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops import blockwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import l2_normalize
@@ -28,8 +29,9 @@ FEW = 8  # default number of buckets, if the length is unknown or short
 PAIRS = 2**16
 
 
+@final
 @dataclass(frozen=True)
-class Reformer(Mechanism):
+class Reformer(Pairwise):
     """Softmax attention over the keys that share a hash bucket with the query (Reformer).
 
     y_t = softmax(q_t·k/‖k‖) v over the keys that share a bucket with q_t in any round
@@ -78,7 +80,7 @@ class Reformer(Mechanism):
     """
     scale_queries: bool = False
     """Whether to divide scores by √K once more, as the paper's text says if read literally."""
-    biases = True
+    traits = Traits(bias=True)
     missing_values: ClassVar[dict] = {"scale_queries": True}
     """Values of fields that are missing in older saved configurations."""
 

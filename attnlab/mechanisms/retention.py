@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import Chunked, divide_by_sqrt_width
 from attnlab.mechanisms.cost import Cost
 from attnlab.ops import decay
 
 
+@final
 @dataclass(frozen=True)
 class Retention(Chunked):
     """Linear attention with a fixed decay per head (RetNet).
@@ -36,7 +39,7 @@ class Retention(Chunked):
 
     This adds one number to the state.
     """
-    turns = True
+    traits = Traits(any_mask=False, rotary=True)
 
     def heads(self, H):
         """Returns −log γ of every head."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms.base import Mechanism, State
+from attnlab.mechanisms.base import Traits
+from attnlab.mechanisms.checked import CheckedMechanism
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.gated_delta import GatedDelta
 from attnlab.mechanisms.inputs import split
 from attnlab.mechanisms.position_state import TokenBlock
+from attnlab.mechanisms.query_heads import PerQueryHead
+from attnlab.mechanisms.recurrent import Recurrent
+from attnlab.mechanisms.rotated import Rotated
 from attnlab.mechanisms.wrapper import Wrapper
 from attnlab.ops.counts import check_counts
 from attnlab.ops.layer import silu
@@ -34,7 +38,7 @@ class Delayed:
 
     inner: Any
     """Memory of the wrapped mechanism."""
-    q: Any
+    q: PerQueryHead
     """Last kept queries [size−1 K]."""
     k: Any
     """Last kept keys [size−1 K]."""
@@ -42,8 +46,9 @@ class Delayed:
     """Run of each of these tokens, see `TokenBlock`. 0 if there is no token yet."""
 
 
+@final
 @dataclass(frozen=True)
-class ShortConvolution(Wrapper):
+class ShortConvolution(Recurrent, Wrapper):
     """Applies a short causal convolution and SiLU to queries and keys before a mechanism.
 
     x'_t = silu(Σ_n w_n ⊙ x_{t−n}), n = 0 … size−1, for queries and keys
@@ -56,21 +61,33 @@ class ShortConvolution(Wrapper):
     keys. The state holds the mechanism's memory and the last size−1 queries and keys.
 
     Raises:
-        ValueError: if `size` is below 1, or if `mechanism` cannot decode or overrides `extend`.
+        ValueError: if `size` is below 1, or if `mechanism` cannot decode.
 
     Source: Yang, Kautz and Hatamizadeh 2024, section 3.4.
     """
 
-    rowwise = False
-    mechanism: Mechanism = GatedDelta()
+    mechanism: CheckedMechanism = GatedDelta()
     """Mechanism that receives the convolved queries and keys."""
     size: int = 4
     """Number of tokens that the kernel covers."""
 
     def __post_init__(self):
         check_counts(size=self.size)
-        if not self.mechanism.stateful or type(self.mechanism).extend is not Mechanism.extend:
+        if not self.mechanism.traits.decodes:
             raise ValueError(f"mechanism={self.mechanism} absorbs no tokens: what is convolved is the past of new ones")
+
+    @property
+    def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As in the wrapped mechanism, but an output depends on earlier queries, and only `Causal()` is supported."""
+        inner = self.mechanism.traits
+        return Traits(
+            any_mask=False,
+            rotary=False,
+            bias=inner.bias,
+            row_independent=False,
+            position_dependent=inner.position_dependent,
+            ill_conditioned=inner.ill_conditioned,
+        )
 
     @property
     def learned(self):
@@ -87,17 +104,11 @@ class ShortConvolution(Wrapper):
         }
         return self.mechanism.initial(inner, K, V) | drawn
 
-    @property
-    def query_head_axes(self):
-        """Axes of the last queries, and of the parts of the mechanism's memory that belong to a query head."""
-        inner = self.mechanism.query_head_axes
-        return State(None, Delayed(None if inner is None else inner.memory, 0, None, None))
-
     def with_rotary(self, position):
         """Returns this wrapper with rotated convolved tokens, or around the mechanism with rotary features."""
-        if not self.mechanism.turns:
+        if not self.mechanism.traits.rotary:
             return super().with_rotary(position)
-        return _Turned(mechanism=self.mechanism, size=self.size, position=position)
+        return replace(self, mechanism=Rotated(self.mechanism, position))
 
     def cost(self, T, S, K, V, block=None):
         """Counts the mechanism and the convolutions."""
@@ -109,7 +120,7 @@ class ShortConvolution(Wrapper):
         """Returns the memory of the mechanism, and no tokens."""
         # Run 0, in which a state begins. The rows are zero and change nothing there.
         none, runs = jnp.zeros((self.size - 1, K), accumulation_dtype(dtype)), np.zeros(self.size - 1, np.int32)
-        return Delayed(self.mechanism.init_memory(length, K, V, dtype), none, none, runs)
+        return Delayed(self.mechanism.init_memory(length, K, V, dtype), PerQueryHead(none), none, runs)
 
     def update(self, memory, q, k, v, block, *, bias=None, **extra):
         """Convolves new tokens with the last ones, and passes them to the mechanism."""
@@ -120,10 +131,10 @@ class ShortConvolution(Wrapper):
 
     def attend_causal(self, q, k, v, block, *, bias=None, **extra):
         """Convolves a whole sequence, and passes it to the mechanism's fastest form."""
-        q, k, extra = self.before(q, k, block, extra)
+        q, k, extra = self.convolved(q, k, block, extra)
         return self.mechanism.attend_causal(q, k, v, block, bias=bias, **extra)
 
-    def before(self, q, k, block: TokenBlock, extra: dict) -> tuple[Any, Any, dict]:
+    def convolved(self, q, k, block: TokenBlock, extra: dict) -> tuple[Any, Any, dict]:
         """Returns the convolved queries and keys of a whole sequence, and the mechanism's own extra inputs."""
         kernels, extra = split(extra, KERNELS)
         q, k, *_ = self._convolved(self.init_memory(0, q.shape[1], 0, q.dtype), q, k, block, kernels)
@@ -133,9 +144,9 @@ class ShortConvolution(Wrapper):
         """Returns the convolved queries and keys of a block, the last queries and keys after it, and their runs."""
         # Queries and keys are convolved separately. Several query heads may share the keys of one head and their
         # memory.
-        q, last_q, run = self._past(memory.q, memory.run, q, block, kernels["conv_q"])
+        q, last_q, run = self._past(jnp.asarray(memory.q.value), memory.run, q, block, kernels["conv_q"])
         k, last_k, run = self._past(memory.k, memory.run, k, block, kernels["conv_k"])
-        return q, k, last_q, last_k, run
+        return q, k, PerQueryHead(last_q), last_k, run
 
     def _past(self, rows, runs, x, block: TokenBlock, kernel):
         """Returns silu(Σ_n w_n ⊙ x_{t−n}) over kept tokens of one run, the last rows, and their runs.
@@ -147,7 +158,7 @@ class ShortConvolution(Wrapper):
         if block.plain:
             rows = jnp.concatenate([apply_weights(rows, (runs == block.before)[:, None]), x])
             shifted = [rows[back - n : back - n + T] for n in range(self.size)]
-            after, told = rows[T:], jnp.concatenate([runs, block.run])[T:]
+            after, runs = rows[T:], jnp.concatenate([runs, block.run])[T:]
         else:
             # Kept tokens are written contiguously after the last ones.
             count = jnp.cumsum(block.keep, dtype=jnp.int32)
@@ -156,19 +167,7 @@ class ShortConvolution(Wrapper):
             runs = jnp.concatenate([runs, block.run]).at[slot].set(block.run, mode="drop")
             at = jnp.maximum(back + count[None] - 1 - jnp.arange(self.size, dtype=jnp.int32)[:, None], 0)
             shifted = jnp.where((runs[at] == block.run[None])[..., None], rows[at], 0)
-            after, told = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
+            after, runs = (jax.lax.dynamic_slice_in_dim(each, count[-1], back) for each in (rows, runs))
         # Summed term by term. On a CPU with jax 0.10.2, a sum over so short an axis takes 10 to 100 times as long.
         mixed = reduce(add, (kernel[n : n + 1] * shifted[n] for n in range(self.size)))
-        return silu(mixed).astype(kind), after, told
-
-
-@dataclass(frozen=True)
-class _Turned(ShortConvolution):
-    """ShortConvolution with rotary positions after the convolution."""
-
-    position: Any = None
-    """Rotary encoding."""
-
-    def _convolved(self, memory, q, k, block, kernels):
-        q, k, *tail = super()._convolved(memory, q, k, block, kernels)
-        return *self.position.rotate(q, k, block.positions, block.positions), *tail
+        return silu(mixed).astype(kind), after, runs

@@ -1,18 +1,21 @@
 """Sigmoid attention."""
 
 from dataclasses import dataclass
+from typing import final
 
 import jax
 import jax.numpy as jnp
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops.precision import accumulation_dtype
 from attnlab.ops.score import scaled_dot
 
 
+@final
 @dataclass(frozen=True)
-class Sigmoid(Mechanism):
+class Sigmoid(Pairwise):
     """Sigmoid attention: every weight is independent of the others.
 
     y_t = Σ_j sigmoid(q_t·k_j/√K + bias + shift) v_j
@@ -28,8 +31,7 @@ class Sigmoid(Mechanism):
     Under a full mask −log n is the paper's −log of the length. It is the same in every form of a call under any mask.
     At initialisation the weights then sum to about one.
     """
-    turns = True
-    biases = True
+    traits = Traits(rotary=True, bias=True)
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """Returns weights [T S] between 0 and 1, in at least float32."""

@@ -1,13 +1,15 @@
 """Sparse Sinkhorn attention."""
 
 from dataclasses import dataclass
+from typing import final
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, moved
+from attnlab.mechanisms.whole import Whole
 from attnlab.ops.counts import check_counts
 from attnlab.ops.order import by_position, ranks
 from attnlab.ops.precision import accumulation_dtype, divide, matmul
@@ -18,8 +20,9 @@ from attnlab.ops.softmax import masked_softmax
 FAINT = 1e-30  # smaller shares of a slot count as zero, because dividing by them would overflow
 
 
+@final
 @dataclass(frozen=True)
-class Sinkhorn(Mechanism):
+class Sinkhorn(Whole):
     """Softmax attention to the query's own block and to one softly sorted block (sparse Sinkhorn attention).
 
     y = softmax([q k_ownᵀ, q (S k)ᵀ]/√K) [v_own; S v]
@@ -50,7 +53,7 @@ class Sinkhorn(Mechanism):
     """Number of steps that balance rows and columns."""
     temperature: float = 0.75
     """Temperature of the sorting. Smaller values sort harder."""
-    rowwise = False
+    traits = Traits(decodes=False, row_independent=False)
 
     def __post_init__(self):
         check_counts(block=self.block, steps=self.steps)

@@ -1,23 +1,15 @@
 """Softmax attention."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import final
 
-import numpy as np
-from jax.core import Tracer
-from jaxtyping import Int
-
-from attnlab.mechanisms.base import Mechanism
-from attnlab.mechanisms.cost import Cost, cached, moved
-from attnlab.ops import blockwise, edges
-from attnlab.ops.counts import check_counts
-from attnlab.ops.mask import Full, Mask, Places
-from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
-from attnlab.ops.softmax import masked_softmax
+from attnlab.mechanisms.pattern_softmax import PatternSoftmax
+from attnlab.ops.mask import Full
 
 
+@final
 @dataclass(frozen=True)
-class Softmax(Mechanism):
+class Softmax(PatternSoftmax):
     """Softmax attention over the keys that the mask allows.
 
     y = softmax(score(q, k) + bias) v
@@ -31,131 +23,13 @@ class Softmax(Mechanism):
     Source: Vaswani et al. 2017, eq. 1.
     """
 
-    score: Callable = field(default=scaled_dot, kw_only=True)
-    """Score function, one of `attnlab.SCORES`. Default: q·k / √K."""
-    block: int | None = field(default=None, kw_only=True)
-    """Number of queries and of keys per block, or None to compute all pairs at once.
-
-    None takes O(T·S) time and memory. Blocks give the same result with memory linear in T and S, and skip blocks that
-    the mask leaves empty. They do not support forward-mode derivatives (`jax.jvp`).
-    """
-    length: int = field(default=512, kw_only=True)
-    """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
-    biases = True
-
-    def __post_init__(self):
-        check_counts(block=self.block, length=self.length)
-        if not callable(self.score):
-            raise ValueError(f"score={self.score!r} must be a score itself, as attnlab.SCORES['dot'] is")
-        _ = self.pattern  # raises if its sizes are invalid
-
     @property
     def line(self) -> str:
         """One-line description for lists of mechanisms."""
-        line = (type(self).__doc__ or "").splitlines()[0]
-        # Subclasses with a pattern use blocks by default, which need not be mentioned.
-        blocks = "" if self.block is None or type(self) is not Softmax else f", in blocks of {self.block} keys"
-        return f"{line.rstrip('.')}{blocks}."
+        blocks = "" if self.block is None else f", in blocks of {self.block} keys"
+        return f"{(type(self).__doc__ or '').splitlines()[0].rstrip('.')}{blocks}."
 
     @property
-    def turns(self):
-        """Whether the score is a product of query and key."""
-        return self.score in PRODUCTS
-
-    @property
-    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether there is a pattern, or the score learns something per position."""
-        return not isinstance(self.pattern, Full) or is_length_bound(self.score)
-
-    @property
-    def learned(self):
-        """Learned arrays of the score."""
-        return shapes(self.score, self.length)
-
-    @property
-    def pattern(self) -> Mask:
-        """Mask of the pairs that can interact, by position. It is combined with the mask of the call. Default: all."""
+    def pattern(self):
+        """All pairs."""
         return Full()
-
-    def initial(self, key, K, V):
-        """Returns initial values of the score's learned arrays."""
-        return initial(self.score, self.length, key, K)
-
-    def sized(self, length):
-        """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
-        return replace(self, length=length) if is_length_bound(self.score) else self
-
-    def check(self, block):
-        """Checks the positions of the block with `reach`. Padding is ignored."""
-        self.reach(block.positions)
-
-    def reach(self, j: Int[Places, " S"]) -> None:
-        """Checks that keys lie within `length`, if the score learns something per position.
-
-        Args:
-            j: positions of the keys [S].
-
-        Raises:
-            ValueError: if a position is known to lie beyond. A traced position beyond makes the output NaN instead.
-        """
-        if not is_length_bound(self.score) or isinstance(j, Tracer):
-            return
-        if (last := np.max(np.asarray(j), initial=0)) >= self.length:
-            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")
-
-    def sees_all(self, length):
-        """Returns whether the pattern is known to leave out none of the tokens."""
-        return self.pattern.over(0, 1, 0, length) is True
-
-    def weights(self, q, k, allowed, *, i, j, bias=None, **learned):
-        """Returns weights [T S] in at least float32. Rows sum to one, or to zero if no key is allowed."""
-        self.reach(j)
-        if not isinstance(self.pattern, Full):
-            allowed = allowed & self.pattern(i, j)
-        return masked_softmax(Scores(self.score, learned, bias)(q, k, i, j), allowed)
-
-    def edge_weights(self, q, k, ends, *, i, j, bias=None, **learned):
-        """Returns weights [E] of the edges. The weights of each query sum to one."""
-        self.reach(j)
-        if not isinstance(self.pattern, Full):
-            ends = ends.restricted(edges.edge_scores(lambda q, k, i, j: self.pattern(i, j), q, k, ends, i, j))
-        q, k, scores = edges.split_scores(Scores(self.score, learned, bias), q, k)
-        return edges.softmax(edges.edge_scores(scores, q, k, ends, i, j), ends)
-
-    def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
-        """Attends with all pairs at once, or by blocks."""
-        self.reach(j)
-        if self.block is None:
-            return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, **learned)
-        scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
-        return self._by_blocks(q, k, v, scores, rule, i, j, self.block).astype(v.dtype)
-
-    def attend_causal(self, q, k, v, block, *, bias=None, **learned):
-        """Attends causally with all pairs at once, or by blocks."""
-        if self.block is None:
-            return super().attend_causal(q, k, v, block, bias=bias, **learned)
-        self.check(block)
-        order = np.arange(q.shape[0], dtype=np.int32)
-        scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
-        return self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block).astype(v.dtype)
-
-    def cost(self, T, S, K, V, block=None):
-        """Counts two products per computed pair, and five operations per pair for the softmax.
-
-        Every score is counted as the scaled dot product. By blocks, only pairs that the pattern allows are counted.
-        """
-        pairs = T * S if self.block is None else self._pairs(T, S)
-        return Cost(
-            flops=pairs * (2 * K + 2 * V + 5),
-            bytes=moved(T, S, K, V),
-            state_bytes=cached(S, K, V),
-        )
-
-    def _pairs(self, T, S):
-        """Returns the number of pairs that are computed by blocks."""
-        return T * S
-
-    def _by_blocks(self, q, k, v, scores, rule, i, j, block: int):
-        """Attends by blocks over the pairs that both the mask and the pattern allow."""
-        rules = [rule, blockwise.Rule(self.pattern, i, j)]
-        return blockwise.attend(q, k, v, scores, rules, i=i, j=j, block=block)[0]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import final
 
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.chunked import Chunked
 from attnlab.ops import decay, gate
 
 
+@final
 @dataclass(frozen=True)
 class Ssd(Chunked):
     """Linear attention whose state decays by one gate per token (state space duality, Mamba-2).
@@ -25,7 +28,7 @@ class Ssd(Chunked):
     Source: Dao and Gu 2024.
     """
 
-    turns = True
+    traits = Traits(any_mask=False, rotary=True)
 
     @property
     def tokens(self):

@@ -1,16 +1,18 @@
 """Strided attention, from the sparse transformer."""
 
 from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 
-from attnlab.mechanisms.softmax import Softmax
+from attnlab.mechanisms.pattern_softmax import PatternSoftmax
 from attnlab.ops import blockwise
 from attnlab.ops.mask import Dilated, Window
 
 
+@final
 @dataclass(frozen=True)
-class Strided(Softmax):
+class Strided(PatternSoftmax):
     """Softmax attention over a window and every stride-th key (sparse transformer).
 
     y_t = softmax(score(q_t, k)) v over the keys with |t−j| < stride or (t−j) mod stride = 0

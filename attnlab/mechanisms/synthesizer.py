@@ -1,21 +1,24 @@
 """Synthesizer."""
 
 from dataclasses import dataclass, replace
+from typing import final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.ops.counts import check_counts
 from attnlab.ops.precision import accumulation_dtype, matmul
 from attnlab.ops.softmax import masked_softmax
 
 
+@final
 @dataclass(frozen=True)
-class Synthesizer(Mechanism):
+class Synthesizer(Pairwise):
     """Softmax attention whose scores do not depend on keys (Synthesizer).
 
     y = softmax(ReLU(q W + b) U + c) v, where column j of the scores is that of position j (dense Synthesizer)
@@ -34,7 +37,7 @@ class Synthesizer(Mechanism):
     """Maximum number of positions."""
     fixed: bool = False
     """True for the random Synthesizer: the score of a pair is a learned number [i, j], whatever the tokens are."""
-    biases = True
+    traits = Traits(bias=True, position_dependent=True)
 
     def __post_init__(self):
         check_counts(length=self.length)

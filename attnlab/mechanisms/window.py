@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
+from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.pattern_softmax import PatternSoftmax
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.ops import chunks
 from attnlab.ops.counts import check_counts
@@ -22,8 +25,9 @@ from attnlab.ops.score import scaled_dot
 MANY, ROWS = 6, 64
 
 
+@final
 @dataclass(frozen=True)
-class Local(Softmax):
+class Local(PatternSoftmax):
     """Softmax attention over a window around the query (local-m).
 
     y_t = softmax(score(q_t, k)) v over the keys with −right < t−j < left
@@ -51,8 +55,9 @@ class Local(Softmax):
         return T * min(S, self.left + self.right - 1)
 
 
+@final
 @dataclass(frozen=True)
-class LocalP(Mechanism):
+class LocalP(Pairwise):
     """Softmax attention with a Gaussian around a predicted centre (local-p).
 
     y_t = Σ_j softmax(score(q_t, k_j)) exp(−(j−p_t)²/2σ²) v_j, p_t = S·sigmoid(tanh(q_t W_p)·v_p), σ = width/2
@@ -74,8 +79,9 @@ class LocalP(Mechanism):
     """Score function, one of `attnlab.SCORES`."""
     length: int = field(default=512, kw_only=True)
     """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
-    biases = True
-    unsteady = "a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
+    traits = Traits(
+        bias=True, ill_conditioned="a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
+    )
 
     def __post_init__(self):
         check_counts(width=self.width)
@@ -104,9 +110,9 @@ class LocalP(Mechanism):
         """Returns this mechanism with `length`, or itself if its score does not learn anything per position."""
         return replace(self, length=self.within.sized(length).length)
 
-    def check(self, block):
-        """Checks the positions of the block as the softmax does."""
-        self.within.check(block)
+    def check_positions(self, i):
+        """Checks positions as the softmax does."""
+        self.within.check_positions(i)
 
     def sees_all(self, length):
         """Returns whether the window covers all tokens wherever its centre is."""
@@ -119,7 +125,7 @@ class LocalP(Mechanism):
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, w_p, v_p, **learned):
         """Attends from every query to the keys that its window can reach, or to all keys if there are not many more."""
-        self.within.reach(j)
+        self.within.check_positions(j)
         S, reach = k.shape[0], self._fetched(k.shape[0])
         if reach == S or not _ordered(j) or (seen := _seen(mask, i, j)) is None:
             return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)

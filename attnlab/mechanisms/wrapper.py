@@ -1,48 +1,38 @@
-"""Base class of mechanisms that wrap another one."""
+"""Base class of mechanisms that change something about another one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.checked import CheckedMechanism
 
 
 @dataclass(frozen=True)
-class Wrapper(Mechanism):
-    """Passes everything on to `mechanism`, except what a subclass overrides."""
+class Wrapper(CheckedMechanism):
+    """Passes everything on to `mechanism`. A subclass overrides what it changes."""
 
-    mechanism: Mechanism
+    mechanism: CheckedMechanism
     """The wrapped mechanism."""
 
     @property
+    def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Traits of the wrapped mechanism."""
+        return self.mechanism.traits
+
+    @property
     def tokens(self):
-        """Extra inputs of the wrapped mechanism."""
+        """Extra inputs per key token of the wrapped mechanism."""
         return self.mechanism.tokens
+
+    @property
+    def queries(self):
+        """Extra inputs per query token of the wrapped mechanism."""
+        return self.mechanism.queries
 
     @property
     def learned(self):
         """Learned arrays of the wrapped mechanism."""
         return self.mechanism.learned
-
-    @property
-    def biases(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.biases
-
-    @property
-    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As in the wrapped mechanism."""
-        return self.mechanism.placed
-
-    @property
-    def unsteady(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.unsteady
-
-    @property
-    def stateful(self):
-        """As in the wrapped mechanism."""
-        return self.mechanism.stateful
 
     def initial(self, key, K, V):
         """Returns the initial values of the wrapped mechanism."""
@@ -56,10 +46,6 @@ class Wrapper(Mechanism):
         """Returns the cost of the wrapped mechanism."""
         return self.mechanism.cost(T, S, K, V, block)
 
-    def with_rotary(self, position):
-        """Returns this wrapper around the mechanism with rotary features, or None if there is none."""
-        return None if (turned := self.mechanism.with_rotary(position)) is None else replace(self, mechanism=turned)
-
     def sized(self, length):
         """Returns this wrapper around the mechanism for `length` tokens."""
         return replace(self, mechanism=self.mechanism.sized(length))
@@ -68,6 +54,34 @@ class Wrapper(Mechanism):
         """Checks that the wrapped mechanism supports `length` positions."""
         self.mechanism.fit(length)
 
-    def check(self, block):
-        """Checks that the wrapped mechanism supports the positions of the block."""
-        self.mechanism.check(block)
+    def with_rotary(self, position):
+        """Returns this wrapper around the mechanism with rotary features, or None if there is none."""
+        return None if (rotated := self.mechanism.with_rotary(position)) is None else replace(self, mechanism=rotated)
+
+    def sees_all(self, length):
+        """Returns what the wrapped mechanism answers."""
+        return self.mechanism.sees_all(length)
+
+    def check_positions(self, i):
+        """Checks that the wrapped mechanism supports the positions."""
+        self.mechanism.check_positions(i)
+
+    def attend_all(self, q, k, v, mask, *, i, j, bias=None, **extra):
+        """Returns the output of the wrapped mechanism."""
+        return self.mechanism.attend_all(q, k, v, mask, i=i, j=j, bias=bias, **extra)
+
+    def attend_edges(self, q, k, v, edges, *, i, j, bias=None, **extra):
+        """Returns the output of the wrapped mechanism."""
+        return self.mechanism.attend_edges(q, k, v, edges, i=i, j=j, bias=bias, **extra)
+
+    def attend_causal(self, q, k, v, block, *, bias=None, **extra):
+        """Returns the output of the wrapped mechanism."""
+        return self.mechanism.attend_causal(q, k, v, block, bias=bias, **extra)
+
+    def init_memory(self, length, K, V, dtype):
+        """Returns the memory of the wrapped mechanism."""
+        return self.mechanism.init_memory(length, K, V, dtype)
+
+    def update(self, memory, q, k, v, block, *, bias=None, **extra):
+        """Returns the output and memory of the wrapped mechanism."""
+        return self.mechanism.update(memory, q, k, v, block, bias=bias, **extra)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.models.config import WIDEST, check_shape, check_sizes
 from attnlab.modules.dense import fold_key
 from attnlab.modules.learned import extras, init_learned
@@ -46,12 +47,10 @@ class AssociativeMemory:
             raise ValueError(f"model.embedding={self.embedding} must be a finite number above 0, and at most {WIDEST}")
         if not isinstance(self.mechanism, Mechanism):
             raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, as those of attnlab.MECHANISMS")
-        if not self.mechanism.stateful:
+        if not self.mechanism.traits.decodes:
             raise ValueError(f"model.mechanism={self.mechanism} has no causal form: it keeps nothing to ask for")
-
-    def watched(self, watch) -> AssociativeMemory:
-        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
-        return replace(self, mechanism=watch(self.mechanism))
+        if self.mechanism.queries:
+            raise ValueError(f"model.mechanism={self.mechanism} needs inputs per query, which this model does not have")
 
     def create(self, key: PRNGKeyArray, shape: Any) -> AssociativeMemoryNetwork:
         """A new network for so many keys and values (`attnlab.tasks.synthetic.associations.AssociationShape`)."""
@@ -125,7 +124,7 @@ class AssociativeMemoryNetwork(nnx.Module):
 
     def _read(self, q, k, values, tokens, fixed):
         mechanism, T, Q = self.config.mechanism, k.shape[0], q.shape[0]
-        if mechanism.pairwise:
+        if isinstance(mechanism, Pairwise):
             # The weights of few queries, collected by value: far cheaper than a state of all values.
             j, i = np.arange(T, dtype=np.int32), np.full(Q, T, np.int32)
             weights = mechanism.weights(q, k, jnp.ones((Q, T), bool), i=i, j=j, **tokens, **fixed)

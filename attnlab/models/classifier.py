@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -51,10 +51,6 @@ class Classifier(StackConfig):
     def attentions(self) -> dict[str, Mechanism]:
         """The mechanism of the encoder, by role."""
         return {"encoder": self.mechanism}
-
-    def watched(self, watch) -> Classifier:
-        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
-        return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> ClassifierNetwork:
         """Create a network for examples of `shape` (`attnlab.tasks.Classes` of `Tokens` or `Frames`)."""
@@ -123,10 +119,10 @@ class ClassifierNetwork(nnx.Module):
         Returns:
             Logits, at least float32: [classes], or [T classes] if each position is classified.
         """
-        return self.look(source, keep, key)[0]
+        return self.outputs_and_maps(source, keep, key)[0]
 
-    def look(self, source, keep=None, key=None) -> tuple[Float[Array, "..."], dict]:
-        """Return the logits, and the attention maps {"encoder": [L H T T], or None if not watched}."""
+    def outputs_and_maps(self, source, keep=None, key=None) -> tuple[Float[Array, "..."], dict]:
+        """Return the logits, and the attention maps {"encoder": [L H T T], or None if not observed}."""
         x, seen = self.read(source, keep, key)
         if not self.each:
             x = (x[0] if self.token is not None else _mean(x, keep))[None]

@@ -190,12 +190,12 @@ def check_attentions(config: Any) -> None:
 
 def _unfit(name: str, mechanism: Mechanism, config: Any) -> str | None:
     """Return why a mechanism cannot serve in the role `name`, with an alternative, or None if it can."""
-    if name == "decoder" and not mechanism.stateful:
+    if name == "decoder" and not mechanism.traits.decodes:
         return "has no causal form: it cannot decode; softmax and linear can"
-    if name != "decoder" and not mechanism.attends:
-        blind = [part for part, each in config.attentions.items() if part != "decoder" and not each.attends]
+    if name != "decoder" and not mechanism.traits.any_mask:
+        blind = [part for part, each in config.attentions.items() if part != "decoder" and not each.traits.any_mask]
         fields = dict.fromkeys(f"model.{part if hasattr(config, part) else 'mechanism'}=softmax" for part in blind)
         return f"reads the past only: {name} attention must see all; such as {' '.join(fields)} can"
-    if name == "cross" and not mechanism.rowwise:
+    if name == "cross" and not mechanism.traits.row_independent:
         return "mixes the queries, so that later targets would show in earlier ones; use such as model.cross=softmax"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -50,10 +50,6 @@ class ConvolutionProbe:
         """The mechanism, by role."""
         return {"encoder": self.mechanism}
 
-    def watched(self, watch) -> ConvolutionProbe:
-        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
-        return replace(self, mechanism=watch(self.mechanism))
-
     def create(self, key: PRNGKeyArray, shape: Any) -> ConvolutionProbeNetwork:
         """Create a network for images of `shape` (`attnlab.tasks.synthetic.filtering.ConvolutionShape`)."""
         check_shape(self, shape, "source", "channels")
@@ -78,10 +74,10 @@ class ConvolutionProbeNetwork(nnx.Module):
         self, image: Float[Array, "rows columns C"], keep: None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "rows columns D"]:
         """Return the filtered image, at least float32. `keep` and `key` are unused: no padding, no dropout."""
-        return self.look(image)[0]
+        return self.outputs_and_maps(image)[0]
 
-    def look(self, image, keep=None, key=None) -> tuple[Float[Array, "rows columns D"], dict]:
-        """Return the filtered image, and the map {"encoder": [1 H T T], or None if not watched}."""
+    def outputs_and_maps(self, image, keep=None, key=None) -> tuple[Float[Array, "rows columns D"], dict]:
+        """Return the filtered image, and the map {"encoder": [1 H T T], or None if not observed}."""
         rows, columns, channels = image.shape
         i = np.arange(rows * columns, dtype=np.int32)
         x = add_position(

@@ -76,10 +76,6 @@ class Detr(StackConfig):
         """The mechanism of each of the three attentions."""
         return {name: getattr(self, name) or self.mechanism for name in ("encoder", "among", "cross")}
 
-    def watched(self, watch) -> Detr:
-        """The same with each attention's mechanism put through `watch`."""
-        return replace(self, **{name: watch(mechanism) for name, mechanism in self.attentions.items()})
-
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of what the convolutions make of an image: each stage halves it, rounding up."""
         return -(-height // 2**self.stages), -(-width // 2**self.stages)
@@ -152,9 +148,9 @@ class DetrNetwork(nnx.Module):
 
         The last class means "no object". Boxes are (centre x, centre y, width, height), as fractions of the image.
         """
-        return self.look(image, key)[0]
+        return self.outputs_and_maps(image, key)[0]
 
-    def look(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
+    def outputs_and_maps(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
         """Return the same, and maps {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, or None each."""
         keys = (None, None) if key is None else jax.random.split(key)
         memory, where, seen = self.read(image, keys[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -25,10 +25,6 @@ class Language(StackConfig):
 
     norm_eps: float = 1e-5
     """The ε that the norms add to the variance, at least 1e-37 and below 1."""
-
-    def watched(self, watch) -> Language:
-        """Return a copy of this configuration whose mechanism is `watch(mechanism)`."""
-        return replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> LanguageNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
@@ -55,7 +51,7 @@ class LanguageNetwork(Decoder):
         Returns:
             Logits, at least float32.
         """
-        return self.look(tokens, keep, key)[0]
+        return self.outputs_and_maps(tokens, keep, key)[0]
 
     def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and the maps {"decoder": [L H T T] or None} if watched."""

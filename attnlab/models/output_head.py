@@ -24,7 +24,7 @@ class OutputHead(nnx.Module):
     target: Embed
     """The embedding of the target symbols. Only used if `output` is None."""
 
-    def look(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
+    def outputs_and_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
         """Return the logits, at least float32, and the attention maps."""
         x, looks = self.hidden_with_maps(*inputs, **named)
         return self.logits(x), looks

@@ -52,10 +52,6 @@ class RecurrentLanguage:
         """Empty: the model has no attention."""
         return {}
 
-    def watched(self, watch) -> RecurrentLanguage:
-        """Return this configuration unchanged, because there is no attention to watch."""
-        return self
-
     def create(self, key: PRNGKeyArray, shape: Any) -> RecurrentLanguageNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Tokens`)."""
         check_shape(self, shape, "vocabulary", "length")
@@ -78,7 +74,7 @@ class RecurrentLanguageNetwork(OutputHead):
         self, tokens: Int[Array, " T"], keep: Bool[Array, " T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, "T vocabulary"]:
         """Return the logits of every next token, at least float32. `keep` is False at padding, or None."""
-        return self.look(tokens, keep, key)[0]
+        return self.outputs_and_maps(tokens, keep, key)[0]
 
     def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and no attention maps."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import jax
@@ -11,16 +11,18 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from attnlab.mechanisms import Mechanism, Softmax, Watched
+from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import check_norm_eps, check_shape, check_sizes
 from attnlab.modules.conv import Conv, GroupNorm
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
+from attnlab.modules.observable import Observable
 from attnlab.modules.parameter import NoDecay
 from attnlab.modules.spectral import normalised
 from attnlab.modules.upsample import Upsample
 from attnlab.ops.layer import relu
+from attnlab.ops.mask import Full
 from attnlab.ops.score import dot
 
 NARROWER = 8  # the channels of queries, keys and values are this part of those of the image (section 3)
@@ -57,7 +59,7 @@ class SAGAN:
             return
         if not isinstance(self.mechanism, Mechanism):
             raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, such as attnlab.MECHANISMS has")
-        if not self.mechanism.attends:
+        if not self.mechanism.traits.any_mask:
             raise ValueError(f"model.mechanism={self.mechanism} reads the past only: an image has none; softmax does")
 
     @property
@@ -69,10 +71,6 @@ class SAGAN:
     def head_width(self) -> int:
         """The components of a query of the generator."""
         return _inner(2 * self.width)
-
-    def watched(self, watch) -> SAGAN:
-        """The same with its mechanism, where it has one, put through `watch`."""
-        return self if self.mechanism is None else replace(self, mechanism=watch(self.mechanism))
 
     def create(self, key: PRNGKeyArray, shape: Any) -> SAGANNetwork:
         """A new pair for images of that shape (`attnlab.tasks.vision.generation.Generated`)."""
@@ -95,9 +93,9 @@ class SAGANNetwork(nnx.Module):
         """Both, their weights spectrally normalised: once for all the examples of a batch."""
         return normalised(self.generator), normalised(self.discriminator)
 
-    def look(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], dict]:
+    def outputs_and_maps(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], dict]:
         """The image made of it, and where each place of the generator's attention looked: {"image": [1 1 P P]}."""
-        image, seen = normalised(self.generator).look(latent)
+        image, seen = normalised(self.generator).outputs_and_maps(latent)
         return image, {"image": None if seen is None else seen[None, None]}
 
     @property
@@ -122,10 +120,10 @@ class Generator(nnx.Module):
 
     def __call__(self, latent: Float[Array, " Z"]) -> Float[Array, "H W C"]:
         """An image in 0 … 1."""
-        return self.look(latent)[0]
+        return self.outputs_and_maps(latent)[0]
 
-    def look(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], Float[Array, "P P"] | None]:
-        """An image in 0 … 1, and where its places looked, row by row, if the mechanism is watched."""
+    def outputs_and_maps(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], Float[Array, "P P"] | None]:
+        """Returns an image in 0 … 1, and the attention map of its places, row by row, or None without an observer."""
         x = self.first(latent[None]).reshape(*self.quarter, -1)
         x = self.ups[0](relu(self.norms[0](x)))
         x, seen = _attended(self.attention, relu(self.norms[1](x)))
@@ -155,7 +153,7 @@ class Discriminator(nnx.Module):
         return self.last(x.sum(axis=(0, 1))[None])[0, 0]
 
 
-class ImageAttention(nnx.Module):
+class ImageAttention(Observable):
     """y = γ o + x at every place, o a map of what the places' values are mixed to, γ from 0 (section 3, eqs. 1-3).
 
     Queries, keys and values are linear maps of x to an eighth of its channels; what else the mechanism asks of a place,
@@ -165,7 +163,7 @@ class ImageAttention(nnx.Module):
     def __init__(self, key: PRNGKeyArray, width: int, mechanism: Mechanism):
         self.mechanism, inner = mechanism, _inner(width)
         shapes = {"q": (inner,), "k": (inner,), "v": (inner,)} | {
-            name: shape_of(shape, inner, inner) for name, shape in mechanism.tokens.items()
+            name: shape_of(shape, inner, inner) for name, shape in {**mechanism.tokens, **mechanism.queries}.items()
         }
         self.shapes = tuple(shapes.items())
         self.maps = nnx.Dict(
@@ -177,16 +175,16 @@ class ImageAttention(nnx.Module):
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
         """Every place against every other, row by row."""
-        return self.look(x)[0]
+        return self.outputs_and_maps(x)[0]
 
-    def look(self, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Float[Array, "P P"] | None]:
-        """The same, and the map if the mechanism is watched."""
+    def outputs_and_maps(self, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Float[Array, "P P"] | None]:
+        """Returns the output, and the map, or None without an observer."""
         places = x.reshape(-1, x.shape[-1])
         given = {name: self.maps[name](places).reshape(-1, *shape) for name, shape in self.shapes}
         q, k, v = (given.pop(name) for name in "qkv")
         extra: Any = given | extras(self.mechanism, self.learned)
         y = self.mechanism.attend(q, k, v, **extra)
-        seen = self.mechanism.look(q, k, **extra) if isinstance(self.mechanism, Watched) else None
+        seen = self.observed(self.mechanism, q, k, Full(), **extra)
         return x + self.gamma[...][0] * self.o(y).reshape(x.shape), seen
 
 
@@ -195,7 +193,7 @@ def _attention(key: PRNGKeyArray, config: SAGAN, width: int) -> ImageAttention |
 
 
 def _attended(attention: ImageAttention | None, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Any]:
-    return (x, None) if attention is None else attention.look(x)
+    return (x, None) if attention is None else attention.outputs_and_maps(x)
 
 
 def _inner(width: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from jaxtyping import PRNGKeyArray
@@ -113,10 +113,6 @@ class Seq2Seq:
         score = additive if self.attention == "bahdanau" else general
         return {} if self.attention is None else {"cross": self.mechanism or Softmax(score=score)}
 
-    def watched(self, watch) -> Seq2Seq:
-        """Return a copy with `watch` applied to the mechanism, or the configuration itself if it has no attention."""
-        return replace(self, mechanism=watch(self.attentions["cross"])) if self.attentions else self
-
     def create(self, key: PRNGKeyArray, shape: Any) -> Seq2SeqNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
         check_shape(self, shape, "source_vocabulary", "target_vocabulary")
@@ -147,12 +143,12 @@ class Seq2Seq:
         if not isinstance(self.mechanism, Mechanism | None):
             raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, as those of attnlab.MECHANISMS")
         for mechanism in self.attentions.values():
-            if not mechanism.attends:
+            if not mechanism.traits.any_mask:
                 raise ValueError(
                     f"model.mechanism={mechanism} reads the past only: it cannot read a source; "
                     "use such as model.mechanism=softmax"
                 )
-            if not mechanism.rowwise:
+            if not mechanism.traits.row_independent:
                 raise ValueError(
                     f"model.mechanism={mechanism} mixes the queries, so that later targets would show in earlier ones; "
                     "use such as model.mechanism=softmax"

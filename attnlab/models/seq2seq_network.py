@@ -73,7 +73,7 @@ class Seq2SeqNetwork(OutputHead):
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "T vocabulary"]:
         """Return the logits of every next target symbol, at least float32."""
-        return self.look(source, target, source_keep, target_keep, key)[0]
+        return self.outputs_and_maps(source, target, source_keep, target_keep, key)[0]
 
     def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of, and what a watched attention saw: {"cross": [1 H T S] or None}."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -41,10 +41,6 @@ class Transformer(StackConfig):
     def attentions(self) -> dict[str, Mechanism]:
         """The mechanism of each of the three attentions."""
         return {name: getattr(self, name) or self.mechanism for name in ("encoder", "decoder", "cross")}
-
-    def watched(self, watch) -> Transformer:
-        """Return a copy of this configuration with `watch` applied to the mechanism of each attention."""
-        return replace(self, **{name: watch(mechanism) for name, mechanism in self.attentions.items()})
 
     def create(self, key: PRNGKeyArray, shape: Any) -> TransformerNetwork:
         """Create a network for sequences of `shape` (`attnlab.tasks.Pairs`)."""
@@ -97,12 +93,12 @@ class TransformerNetwork(Decoder):
         Returns:
             Logits, at least float32.
         """
-        return self.look(source, target, source_keep, target_keep, key)[0]
+        return self.outputs_and_maps(source, target, source_keep, target_keep, key)[0]
 
     def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and the attention maps.
 
-        The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not watched.
+        The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not observed.
         """
         keys = [None] * 4 if key is None else jax.random.split(key, 4)
         memory, seen = self.encode(source, source_keep, keys[:2])

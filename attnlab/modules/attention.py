@@ -16,15 +16,18 @@ from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.cache import caches
 from attnlab.mechanisms.causal import causal
 from attnlab.mechanisms.inputs import shape_of, zero_where_padded
+from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.query_heads import query_head_axes
 from attnlab.modules.dense import Dense, fold_key, fused_projection
 from attnlab.modules.learned import extras, init_learned
+from attnlab.modules.observable import Observable
 from attnlab.modules.position import Position, PositionEncoding
 from attnlab.ops.mask import Causal, Full, KeyPadding, Mask, Places, QueryPadding
 
 NO_POSITION = Position()
 
 
-class Attention(nnx.Module):
+class Attention(Observable):
     """Multi-head attention with any mechanism, for one example (Vaswani et al. 2017, section 3.2).
 
     q = x W_q, k = m W_k, v = m W_v for input x [T D] and memory m [S D], split into heads. The mechanism mixes the
@@ -37,7 +40,7 @@ class Attention(nnx.Module):
     - `extend`: attends causally from new tokens, given the state of earlier ones.
 
     Each returns y and a second value. That is the new state for `extend`, and the attention map for the others, or
-    None if the mechanism is not watched. Each takes the network's position encoding, which the layers share.
+    None if the module has no observer. Each takes the network's position encoding, which the layers share.
 
     Args:
         key: Key for the initial parameters.
@@ -78,6 +81,12 @@ class Attention(nnx.Module):
                 for name, shape in mechanism.tokens.items()
             }
         )
+        self.queries = nnx.Dict(
+            {
+                name: dense(fold_key(key, name), width, heads * math.prod(shape_of(shape, size, size)))
+                for name, shape in mechanism.queries.items()
+            }
+        )
         self.learned = init_learned(mechanism, key, size, size, key_heads)
 
     def attend(
@@ -98,7 +107,7 @@ class Attention(nnx.Module):
             **places: Positions `i` and `j` of queries and keys, as in `cross`.
 
         Returns:
-            y [T D], and the attention map [H T S], or None if the mechanism is not watched.
+            y [T D], and the attention map [H T S], or None if the module has no observer.
         """
         if memory is not None:
             return self.cross(x, self.keys_values(memory), mask, position, **places)
@@ -128,12 +137,16 @@ class Attention(nnx.Module):
         }
         return {name: found[name].reshape(len(found[name]), self.key_heads, *shape) for name, shape in shapes.items()}
 
-    def _both(self, x: Float[Array, "T D"]) -> tuple[Float[Array, "T D"], dict[str, Array]]:
+    def _both(self, x: Float[Array, "T D"]) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the queries of x and its `keys_values`, computed in one product."""
         self._fits("x", x)
-        maps = {"q": self.q, **self._maps()}
+        maps = {"q": self.q, **self.queries, **self._maps()}
         found = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
-        return found.pop("q"), self._remembered(found)
+        return {name: found.pop(name) for name in ("q", *self.queries)}, self._remembered(found)
+
+    def _queries(self, x: Float[Array, "T D"]) -> dict[str, Array]:
+        """Return the queries of x and the mechanism's extra inputs per query."""
+        return {"q": self.q(x)} | {name: dense(x) for name, dense in self.queries.items()}
 
     def cross(
         self,
@@ -155,13 +168,13 @@ class Attention(nnx.Module):
             j: Positions of the keys. Default: 0…S−1.
 
         Returns:
-            y [T D], and the attention map [H T S], or None if the mechanism is not watched.
+            y [T D], and the attention map [H T S], or None if the module has no observer.
         """
         self._fits("x", x)
-        return self._reading(self.q(x), memory, mask, position, i, j)
+        return self._reading(self._queries(x), memory, mask, position, i, j)
 
     def _reading(self, q, memory, mask, position, i=None, j=None):
-        T, S = q.shape[0], memory["k"].shape[0]
+        T, S = q["q"].shape[0], memory["k"].shape[0]
         # By default a mechanism aligns the ends of queries and keys. With T = S that is 0…T−1 as well, so positions are
         # left out: the mechanism's own are known while tracing.
         given = {name: at for name, at in {"i": i, "j": j}.items() if at is not None}
@@ -171,13 +184,13 @@ class Attention(nnx.Module):
 
         mechanism, turn = self._turned(position)
 
-        def head(q, memory, fixed, bias, _):
-            q, k = turn(q, memory["k"], i, j)
-            extra = {"bias": bias, **self._tokens(memory), **fixed}
+        def head(queries, memory, fixed, bias, _):
+            q, k = turn(queries["q"], memory["k"], i, j)
+            extra = {"bias": bias, **self._extras(queries, memory), **fixed}
             y = mechanism.attend(q, k, memory["v"], mask, **places, **extra)
             if position.valued:
                 y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
-            return y, mechanism.look(q, k, mask, **places, **extra)
+            return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
         return self._seen(*self._by_heads(head, q, memory, position))
 
@@ -196,21 +209,21 @@ class Attention(nnx.Module):
             position: The position encoding.
 
         Returns:
-            y [T D], and the attention map [H T T], or None if the mechanism is not watched.
+            y [T D], and the attention map [H T T], or None if the module has no observer.
         """
         i = np.arange(x.shape[0], dtype=np.int32)
         at = i if keep is None else jnp.maximum(jnp.cumsum(keep, dtype=jnp.int32) - 1, 0)
 
         mechanism, turn = self._turned(position)
 
-        def head(q, memory, fixed, bias, _):
-            q, k = turn(q, memory["k"], i, i)
-            extra = {"bias": bias, **self._tokens(memory), **fixed}
+        def head(queries, memory, fixed, bias, _):
+            q, k = turn(queries["q"], memory["k"], i, i)
+            extra = {"bias": bias, **self._extras(queries, memory), **fixed}
             y = causal(mechanism, q, k, memory["v"], keep=keep, **extra)
             if position.valued:
                 mask = Causal() if keep is None else Causal() & KeyPadding(keep) & QueryPadding(keep)
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
-            return y, mechanism.look(q, k, Causal(), keep=keep, **extra)
+            return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
 
         return self._seen(*self._by_heads(head, *self._both(x), position))
 
@@ -228,7 +241,8 @@ class Attention(nnx.Module):
         size = self.width // self.heads
         one = lambda: self.mechanism.start(length, size, size, dtype)
         if self.heads > self.key_heads:
-            one = jax.vmap(one, axis_size=self.heads // self.key_heads, out_axes=self.mechanism.query_head_axes)
+            axes = query_head_axes(jax.eval_shape(one))
+            one = jax.vmap(one, axis_size=self.heads // self.key_heads, out_axes=axes)
         return jax.vmap(one, axis_size=self.key_heads)()
 
     def extend(
@@ -250,10 +264,11 @@ class Attention(nnx.Module):
         """
         mechanism, turn = self._turned(position)
 
-        def head(q, memory, fixed, bias, state):
-            q, k = turn(q, memory["k"], i, i)
-            extra = {"bias": bias, **fixed}
-            y, state = mechanism.extend(state, q, k, memory["v"], i=i, **self._tokens(memory), **extra)
+        def head(queries, memory, fixed, bias, state):
+            q, k = turn(queries["q"], memory["k"], i, i)
+            extra = {"bias": bias, **fixed} | {name: queries[name] for name in mechanism.queries}
+            tokens = {name: memory[name] for name in mechanism.tokens}
+            y, state = mechanism.extend(state, q, k, memory["v"], i=i, **tokens, **extra)
             if position.valued:
                 cache = state.memory
                 order = jnp.arange(cache.k.shape[0], dtype=jnp.int32)
@@ -262,17 +277,17 @@ class Attention(nnx.Module):
                 y = y + self._joining(q, cache.k, allowed, i=i, j=cache.i, **cache.tokens, **extra).astype(y.dtype)
             return y, state
 
-        apart = self.mechanism.query_head_axes
+        axes = query_head_axes(state)
         self._fits("x", x)
         # Check here: under the vmap over heads below, counts are traced and no longer known.
         for cache in caches(state):
             cache.check(x.shape[0])
         # Not `_both`: for one token, concatenating the weights costs as much as the products themselves.
-        return self._by_heads(head, self.q(x), self.keys_values(x), position, state, apart, apart)
+        return self._by_heads(head, self._queries(x), self.keys_values(x), position, state, axes, axes)
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""
-        if position.turning and not self.mechanism.turns:
+        if position.turning and not self.mechanism.traits.rotary:
             return self.mechanism.with_rotary(position) or self.mechanism, NO_POSITION.rotate
         return self.mechanism, position.rotate
 
@@ -283,7 +298,9 @@ class Attention(nnx.Module):
         """
         sees, seen = allowed.any(axis=1), allowed.any(axis=0)
         extra |= {name: zero_where_padded(seen, extra[name]) for name in self.mechanism.tokens}
+        extra |= {name: zero_where_padded(sees, extra[name]) for name in self.mechanism.queries}
         q, k = zero_where_padded(sees, q), zero_where_padded(seen, k)
+        assert isinstance(self.mechanism, Pairwise)  # ensured by `refusal`
         return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
     def _by_heads(self, head: Callable, q, memory, position: PositionEncoding, state=None, axes=None, out: Any = 0):
@@ -291,7 +308,7 @@ class Attention(nnx.Module):
 
         Args:
             head: The function of one head.
-            q: Projected queries [T D].
+            q: Projected queries [T D] and extra inputs per query, by name.
             memory: Keys, values and extras [S G ...].
             position: The position encoding.
             state: The state by key heads, or None.
@@ -307,7 +324,9 @@ class Attention(nnx.Module):
         if self.heads > self.key_heads:
             shape = (self.key_heads, self.heads // self.key_heads)
             head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
-        T, q = q.shape[0], q.reshape(q.shape[0], *shape, self.width // self.heads)
+        T, size = q["q"].shape[0], self.width // self.heads
+        shapes = {"q": (size,)} | {name: shape_of(x, size, size) for name, x in self.mechanism.queries.items()}
+        q = {name: q[name].reshape(T, *shape, *each) for name, each in shapes.items()}
         bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
         fixed = extras(self.mechanism, self.learned, self.key_heads)
         y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
@@ -317,8 +336,10 @@ class Attention(nnx.Module):
         """Merge the head axes of the maps into one: [H T S]."""
         return y, jax.tree.map(lambda look: look.reshape(self.heads, *look.shape[-2:]), looks)
 
-    def _tokens(self, memory: dict[str, Array]) -> dict[str, Array]:
-        return {name: memory[name] for name in self.mechanism.tokens}
+    def _extras(self, queries: dict[str, Array], memory: dict[str, Array]) -> dict[str, Array]:
+        """Return the mechanism's extra inputs per key token and per query token."""
+        tokens = {name: memory[name] for name in self.mechanism.tokens}
+        return tokens | {name: queries[name] for name in self.mechanism.queries}
 
     def _fits(self, name: str, x: Float[Array, "T D"]) -> None:
         if x.ndim != 2:

@@ -110,7 +110,7 @@ class EncoderLayer(nnx.Module):
             key: Key for dropout. None means no dropout.
 
         Returns:
-            The new x [T D], and the maps {"encoder": [H T T], or None if not watched}.
+            The new x [T D], and the maps {"encoder": [H T T], or None without an observer}.
         """
         keys = _keys(key, 3)
         # Padded queries are masked too, because a mechanism may summarise the queries.
@@ -161,8 +161,8 @@ class DecoderLayer(nnx.Module):
             key: Key for dropout. None means no dropout.
 
         Returns:
-            The new x [T D], and the maps {"decoder": [H T T], "cross": [H T S]}, each None if not watched. "cross" is
-            missing without a memory.
+            The new x [T D], and the maps {"decoder": [H T T], "cross": [H T S]}, each None without an observer.
+            "cross" is missing without a memory.
 
         Raises:
             ValueError: There is a memory without a cross-attention, or a cross-attention without a memory.

@@ -13,6 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.modules.dense import INITIALISERS, fold_key
 from attnlab.modules.learned import extras, init_learned
 from attnlab.modules.parameter import NoDecay
@@ -79,8 +80,7 @@ class GraphAttention(nnx.Module):
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, size: int, heads: int, mechanism: Mechanism, rate: float):
-        check_edges(mechanism)
-        self.heads, self.mechanism, self.rate = heads, mechanism, rate
+        self.heads, self.mechanism, self.rate = heads, check_edges(mechanism), rate
         self.w = nnx.Param(INITIALISERS["xavier"](fold_key(key, "w"), (inputs, heads * size)))
         self.b = NoDecay(jnp.zeros(heads * size))
         self.learned = init_learned(mechanism, key, size, size, heads)
@@ -107,20 +107,22 @@ class GraphAttention(nnx.Module):
         )
 
 
-def check_edges(mechanism: Mechanism) -> None:
-    """Raise ValueError where a mechanism cannot weigh the edges of a graph alone, or asks more of a node.
+def check_edges(mechanism: Any) -> Pairwise:
+    """Returns the mechanism if it can weigh the edges of a graph.
 
-    Or where it would tell nodes by their numbers, which mean nothing.
+    Raises:
+        ValueError: if it computes all pairs, needs extra inputs, or depends on node numbers, which mean nothing.
     """
-    if not isinstance(mechanism, Mechanism) or not mechanism.follows or mechanism.tokens:
+    if not isinstance(mechanism, Pairwise) or not mechanism.traits.edges or mechanism.tokens or mechanism.queries:
         raise ValueError(
             f"model.mechanism={mechanism} cannot weigh the edges of a graph alone; such as softmax and linear can"
         )
-    if mechanism.placed:
+    if mechanism.traits.position_dependent:
         raise ValueError(
             f"model.mechanism={mechanism} weighs by where tokens stand, and the nodes of a graph stand nowhere; "
             "such as softmax and linear do not"
         )
+    return mechanism
 
 
 class GraphStack(nnx.Module):

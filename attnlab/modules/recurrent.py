@@ -15,10 +15,12 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.inputs import shape_of, zero_where_padded
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.softmax import Softmax
 from attnlab.modules.attention import check_heads
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key
 from attnlab.modules.learned import extras, init_learned
+from attnlab.modules.observable import Observable
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.cell import CELLS
 from attnlab.ops.counts import check_counts
@@ -186,7 +188,7 @@ HALVES: dict[Any, Callable] = {
 }
 
 
-class RecurrentAttention(nnx.Module):
+class RecurrentAttention(Observable):
     """c_t = Σ_j a_tj m_j: what states of `width` read in a memory m [S M], mixed by any mechanism.
 
     One head scores the states against the vectors as they are (Luong, Pham, Manning 2015), against m W_k where the
@@ -207,6 +209,12 @@ class RecurrentAttention(nnx.Module):
             {
                 name: Dense(fold_key(key, name), memory, heads * math.prod(shape_of(shape, size, values)))
                 for name, shape in mechanism.tokens.items()
+            }
+        )
+        self.queries = nnx.Dict(
+            {
+                name: Dense(fold_key(key, name), width, heads * math.prod(shape_of(shape, size, values)))
+                for name, shape in mechanism.queries.items()
             }
         )
         self.learned = init_learned(mechanism, key, size, values, heads)
@@ -232,7 +240,7 @@ class RecurrentAttention(nnx.Module):
     def read(
         self, x: Float[Array, "T D"], known: dict[str, Array], mask: Mask = Full()
     ) -> tuple[Float[Array, "T M"], Any]:
-        """States at 0…T−1 against keys at 0…S−1: (c, a look [H T S] where the mechanism is watched)."""
+        """Reads at states 0…T−1 from keys 0…S−1. Returns c, and the map [H T S] or None without an observer."""
         T, S = x.shape[0], known["k"].shape[0]
         # The mechanism's own default aligns the ends; where that is the same it knows the positions while tracing.
         places = {} if T == S else {"i": np.arange(T, dtype=np.int32)}
@@ -241,36 +249,41 @@ class RecurrentAttention(nnx.Module):
     def step(
         self, x: Float[Array, " D"], known: dict[str, Array], keep: Bool[Array, " S"], i: Int[Places, ""]
     ) -> tuple[Float[Array, " M"], Any]:
-        """One state at position i against what `ready` made: (c, a look [H S] where the mechanism is watched)."""
+        """Reads at one state i from what `ready` made. Returns c, and the map [H S] or None without an observer."""
         # For one query the pairs are all there is: no other form can save any.
-        head = self._weigh if self.mechanism.pairwise else self._attend
+        head = self._weigh if isinstance(self.mechanism, Pairwise) else self._attend
         c, look = self._by_heads(head, x[None, :], known, KeyPadding(keep), {"i": jnp.asarray(i, jnp.int32)[None]})
         return c[0], None if look is None else look[:, 0]
 
     def _attend(self, q, k, v, mask: Mask, places: dict, extra: dict) -> tuple[Array, Any]:
         """For one head."""
         y = self.mechanism.attend(q, k, v, mask, **places, **extra)
-        return y, self.mechanism.look(q, k, mask, **places, **extra)
+        return y, self.observed(self.mechanism, q, k, mask, **places, **extra)
 
     def _weigh(self, q, k, v, mask: Mask, places: dict, extra: dict) -> tuple[Array, Any]:
         """For one head and one query."""
-        look = self.mechanism.look(q, k, mask, **places, **extra)
         mechanism, i, j = self.mechanism, places["i"], np.arange(k.shape[0], dtype=np.int32)
+        assert isinstance(mechanism, Pairwise)  # otherwise `step` calls `_attend`
         if self._score in HALVES:
             w_q, _, w = self._halves(extra)
             q, extra = matmul(q.astype(k.dtype), w_q.astype(k.dtype)), {}
-            mechanism = replace(self.mechanism, score=lambda q, k: hidden_scores(q, k, w.astype(k.dtype)))
+            mechanism = replace(mechanism, score=lambda q, k: hidden_scores(q, k, w.astype(k.dtype)))
         weights = mechanism.weights(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra)
-        return weighted_sum(weights, v), look
+        return weighted_sum(weights, v), self.observed(mechanism, q, k, mask, **places, **extra)
 
     def _by_heads(self, head: Callable, x, known: dict[str, Array], mask: Mask, places: dict) -> tuple[Array, Any]:
         q = (x if self.q is None else self.q(x)).reshape(x.shape[0], self.heads, -1)
+        size, values = self.sizes
+        queries = {
+            name: self.queries[name](x).reshape(x.shape[0], self.heads, *shape_of(shape, size, values))
+            for name, shape in self.mechanism.queries.items()
+        }
 
-        def one(q, known, fixed):
-            extra = {name: known[name] for name in self.mechanism.tokens} | fixed
+        def one(q, queries, known, fixed):
+            extra = {name: known[name] for name in self.mechanism.tokens} | queries | fixed
             return head(q, known["k"], known["v"], mask, places, extra)
 
-        c, look = jax.vmap(one, in_axes=(1, 1, 0), out_axes=(1, 0))(q, known, self._fixed())
+        c, look = jax.vmap(one, in_axes=(1, 1, 1, 0), out_axes=(1, 0))(q, queries, known, self._fixed())
         return c.reshape(x.shape[0], -1), look
 
     def _fixed(self) -> dict[str, Array]:

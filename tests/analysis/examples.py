@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from attnlab.mechanisms import Mechanism
+from attnlab.mechanisms import Recurrent, Whole
+from attnlab.mechanisms.recurrent import update_by_blocks
 from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
-class Sum(Mechanism):
+class Sum(Recurrent):
     """y_t = q_t Σ_{j ≤ t} k_jᵀ v_j / 8, by blocks of 16: reads the past only."""
 
     block = 16
@@ -19,6 +20,9 @@ class Sum(Mechanism):
 
     def near(self, block):
         return block.pairs
+
+    def attend_causal(self, q, k, v, block, **extra):
+        return update_by_blocks(self, self.block, q, k, v, block, **extra)
 
     def update(self, memory, q, k, v, block, *, bias=None):
         q, k, values = (x.astype(accumulation_dtype(x.dtype)) for x in (q / 8, k, v))
@@ -66,7 +70,7 @@ class Leaky(Sum):
 
 
 @dataclass(frozen=True)
-class Mean(Mechanism):
+class Mean(Whole):
     """y = q·w times the mean of the values seen: looks at everything at once, and does not decode."""
 
     @property
@@ -86,7 +90,7 @@ class Mean(Mechanism):
 
 
 @dataclass(frozen=True)
-class Mute(Mechanism):
+class Mute(Whole):
     """Refuses everything."""
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
@@ -94,7 +98,7 @@ class Mute(Mechanism):
 
 
 @dataclass(frozen=True)
-class Broken(Mechanism):
+class Broken(Whole):
     """Raises what is no refusal."""
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):

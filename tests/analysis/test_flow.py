@@ -20,10 +20,8 @@ def test_the_variance_is_that_of_all_scores_of_a_layer_together():
     shape, config = Tokens(9, 5), Language(width=4, heads=2, layers=2)
     tokens = np.array([[3, 4, 5, 6, 0], [7, 8, 7, 8, 7], [0] * 5], np.int32)
     model, keep = filled(config, shape), tokens > 0
-    found = variances(config, model, shape, tokens, keep)["decoder"]
-    rows = [
-        np.asarray(scores(config, model, shape, *row)["decoder"], np.float64) for row in zip(tokens, keep, strict=True)
-    ]
+    found = variances(model, tokens, keep)["decoder"]
+    rows = [np.asarray(scores(model, *row)["decoder"], np.float64) for row in zip(tokens, keep, strict=True)]
     layers = np.stack(rows, axis=1).reshape(2, -1)
     np.testing.assert_allclose(found, [np.var(layer[np.isfinite(layer)]) for layer in layers], rtol=1e-5)
     # Two heads of the pairs of four and of five tokens.
@@ -34,7 +32,7 @@ def test_where_no_scores_are_there_is_no_variance():
     shape = Tokens(9, 4)
     config = Language(width=4, heads=1, layers=1, mechanism=MECHANISMS["synthesizer"].sized(4))
     tokens = np.array([[3, 4, 5, 6]], np.int32)
-    assert np.isnan(variances(config, filled(config, shape), shape, tokens, tokens > 0)["decoder"]).all()
+    assert np.isnan(variances(filled(config, shape), tokens, tokens > 0)["decoder"]).all()
 
 
 def test_the_parts_of_a_transformer():

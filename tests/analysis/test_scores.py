@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
-from attnlab.analysis.scores import Scored, scores, softmax
+from attnlab.analysis.maps import attention_maps
+from attnlab.analysis.scores import call_scores, scores, softmax
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax, weights
 from attnlab.mechanisms.window import Local
 from attnlab.models import Classifier
@@ -26,13 +26,13 @@ PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
 
 def look(mechanism, q, k, mask=Full(), **given):
     """The scores of a call, compiled whole."""
-    return np.asarray(jax.jit(lambda q, k, given: Scored(mechanism).look(q, k, mask, **given))(q, k, given))
+    return np.asarray(jax.jit(lambda q, k, given: call_scores(mechanism, q, k, mask, **given))(q, k, given))
 
 
 def test_softmax_of_its_scores_is_the_map_of_a_softmax_model():
     config = Seq2Seq(width=4, attention="bahdanau", cell="rnn")
     model = filled(config, PAIRS)
-    scored, drawn = (seen(config, model, PAIRS, *PAIR)["cross"] for seen in (scores, maps))
+    scored, drawn = (seen(model, *PAIR)["cross"] for seen in (scores, attention_maps))
     np.testing.assert_allclose(softmax(scored)[:, :, :3, :4], drawn[:, :, :3, :4], atol=1e-6)
     # Padding meets nothing, and nothing else is forbidden.
     assert np.isneginf(scored[:, :, 3:]).all()
@@ -42,8 +42,8 @@ def test_softmax_of_its_scores_is_the_map_of_a_softmax_model():
 
 def test_the_token_of_a_class_stands_in_front_and_meets_what_is_kept():
     config, shape = Classifier(width=4, heads=1, layers=1, pool="token"), Classes(Tokens(9, 6), 3)
-    inputs = filled(config, shape), shape, SOURCE, SOURCE != 0
-    scored, drawn = (seen(config, *inputs)["encoder"] for seen in (scores, maps))
+    inputs = filled(config, shape), SOURCE, SOURCE != 0
+    scored, drawn = (seen(*inputs)["encoder"] for seen in (scores, attention_maps))
     np.testing.assert_allclose(softmax(scored), drawn, atol=1e-6)
     kept = np.append(True, SOURCE != 0)
     np.testing.assert_array_equal(np.isfinite(scored[0, 0]), kept[:, None] & kept)
@@ -63,7 +63,7 @@ def test_softmax_of_a_call_s_scores_is_its_map(mechanism, position):
     q, k, _, extra = inputs(mechanism, 5)
     bias = jax.tree.map(lambda leaf: leaf[1], POSITIONS[position].bias(2))
     given = {"bias": bias, "keep": np.array([True, False, True, True, True]), **extra}
-    found = jax.jit(lambda q, k, **given: softmax(Scored(mechanism).look(q, k, Causal(), **given)))
+    found = jax.jit(lambda q, k, **given: softmax(call_scores(mechanism, q, k, Causal(), **given)))
     expected = jax.jit(lambda q, k, **given: weights(mechanism, q, k, Causal(), **given))
     np.testing.assert_allclose(found(q, k, **given), expected(q, k, **given), atol=1e-6)
 
@@ -77,11 +77,10 @@ def test_of_another_mechanism_they_are_those_it_would_have_as_softmax():
 def test_with_rotary_positions_they_are_those_it_would_have_as_softmax():
     shape = Classes(Tokens(9, 6), 3)
     configs = [Classifier(width=8, heads=2, layers=1, mechanism=m, position=Rotary()) for m in (Linear(), Softmax())]
-    model = filled(configs[1], shape)  # both have the same parameters
-    one, other = (scores(config, model, shape, SOURCE, SOURCE != 0)["encoder"] for config in configs)
+    one, other = (scores(filled(config, shape), SOURCE, SOURCE != 0)["encoder"] for config in configs)
     np.testing.assert_allclose(one, other, atol=1e-6)
     assert np.isfinite(np.asarray(other)[:, :, :4, :4]).all()
-    plain = scores(replace(configs[0], position=Position()), model, shape, SOURCE, SOURCE != 0)["encoder"]
+    plain = scores(filled(replace(configs[0], position=Position()), shape), SOURCE, SOURCE != 0)["encoder"]
     assert np.abs(one - plain)[np.isfinite(one)].max() > 1e-3
 
 
@@ -115,4 +114,3 @@ def test_a_score_that_learned_something_for_every_position_is_its_own():
     at = np.arange(2, 6, dtype=np.int32)
     expected = jax.jit(lambda q, k, **extra: weights(mechanism, q, k, i=at, j=at, **extra))(q, k, **extra)
     np.testing.assert_allclose(softmax(look(mechanism, q, k, i=at, j=at, **extra)), expected, rtol=1e-5)
-    assert Scored(mechanism).sized(4) == Scored(mechanism.sized(4))

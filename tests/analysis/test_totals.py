@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
-from attnlab.analysis.totals import WithoutDenominator, has_denominator, totals
+from attnlab.analysis.maps import attention_maps
+from attnlab.analysis.totals import has_denominator, totals, undivided_weights
 from attnlab.mechanisms import Linear, ShortConvolution, Softmax, weights
 from attnlab.mechanisms.position_state import initial_block
 from attnlab.mechanisms.window import Local
@@ -27,7 +27,7 @@ PAIR = (SOURCE, TARGET, SOURCE != 0, TARGET != 0)
 def test_a_row_s_sum_is_its_denominator(feature):
     mechanism = Linear(feature=feature)
     q, k = map(jnp.asarray, inputs(mechanism, 6)[:2])
-    found = np.asarray(WithoutDenominator(mechanism).look(q, k, Causal())).sum(axis=1)
+    found = np.asarray(undivided_weights(mechanism, q, k, Causal())).sum(axis=1)
     phi, psi = feature.query(q, np.arange(6)).rows, feature.key(k, np.arange(6)).rows
     allowed = np.tril(np.ones((6, 6), bool))
     np.testing.assert_allclose(found, np.where(allowed, phi @ psi.T, 0).sum(axis=1), rtol=1e-5)
@@ -38,18 +38,17 @@ def test_others_are_seen_as_they_are(mechanism):
     assert not has_denominator(mechanism)
     q, k, _, extra = inputs(mechanism, 5)
     expected = weights(mechanism, q, k, Causal(), **extra)
-    np.testing.assert_array_equal(WithoutDenominator(mechanism).look(q, k, Causal(), **extra), expected)
+    np.testing.assert_array_equal(undivided_weights(mechanism, q, k, Causal(), **extra), expected)
 
 
 def test_those_of_every_attention_that_divides():
     config = Transformer(width=8, heads=2, layers=2, mechanism=Linear(), cross=Softmax())
     model = filled(config, PAIRS)
-    found = totals(config, model, PAIRS, *PAIR)
+    found = totals(config, model, *PAIR)
     assert {name: seen.shape for name, seen in found.items()} == {"encoder": (2, 2, 6), "decoder": (2, 2, 5)}
     # elu + 1 is above zero: so are its sums, wherever there is a key.
     assert (np.asarray(found["encoder"])[:, :, :4] > 0).all()
-    # Watched so, the model computes what it computed.
-    assert set(maps(config, model, PAIRS, *PAIR)) >= set(found)
+    assert set(attention_maps(model, *PAIR)) >= set(found)
 
 
 def test_those_of_turned_features_are_of_what_is_counted():
@@ -57,7 +56,7 @@ def test_those_of_turned_features_are_of_what_is_counted():
     mechanism = Linear().with_rotary(Rotary())
     assert has_denominator(mechanism)
     q, k = map(jnp.asarray, inputs(Linear(), 6)[:2])
-    found = WithoutDenominator(Linear()).with_rotary(Rotary()).look(q, k, Causal()).sum(axis=1)
+    found = undivided_weights(mechanism, q, k, Causal()).sum(axis=1)
     counted = np.tril(feature.query(q, np.arange(6)).rows @ feature.key(k, np.arange(6)).rows.T).sum(axis=1)
     np.testing.assert_allclose(found, counted, rtol=1e-5)
 
@@ -67,11 +66,11 @@ def test_behind_a_short_convolution_they_are_of_what_was_convolved():
     assert has_denominator(mechanism)
     assert not has_denominator(ShortConvolution(Softmax()))
     q, k, _, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 6))
-    before = mechanism.before(q, k, initial_block(6, None, None, None), extra)
-    expected = WithoutDenominator(Linear()).look(*before[:2], Causal())
-    np.testing.assert_allclose(WithoutDenominator(mechanism).look(q, k, Causal(), **extra), expected, rtol=1e-5)
+    before = mechanism.convolved(q, k, initial_block(6, None, None, None), extra)
+    expected = undivided_weights(Linear(), *before[:2], Causal())
+    np.testing.assert_allclose(undivided_weights(mechanism, q, k, Causal(), **extra), expected, rtol=1e-5)
 
 
 def test_a_model_that_divides_by_none():
     config = Transformer(width=8, heads=2, layers=1)
-    assert totals(config, filled(config, PAIRS), PAIRS, *PAIR) == {}
+    assert totals(config, filled(config, PAIRS), *PAIR) == {}

@@ -53,12 +53,14 @@ def test_a_number_beyond_its_limit_is_named_with_its_place():
 
 def test_what_says_why_it_is_unsteady_is_held_to_a_tenth_where_sequences_are_long():
     late = {"float32": {256: {"full": 1e-6}, 1024: {"full": 2e-5}}}
-    told = ParityResult("wild", FORMS, late, unsteady="its centre moves")
+    told = ParityResult("wild", FORMS, late, ill_conditioned="its centre moves")
     assert told.complaint == ""
     assert ParityResult("wild", FORMS, late).complaint == "wild: float32 at T=1024 (full) 2.0e-05, limit 5.0e-06"
-    early = ParityResult("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, unsteady="its centre moves")
+    early = ParityResult("wild", FORMS, {"float32": {256: {"full": 2e-5}}}, ill_conditioned="its centre moves")
     assert early.complaint == "wild: float32 at T=256 (full) 2.0e-05, limit 5.0e-06"
-    far = ParityResult("wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, unsteady="its centre moves")
+    far = ParityResult(
+        "wild", FORMS, {"float32": {1024: {"full": 0.2, "causal": NAN}}}, ill_conditioned="its centre moves"
+    )
     assert [str(breach) for breach in far.breaches] == [
         "float32 at T=1024 (full) 2.0e-01, limit 1.0e-01", "float32 at T=1024 (causal) nan, limit 1.0e-01"
     ]  # fmt: skip

@@ -27,7 +27,7 @@ from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import Variation, over
 from attnlab.lab.trained.sample import sample
 from attnlab.lab.trained.translate import translate
-from attnlab.mechanisms import Linear, Softmax
+from attnlab.mechanisms import Linear, Mechanism, Softmax, Wrapper
 from attnlab.models import AssociativeMemory
 from attnlab.storage.json_file import FolderError
 from attnlab.storage.lock import LockedError
@@ -470,8 +470,8 @@ def test_a_folder_copied_under_the_name_of_another_variant_is_not_that_variant(c
 
 def test_what_is_in_no_registry_is_refused_before_anything_is_loaded_measured_or_written(tmp_path, monkeypatch):
     @dataclass(frozen=True)
-    class Mine(Linear):
-        pass
+    class Mine(Wrapper):
+        mechanism: Mechanism = Linear()
 
     monkeypatch.setattr(Reverse, "load", lambda task: pytest.fail("loaded"))
     for budget in ("steps", "seconds"):

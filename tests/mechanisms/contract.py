@@ -60,13 +60,18 @@ def group(names):
 
 
 every = group(MECHANISMS)
-stateful = group([name for name, mechanism in MECHANISMS.items() if mechanism.stateful])
+stateful = group([name for name, mechanism in MECHANISMS.items() if mechanism.traits.decodes])
 
 
 def near(a, b, tolerance=EXACT):
     """All numbers of two trees agree to `tolerance`."""
     for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=0, atol=tolerance)
+
+
+def per_token(mechanism):
+    """Shapes of the extra inputs per key token and per query token."""
+    return {**mechanism.tokens, **mechanism.queries}
 
 
 def inputs(mechanism, T, S=None, seed=0, dtype=None):
@@ -78,6 +83,7 @@ def inputs(mechanism, T, S=None, seed=0, dtype=None):
     draw = lambda *shape: rng.standard_normal(shape, np.float32).astype(dtype)
     q, k, v = draw(T, K), draw(S, K), draw(S, V)
     tokens = {n: draw(S, *shape_of(mechanism.tokens[n], K, V)) for n in sorted(mechanism.tokens)}
+    tokens |= {n: draw(T, *shape_of(mechanism.queries[n], K, V)) for n in sorted(mechanism.queries)}
     return q, k, v, {**tokens, **{n: x.astype(dtype) for n, x in _learned(mechanism, seed).items()}}
 
 
@@ -92,12 +98,12 @@ def _learned(mechanism, seed):
 
 def tokens_of(mechanism, extras):
     """The extras that come with key tokens."""
-    return {name: value for name, value in extras.items() if name in mechanism.tokens}
+    return {name: value for name, value in extras.items() if name in per_token(mechanism)}
 
 
 def cut(mechanism, extras, rows):
     """The extras with their tokens restricted to some rows."""
-    return {name: value[rows] if name in mechanism.tokens else value for name, value in extras.items()}
+    return {name: value[rows] if name in per_token(mechanism) else value for name, value in extras.items()}
 
 
 def spoil(x, keep, bad=jnp.nan):
@@ -188,7 +194,7 @@ def packed(mechanism, target, *, block=None, keep=None, segment=None, bad=np.nan
     q, k, v, extra = inputs(mechanism, N)
     keep = np.ones(N, bool) if keep is None else np.asarray(keep)
     segment = np.zeros(N, np.int32) if segment is None else np.asarray(segment, np.int32)
-    extra = {n: spoil(x, keep, bad) if n in mechanism.tokens else x for n, x in extra.items()}
+    extra = {n: spoil(x, keep, bad) if n in per_token(mechanism) else x for n, x in extra.items()}
     q, k, v = (spoil(x, keep, bad) for x in (q, k, v))
     return causal_back(mechanism, target, q, k, v, extra, block=block, keep=keep, segment=segment)
 

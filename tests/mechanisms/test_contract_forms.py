@@ -7,12 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Watched
+from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops.mask import Causal, Edges, Full, KeyPadding, Keys, Segments, Window
 from tests.mechanisms.contract import (
     SMALL,
     K,
-    N,
     V,
     attend,
     causal,
@@ -23,7 +22,6 @@ from tests.mechanisms.contract import (
     honoured,
     inputs,
     near,
-    packed,
     refusal,
     stateful,
     weights,
@@ -98,23 +96,6 @@ def test_the_map_reproduces_the_output(name):
 
 
 @stateful
-def test_watching_changes_nothing_and_its_state_holds_the_map(name):
-    mechanism = SMALL[name]
-    q, k, v, extra = inputs(mechanism, N)
-    watched = Watched(mechanism)
-    state, parts = watched.start(N, K, V), []
-    keep = np.array([1, 0, 1, 0, 1, 1, 1, 0, 1], bool)
-    for at in range(0, N, 3):
-        rows = slice(at, at + 3)
-        y, state = extend(watched, state, q[rows], k[rows], v[rows], keep=keep[rows], **cut(mechanism, extra, rows))
-        parts.append(y)
-    near(np.concatenate(parts), packed(mechanism, np.zeros((N, V)), keep=keep)[0])
-    near(state.map[:6, :6], weights(mechanism, q[keep], k[keep], Causal(), **cut(mechanism, extra, keep)))
-    assert not np.any(state.map[6:])
-    assert not np.any(state.map[:, 6:])
-
-
-@stateful
 def test_a_full_cache_raises_and_a_traced_one_touches_no_slot(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 4)
@@ -140,7 +121,7 @@ def test_nothing_to_attend_to_and_nothing_that_attends(name):
     if refusal(mechanism, Full(), 3, 0) is None:
         assert not np.any(attend(mechanism, q, k[:0], v[:0], **none))
         assert attend(mechanism, q[:0], k, v, **extra).shape == (0, V)
-    if mechanism.stateful:
+    if mechanism.traits.decodes:
         for block in (None, 2):
             assert causal(mechanism, q[:0], k[:0], v[:0], block=block, **none).shape == (0, V)
 
@@ -161,7 +142,7 @@ def test_positions_given_are_those_used(name):
 @stateful
 def test_the_state_has_the_declared_size_and_sums_are_not_kept_in_half_precision(name):
     mechanism = SMALL[name]
-    for dtype in (jnp.float32, jnp.bfloat16) if mechanism.remembers else (jnp.float32,):
+    for dtype in (jnp.float32, jnp.bfloat16) if isinstance(mechanism, Recurrent) else (jnp.float32,):
         memory = mechanism.start(32, K, V, dtype).memory
         numbers = [leaf for leaf in jax.tree.leaves(memory) if jnp.issubdtype(leaf.dtype, jnp.floating)]
         assert sum(leaf.size * leaf.dtype.itemsize for leaf in numbers) == mechanism.cost(32, 32, K, V).state_bytes
@@ -188,7 +169,7 @@ def test_what_it_cannot_honour_is_refused_naming_both(name):
         if (why := refusal(mechanism, mask)) is not None:
             assert type(mechanism).__name__ in why
             assert type(mask).__name__ in why
-    if not mechanism.biases:
+    if not mechanism.traits.bias:
         with pytest.raises(NotImplementedError, match=f"{type(mechanism).__name__}.*cannot honour a bias"):
             mechanism.attend(q, k, v, Causal(), bias=lambda q, i, j: 0, **extra)
 
@@ -233,7 +214,7 @@ def test_rows_sum_to_one_and_stay_in_the_hull_of_the_values(name):
 def test_arrays_known_while_tracing_are_taken(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 5)
-    if mechanism.stateful:
+    if mechanism.traits.decodes:
         keep, segment = np.array([1, 1, 0, 1, 1], bool), np.array([0, 0, 0, 3, 3])
         y = jax.eval_shape(lambda: mechanism.causal(q, k, v, keep=keep, segment=segment, **extra))
         assert y.shape == v.shape

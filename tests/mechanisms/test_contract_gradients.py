@@ -36,7 +36,7 @@ def test_no_token_has_any_gradient_to_an_earlier_output(name, block):
         _, (dq, dk, dv, dextra) = packed(mechanism, row, block=block)
         reached = [dk, dv, *(dextra[n] for n in mechanism.tokens)]
         assert not any(np.any(x[t + 1 :]) for x in reached), "a later token reached an earlier output"
-        others = np.delete(dq, t, axis=0) if mechanism.rowwise else dq[t + 1 :]
+        others = np.delete(dq, t, axis=0) if mechanism.traits.row_independent else dq[t + 1 :]
         assert not np.any(others), "another query reached this output"
         own.append(np.any(dv[t]))
     # Features that are zero here and there may give a token no weight on itself, but not every one.
@@ -54,7 +54,7 @@ def test_gradients_agree_with_finite_differences(name):
         for mask in masks
         if refusal(mechanism, mask, N, N) is None
     ]
-    if mechanism.stateful:
+    if mechanism.traits.decodes:
         runs.append(lambda *x: causal_back(mechanism, TARGET, *x, block=2, **ALL))
     assert runs
     for run in runs:
@@ -75,7 +75,7 @@ def _finite_with(mechanism, change):
     found = []
     if refusal(mechanism, KeyPadding(np.ones(N, bool)), N, N) is None:
         found.append(attend_back(mechanism, target, change(q), change(k), v, tokens))
-    if mechanism.stateful:
+    if mechanism.traits.decodes:
         found += [causal_back(mechanism, target, change(q), change(k), v, tokens, block=b, **ALL) for b in BLOCKS]
     assert found
     for y, back in found:
@@ -98,7 +98,7 @@ def test_faint_features_and_shut_gates_keep_finite_gradients(name):
 @every
 def test_gradients_in_two_forms_agree(name):
     mechanism = SMALL[name]
-    if not mechanism.stateful:
+    if not mechanism.traits.decodes:
         pytest.skip("has one form")
     _, one = packed(mechanism, TARGET)
     _, other = packed(mechanism, TARGET, block=2)

@@ -20,7 +20,7 @@ def test_errors_against_float64_stay_within_their_limits(name):
     full = lambda q, k, v, extra: attend(mechanism, q, k, v, **extra)
     past = lambda q, k, v, extra: causal(mechanism, q, k, v, **extra)
     # Where it does both, what it does with all keys is tried in the precision that loses most.
-    runs = [(past, LIMITS)] if mechanism.stateful else []
+    runs = [(past, LIMITS)] if mechanism.traits.decodes else []
     if refusal(mechanism, Full()) is None:
         runs.append((full, ["bfloat16"] if runs else LIMITS))
     assert runs
@@ -46,7 +46,7 @@ def test_declared_flops_are_within_a_factor_of_two_of_the_compilers_count(name):
         call, declared = attend.lower(mechanism, *shapes, **learned, **tokens), mechanism.cost(T, S, width, width)
     else:
         # One block, which is what a loop over blocks repeats.
-        size = min(mechanism.block or 64, 64)
+        size = 64
         shapes = [jax.ShapeDtypeStruct((size, width), jnp.float32)] * 3
         tokens = {n: x[:size] for n, x in tokens.items()}
         run = jax.jit(lambda state, q, k, v: mechanism.extend(state, q, k, v, **learned, **tokens)[0])

@@ -78,16 +78,20 @@ def test_placed_are_those_whose_answers_hang_on_the_numbers_of_nodes(name):
     moved = [x[places] for x in (q, k, v)]
     after = attend(mechanism, *moved, Edges(jnp.asarray(adjacency[places][:, places])), **extra)
     apart = np.abs(np.asarray(before)[places] - after).max()
-    assert (apart > 1e-3) == mechanism.placed
-    assert mechanism.placed or apart < EXACT
+    assert (apart > 1e-3) == mechanism.traits.position_dependent
+    assert mechanism.traits.position_dependent or apart < EXACT
 
 
 def test_who_follows_edges():
-    assert {name for name, mechanism in MECHANISMS.items() if mechanism.follows} >= {"softmax", "linear", "performer"}
+    assert {name for name, mechanism in MECHANISMS.items() if mechanism.traits.edges} >= {
+        "softmax",
+        "linear",
+        "performer",
+    }
     # What weighs pairs in a way of its own is not taken for softmax: it follows no list, and still answers rightly.
     for name in ("sigmoid", "local-p"):
         mechanism = MECHANISMS[name]
-        assert not mechanism.follows
+        assert not mechanism.traits.edges
         mask = listed(np.tri(N, k=-1, dtype=bool))
         q, k, v, extra = inputs(mechanism, N)
         near(attend(mechanism, q, k, v, mask, **extra), attend(mechanism, q, k, v, table(mask), **extra), EXACT)

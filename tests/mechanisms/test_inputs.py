@@ -171,11 +171,11 @@ def test_kept_numbers_and_their_opposite():
 @pytest.mark.parametrize("name", SMALL)
 def test_of_no_queries_there_is_no_answer_and_no_keys_are_all_unseen(name):
     mechanism = SMALL[name]
-    if mechanism.attends and refusal(mechanism, Full(), 3, 5) is None:
+    if mechanism.traits.any_mask and refusal(mechanism, Full(), 3, 5) is None:
         for T, S in ((0, 5), (3, 0)):
             q, k, v, extra = inputs(mechanism, T, S)
             np.testing.assert_array_equal(mechanism.attend(q, k, v, **extra), np.zeros((T, V)))
-    if mechanism.stateful:
+    if mechanism.traits.decodes:
         q, k, v, extra = inputs(mechanism, 0)
         assert mechanism.causal(q, k, v, **extra).shape == (0, V)
         state = mechanism.start(4, K, V)

@@ -340,7 +340,6 @@ def test_cosformer_beyond_its_length():
     [
         Linear(feature=Cosformer(8), block=4),
         FastWeight(feature=Cosformer(8), chunk=4),
-        library.Watched(Linear(feature=Cosformer(8), block=4)),
     ],
 )
 @pytest.mark.usefixtures("x64")

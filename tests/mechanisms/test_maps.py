@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Watched, weights
-from attnlab.mechanisms.causal import causal
+from attnlab.mechanisms import weights
 from attnlab.ops.mask import Causal, Full, Window
 from tests.gated import Gated
 
@@ -49,29 +48,9 @@ def test_the_map_is_the_mean_over_the_channels(T):
     np.testing.assert_allclose(found, by_hand(q, k, extra, lambda t, s: True, gated=False), atol=1e-5)
 
 
-def test_a_watched_state_holds_the_same_map_token_by_token_and_padding_has_no_row():
-    T = 6
-    q, k, extra = drawn(T)
-    v = jnp.asarray(np.random.default_rng(9).normal(size=(T, V)))
-    keep = jnp.array([True, True, False, True, True, True])
-    mechanism, w = Watched(Gated()), extra.pop("w")
-    state = mechanism.start(T, K, V, jnp.float32)
-    answers = []
-    for n in range(T):
-        row = slice(n, n + 1)
-        here = {name: values[row] for name, values in extra.items()}
-        y, state = mechanism.extend(state, q[row], k[row], v[row], keep=keep[row], w=w, **here)
-        answers.append(y[0])
-    np.testing.assert_allclose(answers, causal(Gated(), q, k, v, keep=keep, w=w, **extra), atol=1e-5)
-    kept = {name: values[keep] for name, values in extra.items()} | {"w": w}
-    expected = by_hand(q[keep], k[keep], kept, lambda t, s: s <= t, gated=True)
-    np.testing.assert_allclose(state.map[:5, :5], expected, atol=1e-5)
-    assert not state.map[5].any()
-
-
-def test_it_can_be_looked_at_under_jit_and_by_heads():
+def test_maps_work_under_jit_and_by_heads():
     q, k, extra = drawn(4)
-    look = jax.vmap(lambda q: Watched(Gated()).look(q, k, Causal(), **extra))
+    look = jax.vmap(lambda q: weights(Gated(), q, k, Causal(), **extra))
     found = jax.jit(look)(jnp.stack([q, 2 * q]))
     np.testing.assert_allclose(found[1], 2 * found[0], atol=1e-5)
     np.testing.assert_allclose(found[0], by_hand(q, k, extra, lambda t, s: s <= t, gated=True), atol=1e-5)

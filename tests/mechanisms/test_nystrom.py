@@ -98,7 +98,7 @@ def test_its_map_has_no_more_rank_than_landmarks():
 
 
 def test_an_answer_depends_on_the_other_queries():
-    assert not FEW.rowwise
+    assert not FEW.traits.row_independent
     q, k, v, _ = inputs(FEW, 12)
     changed = attend(FEW, q + (np.arange(12) == 7)[:, None], k, v)
     assert np.abs(changed - attend(FEW, q, k, v))[:7].max() > 1e-4

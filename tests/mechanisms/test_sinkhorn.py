@@ -117,7 +117,7 @@ def test_its_map_is_stochastic_and_most_of_what_is_far_is_shared():
 
 
 def test_an_answer_depends_on_the_other_queries():
-    assert not THREES.rowwise
+    assert not THREES.traits.row_independent
     q, k, v, learned = inputs(THREES, 12)
     changed = attend(THREES, q + (np.arange(12) == 7)[:, None], k, v, **learned)
     assert np.abs(changed - attend(THREES, q, k, v, **learned))[:6].max() > 1e-6

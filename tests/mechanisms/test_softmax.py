@@ -25,7 +25,7 @@ def test_every_score_decodes_as_it_attends(score):
 
 @pytest.mark.parametrize("score", SCORES)
 def test_turns_are_for_products(score):
-    assert Softmax(score=SCORES[score]).turns == (score in ("dot", "scaled_dot", "cosine"))
+    assert Softmax(score=SCORES[score]).traits.rotary == (score in ("dot", "scaled_dot", "cosine"))
 
 
 @pytest.mark.parametrize("block", [None, 3])

@@ -2,13 +2,14 @@
 
 import pytest
 
-from attnlab.mechanisms import MECHANISMS
+from attnlab.mechanisms import MECHANISMS, Pairwise, Recurrent
 
 
 def kind(mechanism):
     """What a network must do for it: two of one kind go through the same lines."""
     has = bool(mechanism.tokens), bool(mechanism.learned), bool(mechanism.heads(2)), mechanism.sized(9) != mechanism
-    can = mechanism.attends, mechanism.stateful, mechanism.rowwise, mechanism.pairwise, mechanism.remembers
+    traits = mechanism.traits.any_mask, mechanism.traits.decodes, mechanism.traits.row_independent
+    can = *traits, isinstance(mechanism, Pairwise), isinstance(mechanism, Recurrent)
     return type(mechanism).__name__ == "Local", *has, *can
 
 

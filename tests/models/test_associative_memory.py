@@ -38,7 +38,7 @@ def test_it_is_the_published_equation():
         np.testing.assert_allclose(ask(config, [query])[0], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name, mechanism in MECHANISMS.items() if mechanism.stateful])
+@pytest.mark.parametrize("name", [name for name, mechanism in MECHANISMS.items() if mechanism.traits.decodes])
 def test_every_mechanism_that_decodes_can_be_asked_one_question_or_many(name):
     config = AssociativeMemory(width=4, mechanism=MECHANISMS[name])
     together = ask(config, [2, 0, 3])

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import Linear
 from attnlab.models.bert import Bert
 from attnlab.tasks.base.task import Classes, Frames, Tokens
@@ -59,7 +59,7 @@ def test_dropout_needs_a_key():
 
 def test_its_map_has_a_row_for_the_token_of_the_class():
     config = Bert(width=8, heads=2, layers=1)
-    seen = maps(config, filled(config, SHAPE), SHAPE, TOKENS, KEEP)["encoder"]
+    seen = attention_maps(filled(config, SHAPE), TOKENS, KEEP)["encoder"]
     assert seen.shape == (1, 2, 6, 6)
     np.testing.assert_allclose(seen[0, :, 0].sum(axis=1), 1, atol=1e-5)
     # In front of the four words, and nobody sees the padding behind them.

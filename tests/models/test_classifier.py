@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
-from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.analysis.maps import attention_maps
+from attnlab.mechanisms import MECHANISMS
 from attnlab.mechanisms.bigbird import BigBird
 from attnlab.mechanisms.longformer import Longformer
 from attnlab.mechanisms.reformer import Reformer
@@ -67,7 +67,7 @@ def small(mechanism):
 
 
 @pytest.mark.parametrize(
-    "name", one_of_each(lambda mechanism: mechanism.attends and small(mechanism).sees_all(41), type)
+    "name", one_of_each(lambda mechanism: mechanism.traits.any_mask and small(mechanism).sees_all(41), type)
 )
 def test_a_token_reads_every_word_in_one_layer(name):
     model = filled(Classifier(pool="token", mechanism=small(MECHANISMS[name]), layers=1, **SMALL), LONG)
@@ -111,7 +111,7 @@ def test_a_class_for_each_frame():
     assert np.abs(np.diff(found, axis=0)).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.attends))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
 def test_any_mechanism_that_sees_both_sides_sorts_by_heart(name):
     sources = np.random.default_rng(1).integers(3, 12, (8, 6))
     labels = jnp.arange(8) % 3
@@ -145,16 +145,10 @@ def test_what_cannot_be_is_refused():
 
 def test_maps_are_rows_of_weights():
     config = Classifier(**SMALL)
-    seen = maps(config, filled(config, WORDS), WORDS, TOKENS, KEEP)["encoder"]
+    seen = attention_maps(filled(config, WORDS), TOKENS, KEEP)["encoder"]
     assert seen.shape == (2, 2, 6, 6)
     np.testing.assert_allclose(seen.sum(-1)[:, :, KEEP], 1, rtol=1e-5)
     assert not np.any(seen[..., ~KEEP])
-
-
-def test_the_mechanism_alone_is_swapped():
-    watched = Classifier(**SMALL).watched(lambda mechanism: Linear())
-    assert watched.mechanism == Linear()
-    assert Classifier(**SMALL).mechanism == Softmax()
 
 
 def test_it_computes_in_its_dtype_and_answers_in_float32():

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import Delta, Linear
 from attnlab.models import MODELS, ConvolutionProbe
 from attnlab.modules.position import POSITIONS, Floater, Learned, Learned2D, Position, Quadratic2D
@@ -47,7 +47,7 @@ def test_self_attention_contains_convolution():
 
 
 def test_each_head_looks_at_its_own_pixel():
-    seen = maps(CONFIG, constructed(), SHAPE, jnp.asarray(IMAGE), None)["encoder"]
+    seen = attention_maps(constructed(), jnp.asarray(IMAGE), None)["encoder"]
     assert seen.shape == (1, 9, 25, 25)
     centre = SIDE * 2 + 2
     for h in range(9):

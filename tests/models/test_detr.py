@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
 from attnlab.models.detr import Detr
 from attnlab.modules.position import Floater, Learned2D, Position
@@ -92,7 +92,7 @@ def test_places_are_told_to_the_queries_whatever_numbers_of_rows_and_columns_the
 
 def test_maps_are_rows_of_weights():
     config = Detr(**SMALL)
-    seen = maps(config, filled(config, SHAPE), SHAPE, image())
+    seen = attention_maps(filled(config, SHAPE), image())
     assert {name: look.shape for name, look in seen.items()} == {
         "encoder": (1, 2, PLACES, PLACES), "among": (1, 2, 5, 5), "cross": (1, 2, 5, PLACES),
     }  # fmt: skip

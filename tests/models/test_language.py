@@ -3,9 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.decoding import greedy
 from attnlab.mechanisms import MECHANISMS, Linear, Softmax
+from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.models import MODELS, Language
 from attnlab.modules.embed import Embed
 from attnlab.modules.position import Floater, Learned, Learned2D, Rotary2D, Sinusoidal, Sinusoidal2D
@@ -36,7 +37,7 @@ scores = jax.jit(lambda model, tokens: model(tokens, tokens != 0))
 
 def forms_of(mechanism):
     """What of it a causal network trains and keeps."""
-    return bool(mechanism.tokens), bool(mechanism.learned), mechanism.remembers
+    return bool(mechanism.tokens), bool(mechanism.learned), isinstance(mechanism, Recurrent)
 
 
 def test_it_is_one_of_the_models():
@@ -76,7 +77,7 @@ def test_no_token_reaches_an_earlier_score():
     assert np.abs(other[3] - one[3]).max() > 1e-3
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.stateful, alike=forms_of))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.decodes, alike=forms_of))
 def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of_the_parallel_form(name):
     config = Language(width=16, heads=2, mechanism=MECHANISMS[name].sized(8))
     model = jax.jit(lambda: config.create(jax.random.key(0), SHAPE))()
@@ -90,7 +91,7 @@ def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of
 
 def test_its_maps_are_those_of_each_layer_and_head():
     config = Language(**SMALL, layers=3, key_heads=1)
-    seen = maps(config, filled(config, SHAPE), SHAPE, TOKENS, TOKENS != 0)
+    seen = attention_maps(filled(config, SHAPE), TOKENS, TOKENS != 0)
     assert {name: map_.shape for name, map_ in seen.items()} == {"decoder": (3, 2, 5, 5)}
 
 
@@ -111,7 +112,7 @@ def test_a_sequence_beyond_a_learned_table_is_refused():
 
 
 def test_what_cannot_work_is_refused_when_it_is_built():
-    whole = next(each for each in MECHANISMS.values() if not each.stateful)
+    whole = next(each for each in MECHANISMS.values() if not each.traits.decodes)
     with pytest.raises(ValueError, match=r"model.mechanism=.* has no causal form"):
         Language(mechanism=whole)
     assert Language(mechanism=Softmax(), position=Floater()).attentions == {"decoder": Softmax()}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnlab.analysis.cost import parameters
-from attnlab.analysis.maps import maps, watched
+from attnlab.analysis.maps import attention_maps, with_maps
 from attnlab.mechanisms import MECHANISMS
 from attnlab.models.sagan import SAGAN, ImageAttention
 from attnlab.modules.spectral import normalised
@@ -120,7 +120,7 @@ def test_attention_is_the_papers_equation():
     np.testing.assert_allclose(jax.jit(attention)(image), (x + 0.7 * o).reshape(image.shape), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.attends))
+@pytest.mark.parametrize("name", one_of_each(lambda mechanism: mechanism.traits.any_mask))
 def test_any_mechanism_that_sees_both_sides_attends(name):
     attention = filled(Attentive(MECHANISMS[name].sized(16)), SHAPE)
     image = rng.standard_normal((4, 4, 16)).astype(np.float32)
@@ -169,12 +169,10 @@ def test_what_it_cannot_make_is_refused():
 def test_where_the_generator_looks_is_what_it_mixes_by(mechanism):
     config = SAGAN(width=8, mechanism=MECHANISMS[mechanism])
     model = filled(config, SHAPE)
-    (seen,) = maps(config, model, SHAPE, LATENT).values()
+    (seen,) = attention_maps(model, LATENT).values()
     assert seen.shape == (1, 1, 16, 16), "4 x 4 places"
     np.testing.assert_allclose(seen.sum(axis=-1), 1, rtol=1e-5)
-    np.testing.assert_allclose(
-        watched(config, model, SHAPE).look(LATENT)[0], played(model, LATENT, IMAGE)[0], rtol=1e-5
-    )
+    np.testing.assert_allclose(with_maps(model).outputs_and_maps(LATENT)[0], played(model, LATENT, IMAGE)[0], rtol=1e-5)
     # The map by hand, from what the attention is given.
     generator, _ = model.players()
     x = generator.ups[0](relu(generator.norms[0](generator.first(LATENT[None]).reshape(2, 2, -1))))
@@ -187,4 +185,4 @@ def test_where_the_generator_looks_is_what_it_mixes_by(mechanism):
 
 def test_without_attention_there_is_no_map():
     config = SAGAN(width=8, mechanism=None)
-    assert maps(config, filled(config, SHAPE), SHAPE, LATENT) == {"image": None}
+    assert attention_maps(filled(config, SHAPE), LATENT) == {"image": None}

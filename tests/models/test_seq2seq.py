@@ -3,10 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.decoding import greedy
 from attnlab.lab.study import serialize
-from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Softmax
+from attnlab.mechanisms import MECHANISMS, Linear, Recurrent, Softmax
 from attnlab.mechanisms.window import Local, LocalP
 from attnlab.models import MODELS, Seq2Seq
 from attnlab.ops.score import additive, concat, dot, general, location
@@ -192,7 +192,7 @@ def test_its_map_is_that_of_each_head_in_the_columns_of_its_symbols():
         config = Seq2Seq(**(SMALL | KINDS[kind]))
         for n in (0, 3):
             given = SOURCES[n], TARGET, KEEPS[n], TARGET != 0
-            seen = maps(config, filled(config, SHAPE), SHAPE, *map(jnp.asarray, given))["cross"]
+            seen = attention_maps(filled(config, SHAPE), *map(jnp.asarray, given))["cross"]
             assert seen.shape == (1, heads, 5, 6)
             np.testing.assert_allclose(seen[0, :, :4].sum(axis=2), np.ones((heads, 4)), atol=1e-5)
             assert not seen[..., ~KEEPS[n]].any()
@@ -204,8 +204,7 @@ def test_its_map_is_that_of_each_head_in_the_columns_of_its_symbols():
 def test_without_attention_there_is_no_map():
     config = Seq2Seq(**SMALL)
     given = map(jnp.asarray, (SOURCE, TARGET, KEEP, TARGET != 0))
-    assert maps(config, filled(config, SHAPE), SHAPE, *given) == {"cross": None}
-    assert config.watched(lambda mechanism: mechanism) is config
+    assert attention_maps(filled(config, SHAPE), *given) == {"cross": None}
 
 
 @pytest.mark.parametrize("kind", ["last", "local-p"])
@@ -264,7 +263,7 @@ def test_it_is_among_the_models_and_is_written_and_read_back():
         assert serialize.read(serialize.write(config), Seq2Seq) == config
 
 
-class Past(Mechanism):
+class Past(Recurrent):
     """One that reads the past only."""
 
     def update(self, memory, q, k, v, block, *, bias=None, **extra):

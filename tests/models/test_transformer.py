@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.decoding import greedy
-from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Softmax
+from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Recurrent, Softmax, Traits, Wrapper
 from attnlab.models import Transformer
 from attnlab.modules.position import POSITIONS, T5, ALiBi, Floater, Learned, Rotary, Shaw, XPos
 from attnlab.tasks.base.task import Pairs
@@ -36,9 +36,9 @@ def created(config):
 def with_one(mechanism):
     """The fields that put a mechanism wherever it can be, and softmax elsewhere."""
     fits = {
-        "encoder": mechanism.attends,
-        "decoder": mechanism.stateful,
-        "cross": mechanism.attends and mechanism.rowwise,
+        "encoder": mechanism.traits.any_mask,
+        "decoder": mechanism.traits.decodes,
+        "cross": mechanism.traits.any_mask and mechanism.traits.row_independent,
     }
     return {name: mechanism if fit else Softmax() for name, fit in fits.items()}
 
@@ -203,7 +203,7 @@ def test_dropout_differs_by_its_key_and_uses_no_key_twice():
 @pytest.mark.parametrize("key_heads", [2, 1])
 def test_its_maps_are_those_of_each_layer_and_head(key_heads):
     config = Transformer(**SMALL, layers=3, key_heads=key_heads)
-    seen = maps(config, filled(config, SHAPE), SHAPE, SOURCE, TARGET, *KEEPS)
+    seen = attention_maps(filled(config, SHAPE), SOURCE, TARGET, *KEEPS)
     assert {name: map_.shape for name, map_ in seen.items()} == {
         "encoder": (3, 2, 6, 6), "decoder": (3, 2, 5, 5), "cross": (3, 2, 5, 6),
     }  # fmt: skip
@@ -222,17 +222,19 @@ def test_two_layers_overfit_eight_sequences_and_greedy_decoding_is_the_argmax_of
     np.testing.assert_array_equal(decode(sources), answers)
 
 
-class Past(Mechanism):
+class Past(Recurrent):
     """One that reads the past only."""
 
     def update(self, memory, q, k, v, block, *, bias=None, **extra):
         return v, memory
 
 
-class Mixing(Softmax):
+@dataclass(frozen=True)
+class Mixing(Wrapper):
     """One whose answers depend on the other queries."""
 
-    rowwise = False
+    mechanism: Mechanism = Softmax()
+    traits = Traits(row_independent=False)
 
 
 @pytest.mark.parametrize(

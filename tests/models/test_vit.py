@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.analysis import cost
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.mechanisms import Linear
 from attnlab.models.vit import ViT, patch_grid
 from attnlab.modules.position import Learned, Learned2D, Position, Rotary2D, Sinusoidal, Sinusoidal2D
@@ -56,9 +56,7 @@ def test_a_patch_of_one_reads_a_set_of_pixels():
     model = filled(ViT(position=Position(), **{**SMALL, "patch": 1}), SHAPE)
     pixels = np.random.default_rng(1).permutation(IMAGE.reshape(-1)).reshape(IMAGE.shape)
     np.testing.assert_allclose(scores(model, IMAGE), scores(model, pixels), rtol=1e-4, atol=1e-5)
-    assert maps(ViT(**{**SMALL, "patch": 1}), filled(ViT(**{**SMALL, "patch": 1}), SHAPE), SHAPE, IMAGE)[
-        "encoder"
-    ].shape == (1, 2, 24, 24)
+    assert attention_maps(filled(ViT(**{**SMALL, "patch": 1}), SHAPE), IMAGE)["encoder"].shape == (1, 2, 24, 24)
 
 
 @pytest.mark.parametrize("position", [Learned2D(), Sinusoidal2D(), Rotary2D()], ids=str)
@@ -81,7 +79,7 @@ def test_a_token_reads_as_well_as_the_mean():
     for pool in ("mean", "token"):
         model = filled(ViT(pool=pool, **SMALL), SHAPE)
         assert scores(model, IMAGE).shape == (3,)
-        assert maps(ViT(pool=pool, **SMALL), model, SHAPE, IMAGE)["encoder"].shape[-1] == 6 + (pool == "token")
+        assert attention_maps(model, IMAGE)["encoder"].shape[-1] == 6 + (pool == "token")
 
 
 def test_images_are_sorted_by_heart():

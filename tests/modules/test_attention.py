@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Linear, LocalP, Softmax, Synthesizer, Watched
+from attnlab.analysis.maps import with_maps
+from attnlab.mechanisms import Linear, LocalP, Softmax, Synthesizer
 from attnlab.modules.attention import NO_POSITION, Attention
 from attnlab.modules.position import ALiBi, Rotary, Shaw, XPos
 from attnlab.ops.mask import KeyPadding
@@ -94,17 +95,16 @@ def test_rotary_positions_count_distances_only():
 
 @mechanisms
 @pytest.mark.parametrize("key_heads", [2, 1])
-def test_a_watched_module_answers_the_same_and_its_maps(mechanism, key_heads):
+def test_a_module_with_maps_computes_the_same(mechanism, key_heads):
     module, x = made(mechanism, key_heads=key_heads)
-    watched, _ = made(Watched(mechanism), key_heads=key_heads)
-    y, seen = whole(watched, x)
+    y, seen = whole(with_maps(module), x)
     np.testing.assert_allclose(y, whole(module, x)[0], atol=1e-6)
     assert seen.shape == (2, 6, 6)
     np.testing.assert_allclose(seen.sum(axis=-1), np.ones((2, 6)), atol=1e-5)
     assert not np.triu(seen[0], 1).any()
     assert np.abs(seen[0] - seen[1]).max() > 1e-3
     assert attend(module, x)[1] is None
-    np.testing.assert_allclose(token_by_token(watched, x), y, atol=1e-6)
+    np.testing.assert_allclose(token_by_token(module, x), y, atol=1e-6)
 
 
 @pytest.mark.parametrize(

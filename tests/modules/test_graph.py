@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import Mechanism, Sigmoid, Softmax
+from attnlab.mechanisms import Pairwise, Sigmoid, Softmax, Traits
 from attnlab.modules.graph import (
     GraphAttention,
     GraphConvolution,
@@ -19,8 +19,10 @@ from attnlab.ops.score import gat
 
 
 @dataclass(frozen=True)
-class Given(Mechanism):
+class Given(Pairwise):
     """Weights of one, whatever a node is."""
+
+    traits = Traits(edges=True)
 
     def weights(self, q, k, allowed, *, i, j, bias=None):
         """One."""

@@ -7,6 +7,7 @@ import pytest
 
 from attnlab.analysis.cost import size
 from attnlab.mechanisms import MECHANISMS, Softmax
+from attnlab.mechanisms.query_heads import query_head_axes
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import POSITIONS
 
@@ -44,7 +45,9 @@ def x(T=5):
 
 def one_that(has):
     """The first mechanism that has what is asked of it, nothing being fixed by head."""
-    return [name for name, each in MECHANISMS.items() if has(each) and each.stateful and not each.heads(HEADS)][:1]
+    return [name for name, each in MECHANISMS.items() if has(each) and each.traits.decodes and not each.heads(HEADS)][
+        :1
+    ]
 
 
 SHARING = ["softmax", "short-convolution", *one_that(lambda each: each.tokens), *one_that(lambda each: each.learned)]
@@ -71,7 +74,7 @@ def along(axes, state, is_leaf):
     return leaves, tree.flatten_up_to(state)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].stateful])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.decodes])
 def test_the_state_is_remembered_once_a_key_head(name):
     mechanism = MECHANISMS[name].sized(8)
     grouped, plain = (jax.eval_shape(lambda n=n: made(n, mechanism)) for n in (1, None))
@@ -79,14 +82,14 @@ def test_the_state_is_remembered_once_a_key_head(name):
     none = lambda axis: axis is None
     parts = [
         (none(a), size(kept))
-        for a, kept in zip(*along(mechanism.query_head_axes, states[0], is_leaf=none), strict=True)
+        for a, kept in zip(*along(query_head_axes(states[0]), states[0], is_leaf=none), strict=True)
     ]
     assert size(states[1]) == sum(numbers * (HEADS if shared else 1) for shared, numbers in parts)
     # Traced alone: that no part of the state becomes a query's.
     assert jax.eval_shape(token_by_token, grouped, x()).shape == (5, WIDTH)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].stateful])
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if MECHANISMS[name].traits.decodes])
 def test_several_tokens_at_a_time_and_one_by_one_are_the_whole(name):
     grouped = made(2, MECHANISMS[name].sized(8))
     all_at_once = whole(grouped, x())[0]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution, Softmax
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import (
     POSITIONS,
@@ -269,12 +270,12 @@ def test_each_mechanism_says_which_positions_it_honours():
     for mechanism in MECHANISMS.values():
         assert Position().refusal(mechanism) is None
         turned = mechanism.with_rotary(Rotary())
-        assert (XPos().refusal(mechanism) is None) == mechanism.turns
-        assert (Rotary().refusal(mechanism) is None) == (mechanism.turns or turned is not None)
-        features = isinstance(mechanism, Linear) and not mechanism.feature.placed
+        assert (XPos().refusal(mechanism) is None) == mechanism.traits.rotary
+        assert (Rotary().refusal(mechanism) is None) == (mechanism.traits.rotary or turned is not None)
+        features = isinstance(mechanism, Linear) and not mechanism.feature.position_dependent
         assert (turned is not None) == (features or isinstance(mechanism, ShortConvolution))
-        assert (ALiBi().refusal(mechanism) is None) == mechanism.biases
-        assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not mechanism.pairwise
+        assert (ALiBi().refusal(mechanism) is None) == mechanism.traits.bias
+        assert Shaw().refusal(mechanism) is None or ALiBi().refusal(mechanism) or not isinstance(mechanism, Pairwise)
     assert Shaw().refusal(Softmax()) is None
     assert "bias" in Shaw().refusal(Linear())
 

@@ -2,7 +2,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.mechanisms import Softmax, Watched
+from attnlab.analysis.maps import with_maps
+from attnlab.mechanisms import Softmax
 from attnlab.modules.block import LayerConfig
 from attnlab.modules.query import AnchoredQueries, LearnedQueries, QueryLayer
 
@@ -14,8 +15,8 @@ def normal(*shape, seed=0):
     return np.float32(np.random.default_rng(seed).normal(size=shape))
 
 
-def layer(wrap=lambda mechanism: mechanism):
-    return jax.jit(lambda: QueryLayer(jax.random.key(0), SIZES, wrap(Softmax()), wrap(Softmax())))()
+def layer():
+    return jax.jit(lambda: QueryLayer(jax.random.key(0), SIZES, Softmax(), Softmax()))()
 
 
 WHERE = normal(S, 8, seed=3)
@@ -36,7 +37,7 @@ def test_a_query_sees_every_other_and_all_of_the_memory():
     model, given = layer(), (normal(Q, 8), normal(Q, 8, seed=1), normal(S, 8, seed=2), WHERE)
     first = jax.jit(jax.grad(lambda *given: model(*given)[0][0].sum(), (0, 1, 2, 3)))(*given)
     assert all((np.abs(each).sum(axis=1) > 1e-6).all() for each in first)
-    _, looks = ask(layer(Watched), *given)
+    _, looks = ask(with_maps(layer()), *given)
     assert {name: look.shape for name, look in looks.items()} == {"among": (2, Q, Q), "cross": (2, Q, S)}
     for look in looks.values():
         np.testing.assert_allclose(look.sum(axis=-1), 1, rtol=1e-5)

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -7,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.mechanisms import MECHANISMS, Softmax, Watched
+from attnlab.analysis.maps import with_maps
+from attnlab.mechanisms import MECHANISMS, Softmax
+from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.modules.recurrent import RecurrentAttention, RecurrentLayer
 from attnlab.ops.cell import CELLS
 from attnlab.ops.mask import KeyPadding
@@ -188,7 +191,8 @@ def given():
     return vectors(5, WIDTH, 5), memory, keep
 
 
-class Weighed(Softmax):
+@dataclass(frozen=True)
+class Weighed(Pairwise):
     """One that learns a number from every key's vector."""
 
     @property
@@ -196,11 +200,11 @@ class Weighed(Softmax):
         return {"share": ()}
 
     def weights(self, q, k, allowed, *, share, **rest):
-        return super().weights(q, k, allowed, **rest) * jax.nn.sigmoid(share)[None, :]
+        return Softmax().weights(q, k, allowed, **rest) * jax.nn.sigmoid(share)[None, :]
 
 
 SUMS = {"additive": Softmax(score=additive), "concat": Softmax(score=concat, block=2), "weighed": Weighed()}
-CAN = one_of_each(lambda mechanism: mechanism.attends and mechanism.rowwise)
+CAN = one_of_each(lambda mechanism: mechanism.traits.any_mask and mechanism.traits.row_independent)
 
 
 @pytest.mark.parametrize("name", [*SUMS, *CAN])
@@ -214,10 +218,10 @@ def test_reading_step_by_step_is_reading_at_once_and_sees_no_padding(name):
 
 
 @pytest.mark.parametrize("score", [general, additive])
-def test_a_watched_reader_reads_the_same_and_answers_its_maps(score):
+def test_a_reader_with_maps_reads_the_same(score):
     x, memory, keep = (jnp.asarray(each) for each in given())
     plain, _ = forms_of_reading(reader(Softmax(score=score)), x, memory, keep)
-    whole, steps = forms_of_reading(reader(Watched(Softmax(score=score))), x, memory, keep)
+    whole, steps = forms_of_reading(with_maps(reader(Softmax(score=score))), x, memory, keep)
     for c, look in (whole, (steps[0], steps[1].swapaxes(0, 1))):
         np.testing.assert_allclose(c, plain[0], atol=1e-5)
         assert look.shape == (2, 5, 6)

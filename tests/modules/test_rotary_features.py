@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from attnlab.mechanisms import MECHANISMS, Linear, Watched
+from attnlab.analysis.maps import with_maps
+from attnlab.mechanisms import MECHANISMS, Linear, ShortConvolution
 from attnlab.mechanisms.causal import causal
 from attnlab.modules.attention import Attention
 from attnlab.modules.position import Rotary, Rotary2D, Wrapped, XPos
@@ -117,7 +118,7 @@ def test_without_a_denominator_and_a_map_turned_features_are_turned_queries_and_
 @pytest.mark.parametrize("key_heads", [2, 1])
 def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
     make = lambda mechanism: jax.jit(lambda: Attention(jax.random.key(0), 8, 2, mechanism, key_heads))()
-    module, watched = make(Linear(block=2)), make(Watched(Linear(block=2)))
+    module = make(Linear(block=2))
     x = jax.random.normal(jax.random.key(1), (6, 8))
     y, _ = module.causal(x, None, position)
     at = jnp.arange(6, dtype=jnp.int32)
@@ -127,7 +128,7 @@ def test_a_module_turns_them_in_each_of_its_ways(position, key_heads):
         steps.append(one[0])
     np.testing.assert_allclose(jnp.stack(steps), y, atol=1e-5)
     np.testing.assert_allclose(module.attend(x, None, Causal(), position)[0], y, atol=1e-5)
-    seen, map_ = watched.causal(x, None, position)
+    seen, map_ = with_maps(module).causal(x, None, position)
     np.testing.assert_allclose(seen, y, atol=1e-5)
     # What is shown is what is computed: values weighed by it are the answer.
     values = jnp.repeat(module.keys_values(x)["v"], 2 // key_heads, axis=1)
@@ -155,7 +156,7 @@ def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
     ):
         assert mechanism.with_rotary(Rotary()) is None
         assert "products of q and k" in Rotary().refusal(mechanism)
-    assert Watched(Linear(feature=Cosformer())).with_rotary(Rotary()) is None
+    assert ShortConvolution(Linear(feature=Cosformer())).with_rotary(Rotary()) is None
 
 
 def test_too_few_features_are_refused():

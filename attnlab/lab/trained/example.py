@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.data.text.marks import SHOWN
 from attnlab.data.text.vocabulary import BEGIN, PAD
 from attnlab.lab.trained.decoding import Answerer, DivergedError, one_line
@@ -128,9 +128,7 @@ def _continued(found: Trained, batch: Batch) -> TeacherForcedExample:
 def _found(found: Trained, answer: str, given: tuple[np.ndarray, ...]) -> TeacherForcedExample:
     """Return the example for object detection: image positions by row and column, and queries by number."""
     given = _first(given)
-    seen = jax.eval_shape(
-        lambda: maps(found.experiment.model, found.model, found.problem.shape, *map(jnp.asarray, given))
-    )
+    seen = jax.eval_shape(lambda: attention_maps(found.model, *map(jnp.asarray, given)))
     rows, columns = found.experiment.model.grid(*given[0].shape[:2])
     seats = places(columns, rows)
     asked = [str(n + 1) for n in range(seen["cross"].shape[-2])]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attnlab.analysis import flow, spread
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.analysis.scores import scores, softmax
 from attnlab.analysis.totals import totals
 from attnlab.data.io.files import DataError
@@ -72,9 +73,9 @@ def inspect(run: str | Path, text: str, other: str | Path | None = None, step: S
     }
 
 
-def _seen(found: Trained, model: Any, example: TeacherForcedExample, look: Any = maps) -> dict[str, np.ndarray]:
-    """Compute the maps of a model on an example, `[L H T S]` by name, without padding. `look` replaces `maps`."""
-    seen = look(found.experiment.model, model, found.problem.shape, *example.inputs)
+def _seen(model: Any, example: TeacherForcedExample, look: Callable = attention_maps) -> dict[str, np.ndarray]:
+    """Compute the maps of a model on an example, `[L H T S]` by name, without padding, or what `look` returns."""
+    seen = look(model, *example.inputs)
     found_in = {}
     # In the order in which the model computes them.
     for name, (rows, columns) in example.axes.items():
@@ -85,8 +86,8 @@ def _seen(found: Trained, model: Any, example: TeacherForcedExample, look: Any =
 
 def _attentions(found: Trained, example: TeacherForcedExample) -> dict[str, Any]:
     """Compute every map of the tested model, with its figures."""
-    seen, scored = (_seen(found, found.model, example, look) for look in (maps, scores))
-    divisors = totals(found.experiment.model, found.model, found.problem.shape, *example.inputs)
+    seen, scored = (_seen(found.model, example, look) for look in (attention_maps, scores))
+    divisors = totals(found.experiment.model, found.model, *example.inputs)
     if not all(np.isfinite(x).all() for x in seen.values()):
         raise DivergedError("the model's numbers are not finite on this input")
     told = {}
@@ -155,17 +156,17 @@ def _training(
     run: str | Path, found: Trained, example: TeacherForcedExample, batch: Batch
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Measure every usable checkpoint, the oldest first, and list those that could not be used."""
-    problem, config, rows, notes = found.problem, found.experiment.model, [], []
+    problem, rows, notes = found.problem, [], []
     for then in history(run, found):
         if then.model is None:
             notes.append(f"passed over: {then.trouble}")
             continue
         loss, parts = flow.gradient(problem.loss, then.model, batch)
-        seen, scored = (_seen(found, then.model, example, look) for look in (maps, scores))
+        seen, scored = (_seen(then.model, example, look) for look in (attention_maps, scores))
         rows.append({
             "step": then.step,
             "loss": loss,
-            "scores": flow.variances(config, then.model, problem.shape, *inputs(problem, batch)),
+            "scores": flow.variances(then.model, *inputs(problem, batch)),
             "parts": parts,
             "figures": {name: _layers(_figures(layers, scored[name])) for name, layers in seen.items()},
         })  # fmt: skip
@@ -190,7 +191,7 @@ def _distance(run: str | Path, found: Trained, example: TeacherForcedExample, ot
     if found.problem.vocabulary != second.problem.vocabulary:
         raise DataError(f"--other {other} has not the vocabulary of {run}: the same ids mean other symbols")
     check(other, second)
-    ours, theirs = (_seen(each, each.model, example) for each in (found, second))
+    ours, theirs = (_seen(each.model, example) for each in (found, second))
     compared, notes = {}, []
     for name in dict.fromkeys([*ours, *theirs]):
         sizes = [" × ".join(map(str, x[name].shape[:2])) if name in x else "none" for x in (ours, theirs)]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.data.text.vocabulary import PAD
 from attnlab.lab.trained.example import axis, front, inputs, places
 from attnlab.tasks.base.task import Batch, Pairs, TaskData, Tokens
@@ -61,10 +61,10 @@ def _within(config: Any, model: Any, problem: TaskData, batch: Batch, row: int) 
     one = {name: np.asarray(values)[row : row + 1] for name, values in batch.items()}
     keep = one.get("keep")
     source = jnp.asarray(one["source"])[0], None if keep is None else jnp.asarray(keep)[0]
-    like = jax.eval_shape(lambda: maps(config, model, problem.shape, *source)).get("encoder")
+    like = jax.eval_shape(lambda: attention_maps(model, *source)).get("encoder")
     if like is None or like.size > LARGEST:
         return None
-    seen = np.asarray(maps(config, model, problem.shape, *source)["encoder"], np.float64)
+    seen = np.asarray(attention_maps(model, *source)["encoder"], np.float64)
     own = front(model)
     count = seen.shape[-1] if keep is None else len(own) + int(keep.sum())
     symbols = axis([*own, *problem.tokens(one)["source"]][: None if keep is None else count], count, model)[:WIDEST]
@@ -79,7 +79,7 @@ def _along(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None:
         tokens = np.asarray(batch["tokens"])[row : row + 1, :WIDEST]
         symbols = problem.tokens({**batch, "tokens": tokens, "source": tokens})["source"]
         count = len(symbols)
-        seen = maps(config, model, problem.shape, jnp.asarray(tokens[0, :count]))["decoder"]
+        seen = attention_maps(model, jnp.asarray(tokens[0, :count]))["decoder"]
         if seen is None:
             return None
         layers = np.round(np.asarray(seen, np.float64), 4)
@@ -93,7 +93,7 @@ def _making(config: Any, model: Any, problem: TaskData) -> dict[str, Any] | None
     words = places(size.width // 2, size.height // 2)[:WIDEST]
     count = len(words)
     for latent in np.asarray(problem.eval_batches("test", FIRST)[0]["latent"])[:3]:
-        seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(latent))["image"], np.float64)
+        seen = np.asarray(attention_maps(model, jnp.asarray(latent))["image"], np.float64)
         found.append({"source": words, "target": words, "layers": np.round(seen[:, :, :count, :count], 4).tolist()})
     return {"kind": "image", "examples": found}
 
@@ -103,7 +103,7 @@ def _finding(config: Any, model: Any, problem: Any) -> dict[str, Any]:
     batch, found = problem.eval_batches("test", FIRST)[0], []
     answer = jax.jit(problem.answer)(model, batch)
     for row, image in enumerate(inputs(problem, batch)[0][:3]):
-        seen = np.asarray(maps(config, model, problem.shape, jnp.asarray(image))["cross"], np.float64)
+        seen = np.asarray(attention_maps(model, jnp.asarray(image))["cross"], np.float64)
         label, score = (np.asarray(answer[name][row]).tolist() for name in ("label", "score"))
         asked = [
             f"{n} {problem.classes[kind]}" if sure >= SURE else str(n)
@@ -170,7 +170,7 @@ def snapshot(config: Any, model: Any, problem: TaskData, batch: Batch, answer: B
     if not getattr(config, "attentions", None):
         return None
     pair = {"source": np.asarray(batch["source"])[:1], "target": np.asarray(answer["tokens"])[:1]}
-    seen = maps(config, model, problem.shape, *(jnp.asarray(x[0]) for x in inputs(problem, pair)))["cross"]
+    seen = attention_maps(model, *(jnp.asarray(x[0]) for x in inputs(problem, pair)))["cross"]
     if seen is None:
         return None
     symbols = problem.tokens(pair)

@@ -8,6 +8,8 @@ from typing import Any
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
+from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.recurrent import Recurrent
 from attnlab.ops.mask import Places
 
 
@@ -59,14 +61,14 @@ class PositionEncoding:
 
     def refusal(self, mechanism: Mechanism) -> str | None:
         """Return why `mechanism` cannot honour this encoding, or None if it can."""
-        if self.turning and not mechanism.turns:
+        if self.turning and not mechanism.traits.rotary:
             if mechanism.with_rotary(self) is None:
                 return "its scores are not products of q and k alone"
             if not self.rotates:
                 return "what it makes of q and k may be turned, and not fade besides"
-        if self.biasing and not mechanism.biases:
+        if self.biasing and not mechanism.traits.bias:
             return "it adds no bias to scores"
-        if self.valued and (mechanism.remembers or not mechanism.pairwise):
+        if self.valued and (isinstance(mechanism, Recurrent) or not isinstance(mechanism, Pairwise)):
             return "the vectors that join the values need the weight of every pair"
         return None
 

@@ -36,13 +36,13 @@ class Feature:
     Attributes:
       scaled: whether the map returns scales (see `Mapped`).
       signed: whether features may be negative.
-      placed: whether the rows themselves depend on positions.
+      position_dependent: whether the rows themselves depend on positions.
       closed: whether the map has a `kernel`.
     """
 
     scaled = False
     signed = False
-    placed = False
+    position_dependent = False
     closed = False
 
     @property

@@ -30,7 +30,7 @@ class Cosformer(Feature):
 
     length: int = 512
     """M, the number of positions."""
-    placed = True
+    position_dependent = True
 
     def __post_init__(self):
         check_counts(length=self.length)

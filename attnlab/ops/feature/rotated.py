@@ -34,7 +34,7 @@ class RotatedFeatures(FeatureWrapper):
         return True
 
     @property
-    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+    def position_dependent(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """True for any map."""
         return True
 

@@ -26,9 +26,9 @@ class FeatureWrapper(Feature):
         return self.feature.signed
 
     @property
-    def placed(self):  # pyright: ignore[reportIncompatibleVariableOverride]
+    def position_dependent(self):  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether rows of the wrapped map depend on positions."""
-        return self.feature.placed
+        return self.feature.position_dependent
 
     @property
     def learned(self):

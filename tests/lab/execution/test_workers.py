@@ -99,13 +99,13 @@ from dataclasses import dataclass
 import attnlab
 from attnlab.lab.study import Experiment, Study, change
 from attnlab.lab.study.variation import Variation
-from attnlab.mechanisms import Linear
+from attnlab.mechanisms import Linear, Mechanism, Wrapper
 from tests.lab.execution.test_workers import BASE
 
 
 @dataclass(frozen=True)
-class Mine(Linear):
-    pass
+class Mine(Wrapper):
+    mechanism: Mechanism = Linear()
 
 
 attnlab.MECHANISMS["of-this-file"] = Mine()

@@ -12,7 +12,7 @@ from attnlab.lab.planning.ledger import Ledger
 from attnlab.lab.planning.summary import show
 from attnlab.lab.study.study import Study, change
 from attnlab.lab.study.variation import over
-from attnlab.mechanisms import MECHANISMS, Linear
+from attnlab.mechanisms import MECHANISMS, Linear, Mechanism, Wrapper
 from attnlab.models import AssociativeMemory
 from attnlab.tasks.synthetic.associations import Associations
 from tests.small import EXPERIMENT
@@ -43,8 +43,8 @@ def test_another_process_counts_the_same():
 
 def test_what_it_could_not_read_is_left(monkeypatch):
     @dataclass(frozen=True)
-    class Mine(Linear):
-        pass
+    class Mine(Wrapper):
+        mechanism: Mechanism = Linear()
 
     monkeypatch.setitem(MECHANISMS, "mine", Mine())
     own = change(EXPERIMENT, **{"model.mechanism": Mine()})

@@ -17,12 +17,13 @@ from tests.lab.study.test_load import WORKS
 HELPER = """
 from dataclasses import dataclass
 import attnlab
-from attnlab.mechanisms import Linear
+from attnlab.mechanisms import Linear, Mechanism, Wrapper
 from steps_of_mine import STEPS
 
 @dataclass(frozen=True)
-class Mine(Linear):
+class Mine(Wrapper):
     '''One of your own.'''
+    mechanism: Mechanism = Linear()
     def twice(self):
         return 2
 

@@ -17,12 +17,13 @@ from tests.small import EXPERIMENT
 OWN = """from dataclasses import dataclass
 
 import attnlab
-from attnlab.mechanisms import Linear
+from attnlab.mechanisms import Linear, Mechanism, Wrapper
 
 
 @dataclass(frozen=True)
-class Mine(Linear):
+class Mine(Wrapper):
     '''One's own.'''
+    mechanism: Mechanism = Linear()
 
     def twice(self):
         return 2

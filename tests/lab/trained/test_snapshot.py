@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.analysis.maps import maps
+from attnlab.analysis.maps import attention_maps
 from attnlab.lab.study.study import change
 from attnlab.lab.trained.example import forced
 from attnlab.lab.trained.inspect import _attentions
@@ -59,7 +59,7 @@ def test_of_what_is_longer_than_is_drawn_the_beginning_is_kept(monkeypatch):
     example = snapshots(config, model, problem)["examples"][0]
     batch = problem.eval_batches("test")[0]
     one = (jnp.asarray(batch[name][0]) for name in ("source", "keep"))
-    whole = maps(config, model, problem.shape, *one)["encoder"]
+    whole = attention_maps(model, *one)["encoder"]
     assert (whole.shape, len(example["source"])) == ((1, 2, 150, 150), 128)
     np.testing.assert_allclose(example["layers"], whole[:, :, :128, :128], atol=1e-4)
     monkeypatch.setattr("attnlab.lab.trained.snapshot.LARGEST", 2 * 150 * 150 - 1)
@@ -75,7 +75,7 @@ def test_a_decoder_looks_along_the_beginnings_of_the_first_examples():
     for row, example in enumerate(found["examples"]):
         tokens = problem.eval_batches("test")[0]["tokens"][row]
         # Cut where it is too long to be drawn, which changes nothing of what stands before.
-        whole = maps(config, model, problem.shape, jnp.asarray(tokens), jnp.ones(len(tokens), bool))["decoder"]
+        whole = attention_maps(model, jnp.asarray(tokens), jnp.ones(len(tokens), bool))["decoder"]
         assert example["source"] == example["target"]
         assert np.shape(example["layers"]) == (1, 2, 128, 128)
         np.testing.assert_allclose(example["layers"], whole[:, :, :128, :128], atol=1e-4)
@@ -120,7 +120,7 @@ def test_queries_show_the_places_of_the_image_where_they_look(sure, monkeypatch)
         assert example["source"] == [f"{y},{x}" for y in range(1, 6) for x in range(1, 8)]
         named = [f"{n} {problem.classes[label]}" for n, label in enumerate(np.asarray(labels[row]), start=1)]
         assert example["target"] == (named if sure == 0 else list("123456"))
-        whole = maps(config, model, problem.shape, problem.given(batch)[row])["cross"]
+        whole = attention_maps(model, problem.given(batch)[row])["cross"]
         assert whole.shape == (2, 2, 6, 35)
         np.testing.assert_allclose(example["layers"], whole, atol=1e-4)
         np.testing.assert_allclose(np.sum(example["layers"], axis=-1), 1, atol=1e-3)
