@@ -79,7 +79,7 @@ class Damped(Recurrent):
 @pytest.mark.usefixtures("x64")
 def test_an_extra_input_per_query_reaches_every_form():
     mechanism = Damped()
-    q, k, v, extra = inputs(mechanism, 7)
+    q, k, v, extra = jax.tree.map(jnp.asarray, inputs(mechanism, 7))
     assert extra["scale"].shape == (7,)
     expected = extra["scale"][:, None] * (jnp.tril(q @ k.T) @ v)
     for block in (None, 1, 3, 7):
