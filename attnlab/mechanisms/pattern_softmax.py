@@ -11,9 +11,11 @@ from jaxtyping import Int
 from attnlab.mechanisms.base import Traits
 from attnlab.mechanisms.cost import Cost, cached, moved
 from attnlab.mechanisms.pairwise import Pairwise
+from attnlab.mechanisms.position_state import dense_mask
 from attnlab.ops import blockwise, edges
 from attnlab.ops.counts import check_counts
 from attnlab.ops.mask import Full, Mask, Places
+from attnlab.ops.precision import weighted_sum
 from attnlab.ops.score import PRODUCTS, Scores, initial, is_length_bound, scaled_dot, shapes
 from attnlab.ops.softmax import masked_softmax
 
@@ -110,14 +112,15 @@ class PatternSoftmax(Pairwise):
         """Attends with all pairs at once, or by blocks."""
         self.check_positions(j)
         if self.block is None:
-            return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, **learned)
+            return weighted_sum(self.weights(q, k, dense_mask(mask, i, j), i=i, j=j, bias=bias, **learned), v)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(mask, i, j)
         return self._by_blocks(q, k, v, scores, rule, i, j, self.block).astype(v.dtype)
 
     def attend_causal(self, q, k, v, block, *, bias=None, **learned):
         """Attends causally with all pairs at once, or by blocks."""
         if self.block is None:
-            return super().attend_causal(q, k, v, block, bias=bias, **learned)
+            at = block.positions
+            return weighted_sum(self.weights(q, k, block.pairs, i=at, j=at, bias=bias, **learned), v)
         order = np.arange(q.shape[0], dtype=np.int32)
         scores, rule = Scores(self.score, learned, bias), blockwise.Rule(block.mask, order, order)
         return self._by_blocks(q, k, v, scores, rule, block.i, block.i, self.block).astype(v.dtype)

@@ -124,7 +124,7 @@ class ConvolutionalLanguageNetwork(OutputHead):
         """Return the logits of every next token, at least float32. `keep` is False at padding, or None."""
         return self.outputs_and_maps(tokens, keep, key)[0]
 
-    def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_states(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and no attention maps."""
         return self._extend(self.start(len(tokens)), tokens, keep, key)[0], {}
 

@@ -88,9 +88,9 @@ class Decoder(OutputHead):
         position, i = self.target_position, np.arange(tokens.shape[0], dtype=np.int32)
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
-        step = lambda layer, x, key: layer(x, keep, position, memory, key)
-        x, looks = scan_layers(self.decoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
-        return self._normed(x), looks
+        before, remat = position.per_layer(i, table), self.config.remat
+        x, maps = scan_layers(self.decoder, x, keep, position, memory, key=keys[1], before=before, remat=remat)
+        return self._normed(x), maps
 
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:
         """Return the state before the first symbol, with room for `length` symbols."""

@@ -156,8 +156,10 @@ class DetrNetwork(nnx.Module):
         memory, where, seen = self.read(image, keys[0])
         sides = (side / 2**self.config.stages for side in image.shape[:2])
         place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
-        step = lambda layer, x, key: _twice(*layer(x, place, memory, where, key))
-        _, (x, looks) = scan_layers(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
+        arguments, remat = (place, memory, where), self.config.remat
+        _, (x, looks) = scan_layers(
+            self.decoder, jnp.zeros_like(place), *arguments, key=keys[1], remat=remat, every=True
+        )
         L, Q, D = x.shape
         x = x.reshape(L * Q, D)
         x = x if self.decoded is None else self.decoded(x)
@@ -184,7 +186,3 @@ class DetrNetwork(nnx.Module):
             x = jax.nn.relu(dense(x))
         start = jnp.pad(points, ((0, 0), (0, 2)))
         return jax.nn.sigmoid(self.boxes(x) + jnp.tile(start, (x.shape[0] // points.shape[0], 1)))
-
-
-def _twice(x, looks):
-    return x, (x, looks)

@@ -16,7 +16,7 @@ from attnlab.ops.precision import accumulation_dtype
 class OutputHead(nnx.Module):
     """A network whose last step is a linear map from hidden states to logits of all symbols, for one example.
 
-    Subclasses implement `hidden_with_maps(*inputs) -> (hidden states [T D], maps)`.
+    Subclasses implement `hidden_states`.
     """
 
     output: Dense | None
@@ -26,15 +26,14 @@ class OutputHead(nnx.Module):
 
     def outputs_and_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
         """Return the logits, at least float32, and the attention maps."""
-        x, looks = self.hidden_with_maps(*inputs, **named)
-        return self.logits(x), looks
+        x, maps = self.hidden_states(*inputs, **named)
+        return self.logits(x), maps
 
-    def hidden_states(self, *inputs: Any, **named: Any) -> Float[Array, "T D"]:
-        """Return the hidden states before the output map, which `token_loss` takes for many examples at once."""
-        return self.hidden_with_maps(*inputs, **named)[0]
+    def hidden_states(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T D"], dict]:
+        """Return the hidden states before the output map, and the attention maps by role.
 
-    def hidden_with_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T D"], dict]:
-        """Return the hidden states before the output map, and the attention maps by role."""
+        `token_loss` takes the hidden states of many examples at once.
+        """
         raise NotImplementedError
 
     def logits(self, x: Float[Array, "T D"]) -> Float[Array, "T vocabulary"]:

@@ -76,7 +76,7 @@ class RecurrentLanguageNetwork(OutputHead):
         """Return the logits of every next token, at least float32. `keep` is False at padding, or None."""
         return self.outputs_and_maps(tokens, keep, key)[0]
 
-    def hidden_with_maps(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_states(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and no attention maps."""
         keys = (None, None, None) if key is None else jax.random.split(key, 3)
         x = dropout(self.embed(tokens, self.dtype), self.config.dropout, keys[0])

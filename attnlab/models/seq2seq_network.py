@@ -75,7 +75,7 @@ class Seq2SeqNetwork(OutputHead):
         """Return the logits of every next target symbol, at least float32."""
         return self.outputs_and_maps(source, target, source_keep, target_keep, key)[0]
 
-    def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_states(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
         """What the scores are made of, and what a watched attention saw: {"cross": [1 H T S] or None}."""
         keys = [None] * 5 if key is None else jax.random.split(key, 5)
         layers, memory = self._encode(*left_align(source, source_keep), keys[:2])

@@ -95,7 +95,7 @@ class TransformerNetwork(Decoder):
         """
         return self.outputs_and_maps(source, target, source_keep, target_keep, key)[0]
 
-    def hidden_with_maps(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
+    def hidden_states(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
         """Return the hidden states before the output map, and the attention maps.
 
         The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not observed.
@@ -111,8 +111,8 @@ class TransformerNetwork(Decoder):
         table = position.table(source.shape[0], self.dtype)
         symbols = self.target if self.source is None else self.source
         x = self.embed(symbols, source, position, i, table, keys[0])
-        step = lambda layer, x, key: layer(x, source_keep, position, key)
-        x, seen = scan_layers(self.encoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
+        before, remat = position.per_layer(i, table), self.config.remat
+        x, seen = scan_layers(self.encoder, x, source_keep, position, key=keys[1], before=before, remat=remat)
         return (x if self.encoded is None else self.encoded(x)), seen
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:

@@ -192,7 +192,8 @@ class Attention(Observable):
                 y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
-        return self._seen(*self._by_heads(head, q, memory, position))
+        y, maps = self._over_heads(head)(*self._operands(q, memory, position))
+        return self._project(y), self._join_maps(maps)
 
     def causal(
         self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NO_POSITION
@@ -225,7 +226,8 @@ class Attention(Observable):
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
 
-        return self._seen(*self._by_heads(head, *self._both(x), position))
+        y, maps = self._over_heads(head)(*self._operands(*self._both(x), position))
+        return self._project(y), self._join_maps(maps)
 
     def start(self, length: int, dtype) -> Any:
         """Create the state before the first token.
@@ -283,7 +285,9 @@ class Attention(Observable):
         for cache in caches(state):
             cache.check(x.shape[0])
         # Not `_both`: for one token, concatenating the weights costs as much as the products themselves.
-        return self._by_heads(head, self._queries(x), self.keys_values(x), position, state, axes, axes)
+        operands = self._operands(self._queries(x), self.keys_values(x), position, state)
+        y, state = self._over_heads(head, axes, axes)(*operands)
+        return self._project(y), state
 
     def _turned(self, position: PositionEncoding) -> tuple[Mechanism, Callable]:
         """Return the mechanism and the function that rotates q and k, which does nothing if features are rotated."""
@@ -303,38 +307,51 @@ class Attention(Observable):
         assert isinstance(self.mechanism, Pairwise)  # ensured by `refusal`
         return bias.weighted_values(self.mechanism.weights(q, k, allowed, i=i, j=j, bias=bias, **extra), i, j)
 
-    def _by_heads(self, head: Callable, q, memory, position: PositionEncoding, state=None, axes=None, out: Any = 0):
-        """Apply `head(q, memory, fixed, bias, state) -> (y, known)` to every query head and its key head.
+    def _operands(self, q: dict[str, Array], memory: dict[str, Array], position: PositionEncoding, state=None) -> tuple:
+        """Return the operands of `_over_heads`: every array with its axes of key heads, and of query heads if several.
 
         Args:
-            head: The function of one head.
             q: Projected queries [T D] and extra inputs per query, by name.
-            memory: Keys, values and extras [S G ...].
+            memory: Keys, values and extra inputs per key [S G ...].
             position: The position encoding.
             state: The state by key heads, or None.
-            axes: vmap axes of the state over the query heads of one key head.
-            out: vmap axes of `known` over the query heads of one key head.
 
-        Returns:
-            y [T D] after the output projection, and `known` by key heads, then by the query heads of each if several.
+        Raises:
+            NotImplementedError: The mechanism does not support the position encoding.
         """
         if reason := position.refusal(self.mechanism):
             raise NotImplementedError(f"{self.mechanism} cannot honour {position}: {reason}")
-        shape = (self.key_heads,)
-        if self.heads > self.key_heads:
-            shape = (self.key_heads, self.heads // self.key_heads)
-            head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
-        T, size = q["q"].shape[0], self.width // self.heads
+        shape, size = self._head_axes, self.width // self.heads
         shapes = {"q": (size,)} | {name: shape_of(x, size, size) for name, x in self.mechanism.queries.items()}
-        q = {name: q[name].reshape(T, *shape, *each) for name, each in shapes.items()}
+        queries = {name: q[name].reshape(len(q[name]), *shape, *each) for name, each in shapes.items()}
         bias = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), position.bias(self.heads))
-        fixed = extras(self.mechanism, self.learned, self.key_heads)
-        y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
-        return self.o(y.reshape(T, self.width)), known
+        return queries, memory, extras(self.mechanism, self.learned, self.key_heads), bias, state
 
-    def _seen(self, y, looks) -> tuple[Float[Array, "T D"], Any]:
+    def _over_heads(self, head: Callable, axes: Any = None, out: Any = 0) -> Callable:
+        """Lift `head(queries, memory, fixed, bias, state) -> (y, known)` over key heads and their query heads.
+
+        Args:
+            head: The function of one head.
+            axes: vmap axes of the state over the query heads of one key head.
+            out: vmap axes of `known` over the query heads of one key head.
+        """
+        if self.heads > self.key_heads:
+            head = jax.vmap(head, in_axes=(1, None, None, 0, axes), out_axes=(1, out))
+        return jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))
+
+    @property
+    def _head_axes(self) -> tuple[int, ...]:
+        """The sizes of the axes over heads: key heads, and the query heads of each if there are several."""
+        several = self.heads > self.key_heads
+        return (self.key_heads, self.heads // self.key_heads) if several else (self.key_heads,)
+
+    def _project(self, y: Float[Array, "T ..."]) -> Float[Array, "T D"]:
+        """Join the outputs of all heads and apply the output projection."""
+        return self.o(y.reshape(y.shape[0], self.width))
+
+    def _join_maps(self, maps: Any) -> Any:
         """Merge the head axes of the maps into one: [H T S]."""
-        return y, jax.tree.map(lambda look: look.reshape(self.heads, *look.shape[-2:]), looks)
+        return jax.tree.map(lambda each: each.reshape(self.heads, *each.shape[-2:]), maps)
 
     def _extras(self, queries: dict[str, Array], memory: dict[str, Array]) -> dict[str, Array]:
         """Return the mechanism's extra inputs per key token and per query token."""

@@ -63,31 +63,33 @@ class LayerConfig:
         """Create a multi-head attention."""
         return Attention(key, self.width, self.heads, mechanism, self.key_heads, self.dense)
 
-    def forward(self, key: PRNGKeyArray) -> tuple[FeedForward, Sublayer] | tuple[None, None]:
+    def forward(self, key: PRNGKeyArray) -> tuple[FeedForward, Residual] | tuple[None, None]:
         """Create a feed-forward block and the residual around it. Returns (None, None) if `feedforward` is 0."""
         if self.feedforward == 0:
             return None, None
         layer = FeedForward(key, self.width, self.feedforward, self.activation, self.dropout, self.dense)
-        return layer, Sublayer(self)
+        return layer, Residual(self)
 
 
-class Sublayer(nnx.Module):
+class Residual(nnx.Module):
     """A residual connection with norm and dropout around a function f.
 
     Pre-norm: x + dropout(f(norm(x))) (Xiong et al. 2020). Post-norm: norm(x + dropout(f(x))) (Vaswani et al. 2017).
+    A layer calls `y = f(residual.before(x))` and then `residual.after(x, y, key)`.
     """
 
     def __init__(self, sizes: LayerConfig):
         self.norm = sizes.norm_layer()
         self.first, self.rate = sizes.norm_first, sizes.dropout
 
-    def __call__(
-        self, x: Float[Array, "T D"], f: Callable, key: PRNGKeyArray | None
-    ) -> tuple[Float[Array, "T D"], Any]:
-        """Apply the residual around `f(x) -> (y, known)` and return (result, known). `key` None means no dropout."""
-        y, known = f(self.norm(x) if self.first else x)
+    def before(self, x: Float[Array, "T D"]) -> Float[Array, "T D"]:
+        """Return the input of f."""
+        return self.norm(x) if self.first else x
+
+    def after(self, x: Float[Array, "T D"], y: Float[Array, "T D"], key: PRNGKeyArray | None) -> Float[Array, "T D"]:
+        """Return the sum of x and the output y of f. `key` None means no dropout."""
         y = x + dropout(y, self.rate, key)
-        return (y if self.first else self.norm(y)), known
+        return y if self.first else self.norm(y)
 
 
 class EncoderLayer(nnx.Module):
@@ -96,7 +98,7 @@ class EncoderLayer(nnx.Module):
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, mechanism: Mechanism):
         self.attention = sizes.attention(fold_key(key, "attention"), mechanism)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
-        self.around_attention = Sublayer(sizes)
+        self.around_attention = Residual(sizes)
 
     def __call__(
         self, x: Float[Array, "T D"], keep, position: PositionEncoding = NO_POSITION, key: PRNGKeyArray | None = None
@@ -115,8 +117,9 @@ class EncoderLayer(nnx.Module):
         keys = _keys(key, 3)
         # Padded queries are masked too, because a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
-        x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
-        return apply_feedforward(self, x, keys[1:]), {"encoder": seen}
+        y, maps = self.attention.attend(self.around_attention.before(x), None, mask, position)
+        x = self.around_attention.after(x, y, keys[0])
+        return apply_feedforward(self, x, keys[1:]), {"encoder": maps}
 
 
 @pytree
@@ -140,8 +143,8 @@ class DecoderLayer(nnx.Module):
         self.attention = sizes.attention(fold_key(key, "attention"), own)
         self.cross = None if cross is None else sizes.attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
-        self.around_attention = Sublayer(sizes)
-        self.around_cross = None if cross is None else Sublayer(sizes)
+        self.around_attention = Residual(sizes)
+        self.around_cross = None if cross is None else Residual(sizes)
 
     def __call__(
         self,
@@ -167,19 +170,24 @@ class DecoderLayer(nnx.Module):
         Raises:
             ValueError: There is a memory without a cross-attention, or a cross-attention without a memory.
         """
-        whole = lambda x: self.attention.causal(x, keep, position)
-        if (cross := self._reading(memory)) is None or memory is None:
-            return self._layer(x, whole, None, key)
-        known, mask = cross.keys_values(memory.vectors), KeyPadding(memory.keep)
-        mask = mask if keep is None else mask & QueryPadding(keep)
-        return self._layer(x, whole, lambda x: cross.cross(x, known, mask), key)
+        self._check(memory)
+        keys = _keys(key, 4)
+        y, own = self.attention.causal(self.around_attention.before(x), keep, position)
+        x, maps = self.around_attention.after(x, y, keys[0]), {"decoder": own}
+        if self.cross is not None and self.around_cross is not None and memory is not None:
+            known, mask = self.cross.keys_values(memory.vectors), KeyPadding(memory.keep)
+            mask = mask if keep is None else mask & QueryPadding(keep)
+            y, maps["cross"] = self.cross.cross(self.around_cross.before(x), known, mask)
+            x = self.around_cross.after(x, y, keys[1])
+        return apply_feedforward(self, x, keys[2:]), maps
 
     def start(self, length: int, dtype, memory: Memory | None = None) -> dict[str, Any]:
         """Return the state before the first token: "own" of the self-attention, and the projected "memory" if any."""
+        self._check(memory)
         own = {"own": self.attention.start(length, dtype)}
-        if (cross := self._reading(memory)) is None or memory is None:
+        if self.cross is None or memory is None:
             return own
-        return own | {"memory": cross.keys_values(memory.vectors)}
+        return own | {"memory": self.cross.keys_values(memory.vectors)}
 
     def extend(
         self,
@@ -190,32 +198,25 @@ class DecoderLayer(nnx.Module):
         memory_keep,
     ):
         """Apply the layer to new tokens at positions i, given the state of earlier ones. Returns (x, state)."""
-        new = lambda x: self.attention.extend(x, state["own"], i, position)
-        # Pass the true positions, so that a mechanism computes the same as in the whole sequence.
-        cross = self.cross
-        read = None if cross is None else lambda x: cross.cross(x, state["memory"], KeyPadding(memory_keep), i=i)
-        x, known = self._layer(x, new, read, None)
-        return x, {**state, "own": known["decoder"]}
+        y, own = self.attention.extend(self.around_attention.before(x), state["own"], i, position)
+        x = self.around_attention.after(x, y, None)
+        if self.cross is not None and self.around_cross is not None:
+            # Pass the true positions, so that a mechanism computes the same as in the whole sequence.
+            y, _ = self.cross.cross(self.around_cross.before(x), state["memory"], KeyPadding(memory_keep), i=i)
+            x = self.around_cross.after(x, y, None)
+        return apply_feedforward(self, x, _keys(None, 2)), {**state, "own": own}
 
-    def _reading(self, memory: Memory | None) -> Attention | None:
+    def _check(self, memory: Memory | None) -> None:
         if (self.cross is None) != (memory is None):
             raise ValueError("a layer reads a memory where it has a cross-attention, and only there")
-        return self.cross
-
-    def _layer(self, x, own: Callable, read: Callable | None, key):
-        keys = _keys(key, 4)
-        x, first = self.around_attention(x, own, keys[0])
-        looks = {"decoder": first}
-        if read is not None and self.around_cross is not None:
-            x, looks["cross"] = self.around_cross(x, read, keys[1])
-        return apply_feedforward(self, x, keys[2:]), looks
 
 
 def apply_feedforward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:
     """Apply the feed-forward block of a layer and its residual. Returns x unchanged if the layer has none."""
     if layer.feedforward is None:
         return x
-    return layer.around_feedforward(x, lambda x: (layer.feedforward(x, keys[0]), None), keys[1])[0]
+    y = layer.feedforward(layer.around_feedforward.before(x), keys[0])
+    return layer.around_feedforward.after(x, y, keys[1])
 
 
 def stack_layers(create: Callable[[PRNGKeyArray], nnx.Module], key: PRNGKeyArray, layers: int) -> nnx.Module:
@@ -233,33 +234,37 @@ SHORT = 6  # up to this number of layers the scan is unrolled: a loop would cost
 
 
 def scan_layers(
-    layers: nnx.Module,
+    layers: Any,
     x: Float[Array, "T D"],
-    step: Callable,
-    key: PRNGKeyArray | None,
+    *arguments: Any,
+    key: PRNGKeyArray | None = None,
     before: Float[Array, "L T D"] | None = None,
     remat: bool = False,
-):
-    """Scan `step(layer, x, key) -> (x, out)` over the layers, first to last.
+    every: bool = False,
+) -> Any:
+    """Scan `layer(x, *arguments, key=key) -> (x, out)` over the layers, first to last.
 
     Args:
         layers: Stacked layers, from `stack_layers`.
         x: Input of the first layer.
-        step: The function that applies one layer.
+        *arguments: Further arguments of every layer.
         key: Key for dropout, split among the layers. None means no dropout.
         before: Vectors to add to the input of each layer.
         remat: Recompute each layer in the backward pass. That then needs the memory of one layer, and about a tenth
             more time.
+        every: Also return the output of every layer.
 
     Returns:
-        The output x of the last layer, and the outs of all layers stacked along a leading axis.
+        The output x of the last layer, and the outs of all layers stacked along a leading axis. With `every`, the
+        second is a pair: the outputs x of all layers, stacked likewise, and the outs.
     """
     count = jax.tree.leaves(layers)[0].shape[0]
     keys = None if key is None else jax.random.split(key, count)
 
     def up(x, here):
         layer, key, place = here
-        return step(layer, x if place is None else x + place.astype(x.dtype), key)
+        x, out = layer(x if place is None else x + place.astype(x.dtype), *arguments, key=key)
+        return x, (x, out) if every else out
 
     # In an unrolled scan, common subexpression elimination would merge the recomputation with the forward pass, and
     # so undo remat. Inside a loop it cannot, and preventing it would only cost time.

@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.mechanisms.base import Mechanism
-from attnlab.modules.block import LayerConfig, Sublayer, apply_feedforward
+from attnlab.modules.block import LayerConfig, Residual, apply_feedforward
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.position import normalised, sinusoidal
@@ -28,7 +28,7 @@ class QueryLayer(nnx.Module):
         self.attention = sizes.attention(fold_key(key, "attention"), among)
         self.cross = sizes.attention(fold_key(key, "cross"), cross)
         self.feedforward, self.around_feedforward = sizes.forward(fold_key(key, "feedforward"))
-        self.around_attention, self.around_cross = Sublayer(sizes), Sublayer(sizes)
+        self.around_attention, self.around_cross = Residual(sizes), Residual(sizes)
 
     def __call__(
         self,
@@ -40,10 +40,13 @@ class QueryLayer(nnx.Module):
     ) -> tuple[Float[Array, "Q D"], dict[str, Any]]:
         """One example. Answers (x, looks {"among": [H Q Q], "cross": [H Q S]})."""
         keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
-        own = lambda x: self.attention.cross(x + place, self.attention.keys_values(x + place, x))
-        x, among = self.around_attention(x, own, keys[0])
+        queries = self.around_attention.before(x)
+        own = self.attention.keys_values(queries + place, queries)
+        y, among = self.attention.cross(queries + place, own)
+        x = self.around_attention.after(x, y, keys[0])
         known = self.cross.keys_values(where, memory)
-        x, cross = self.around_cross(x, lambda x: self.cross.cross(x + place, known), keys[1])
+        y, cross = self.cross.cross(self.around_cross.before(x) + place, known)
+        x = self.around_cross.after(x, y, keys[1])
         return apply_feedforward(self, x, keys[2:]), {"among": among, "cross": cross}
 
 

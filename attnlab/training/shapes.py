@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-import jax
 import numpy as np
 
 Shapes = Mapping[str, tuple[int, ...]]  # the shape of each array of a batch, by name
@@ -20,7 +18,7 @@ class Steps(NamedTuple):
     kind: np.ndarray
     """For each step, the index in `shapes` of the shape of its batch without padding, [steps]."""
     shapes: tuple[Shapes, ...]
-    """The shapes that a batch can have. `by_shape` removes the padding according to them."""
+    """The shapes that a batch can have. `attnlab.training.state.step` removes the padding."""
 
 
 def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes], count: int) -> Steps:
@@ -42,25 +40,6 @@ def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes],
         np.array(kinds, np.int32),
         tuple(shapes),
     )
-
-
-def by_shape(function: Callable, shapes: Sequence[Shapes], kind: Any) -> Callable:
-    """Returns `function(model, batch, key)` applied to the batch without its padding.
-
-    Each shape is compiled as its own branch of a `lax.switch`, and `kind` selects the branch that runs.
-    """
-    if len(shapes) == 1:
-        return function
-
-    def run(model, batch, key):
-        branches = [partial(_on_cut, function, shape) for shape in shapes]
-        return jax.lax.switch(kind, branches, model, batch, key)
-
-    return run
-
-
-def _on_cut(function: Callable, shape: Shapes, model: Any, batch: dict[str, Any], key: Any) -> Any:
-    return function(model, {name: x[tuple(map(slice, shape[name]))] for name, x in batch.items()}, key)
 
 
 def _kind(row: dict[str, np.ndarray], shapes: Sequence[Shapes]) -> int:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from attnlab.training.config import Train
 from attnlab.training.optimiser import optimiser, schedule
-from attnlab.training.shapes import Shapes, by_shape
+from attnlab.training.shapes import Shapes
 
 
 @jax.tree_util.register_dataclass
@@ -116,8 +116,9 @@ def step(
         The new state, and the metrics by name: "loss", "gradient_norm" (before clipping) and those of `loss`.
     """
     key = jax.random.fold_in(state.key, state.step)
-    differentiate = by_shape(partial(gradients, loss, train.accumulate), shapes, kind)
-    (value, metrics), gradient = differentiate(state.model, batch, key)
+    # Each shape is compiled as its own branch, and `kind` selects the one that runs.
+    branches = [partial(gradients, loss, train.accumulate, shape) for shape in shapes]
+    (value, metrics), gradient = jax.lax.switch(kind, branches, state.model, batch, key)
     squares = _squares(gradient)
     norm = jnp.sqrt(jnp.sum(squares))
     direction, memory = optimiser(train).update(gradient, state.optimiser, state.model)
@@ -185,14 +186,16 @@ def _leaves(tree: Any) -> list[tuple[Any, Any]]:
     return jax.tree_util.tree_leaves_with_path(tree)
 
 
-def gradients(loss: Callable, accumulate: int, model: Any, batch: dict[str, Array], key: PRNGKeyArray):
+def gradients(loss: Callable, accumulate: int, shape: Shapes, model: Any, batch: dict[str, Array], key: PRNGKeyArray):
     """Compute the loss, the metrics and the gradient of a batch.
 
-    The batch is split into `accumulate` equal parts, which are computed one after another and averaged.
+    The batch is first cut to `shape`. An array that is not named there is used whole. The batch is then split into
+    `accumulate` equal parts, which are computed one after another and averaged.
 
     Returns:
         ((loss, metrics), gradient).
     """
+    batch = {name: x[tuple(map(slice, shape[name]))] if name in shape else x for name, x in batch.items()}
     whole = jax.value_and_grad(loss, has_aux=True)
     if accumulate == 1:
         return whole(model, batch, key)

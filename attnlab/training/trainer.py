@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -118,14 +119,19 @@ class Trainer:
         Raises:
             OutOfMemoryError: If the program does not fit into memory.
         """
-        program, placed = _advance(self.problem.loss, self.train, steps.shapes), {}
+        placed: dict[str, Any] = {}
+        program = _advance(self.problem.loss, self.train, steps.shapes)
         batches: Any = steps.batches
         with fitting(self.train, "training"):
             if self.spread is not None:
                 state, batches = jax.device_put((state, batches), (self.spread.lanes, self.spread.batches))
                 placed = {"out_shardings": (self.spread.lanes, self.spread.whole)}
             arguments = state, batches, steps.kind, np.int32(count)
-            program = self._compile("train", program, arguments, donate_argnums=0, **placed)
+            if (key := _key("train", batches)) not in self.compiled:
+                with self._compiling("train", batches):
+                    traced = jax.jit(program, donate_argnums=0, **placed).lower(*arguments)
+                    self.compiled[key] = traced.compile()
+            program = self.compiled[key]
             self.memory_bytes = max(self.memory_bytes or 0, _peak(program))
             state, metrics = program(*arguments)
             return state, {name: np.asarray(values)[:count] for name, values in metrics.items()}
@@ -150,7 +156,10 @@ class Trainer:
         found = []
         with fitting(self.train, "answering"):
             for batch in self.problem.eval_batches(part, limit):
-                found.append(np.asarray(self._compile("loss", loss, (model, batch))(model, batch), np.float64))
+                if (key := _key("loss", batch)) not in self.compiled:
+                    with self._compiling("loss", batch):
+                        self.compiled[key] = jax.jit(loss).lower(model, batch).compile()
+                found.append(np.asarray(self.compiled[key](model, batch), np.float64))
         return np.mean(found, axis=0).tolist()
 
     def scores(self, part: str, answers: list[list[Any]], limit: int | None = None) -> list[dict[str, float]]:
@@ -167,27 +176,28 @@ class Trainer:
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
         with fitting(self.train, "answering"):
             for batch in self.problem.eval_batches(part, limit):
-                program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
-                answers.append(jax.tree.map(np.asarray, program(model, batch)))
+                if (key := _key(what, batch)) not in self.compiled:
+                    with self._compiling(what, batch):
+                        self.compiled[key] = jax.jit(jax.vmap(answer, (0, None))).lower(model, batch).compile()
+                answers.append(jax.tree.map(np.asarray, self.compiled[key](model, batch)))
         lanes = range(len(self.train.lanes))
         return [[jax.tree.map(lambda x, n=n: x[n], answer) for answer in answers] for n in lanes]
 
-    def _compile(self, what: str, function: Callable, arguments: tuple, **options: Any) -> Callable:
-        """Returns the function compiled for the shapes of its arguments. The options are those of `jax.jit`.
+    @contextmanager
+    def _compiling(self, what: str, batches: Any) -> Iterator[None]:
+        """Announce that a program is compiled, and record how long it takes."""
+        announcement = f"{PROGRAMS.get(what, what)} ({_sizes(batches, 2 if what == 'train' else 0)})"
+        self.announce(announcement)
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        self.compile_seconds += seconds
+        self.announced(announcement, seconds)
 
-        Each combination of `what` and shapes is compiled once. The key uses only the shapes of the second argument, the
-        batch.
-        """
-        shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(arguments[1]))
-        if (what, shapes) not in self.compiled:
-            said = f"{PROGRAMS.get(what, what)} ({_sizes(arguments[1], 2 if what == 'train' else 0)})"
-            self.announce(said)
-            began = time.perf_counter()
-            self.compiled[what, shapes] = jax.jit(function, **options).lower(*arguments).compile()
-            seconds = time.perf_counter() - began
-            self.compile_seconds += seconds
-            self.announced(said, seconds)
-        return self.compiled[what, shapes]
+
+def _key(what: str, batches: Any) -> tuple:
+    """Returns the key of a compiled program: its name and the shapes of its batches."""
+    return what, tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(batches))
 
 
 def _sizes(batches: dict[str, Any], leading: int) -> str:

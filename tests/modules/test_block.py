@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.analysis.cost import operations
 from attnlab.mechanisms import Softmax
-from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Sublayer, scan_layers, stack_layers
+from attnlab.modules.block import DecoderLayer, EncoderLayer, LayerConfig, Memory, Residual, scan_layers, stack_layers
 from attnlab.modules.dense import INITIALISERS, Dense, fold_key, fused_projection
 from attnlab.modules.embed import Embed
 from attnlab.modules.feedforward import FeedForward
@@ -24,7 +24,7 @@ def layers(count):
 
 @jax.jit
 def up(layers, x, key=None, before=None):
-    return scan_layers(layers, x, lambda layer, x, key: layer(x, KEEP, key=key), key, before)[0]
+    return scan_layers(layers, x, KEEP, key=key, before=before)[0]
 
 
 def test_scanned_layers_are_the_layers_one_after_another():
@@ -46,13 +46,11 @@ def test_dropout_needs_a_key_and_differs_by_it():
 
 @pytest.mark.parametrize("first", [True, False])
 def test_where_the_norm_stands(first):
-    sublayer = Sublayer(LayerConfig(8, 2, 16, "relu", "layer", first, 0.0))
+    residual = Residual(LayerConfig(8, 2, 16, "relu", "layer", first, 0.0))
     x = 3 + jax.random.normal(jax.random.key(1), (5, 8))
-    given = []
-    y, _ = sublayer(x, lambda x: (given.append(x) or jnp.zeros_like(x), None), None)
-    normed = given[0] if first else y
-    np.testing.assert_allclose(normed.mean(axis=1), np.zeros(5), atol=1e-5)
-    np.testing.assert_array_equal(y if first else given[0], x)
+    given, y = residual.before(x), residual.after(x, jnp.zeros_like(x), None)
+    np.testing.assert_allclose((given if first else y).mean(axis=1), np.zeros(5), atol=1e-5)
+    np.testing.assert_array_equal(y if first else given, x)
 
 
 def test_without_a_feed_forward_width_a_layer_is_its_attention_alone():

@@ -9,11 +9,11 @@ import numpy as np
 
 from attnlab.data.io.files import DataError
 from attnlab.data.text.vocabulary import RESERVED, Vocabulary
-from attnlab.tasks.base.prediction import PredictionData
 from attnlab.tasks.base.task import Batch, Row, TaskData
+from attnlab.tasks.base.token_prediction import MarkedPrediction
 
 
-class SymbolQuestions(PredictionData, TaskData):
+class SymbolQuestions(MarkedPrediction, TaskData):
     """Data of token sequences whose tokens have names. The last token of an input asks which token follows it.
 
     Args:

@@ -23,8 +23,8 @@ from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import NONE, ClassificationData
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch
+from attnlab.tasks.base.token_prediction import TokenLosses, losses_of_logits
 from attnlab.tasks.text.labelling import SentenceInterface, asked, encoded
-from attnlab.tasks.text.language_modeling import token_loss
 
 EXAMINED = 256  # sentences in an evaluation batch
 _DRAWS, _EXAMINATION = 1, 2  # separate the random masks of training from those of validation and test
@@ -116,8 +116,8 @@ class FinetuningData(SentenceInterface, ClassificationData):
         if "label" in batch:
             return super().loss(model, batch, key)
         keys = None if key is None else jax.random.split(key, len(batch["answers"]))
-        loss, _, right, asked = self._words(model, batch, keys)
-        return loss, {"word_accuracy": (right * asked).sum() / asked.sum().clip(1)}
+        losses = self._words(model, batch, keys)
+        return losses.loss, {"word_accuracy": losses.accuracy}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
         """Returns {"label", "probability": [B]} as `ClassificationData` does.
@@ -128,8 +128,8 @@ class FinetuningData(SentenceInterface, ClassificationData):
 
         found = super().answer(model, batch)
         if "hidden" in batch:
-            _, nats, _, asked = self._words(model, batch, None)
-            found["nats"] = jnp.where(asked, nats, 0).sum(axis=1)
+            losses = self._words(model, batch, None)
+            found["nats"] = jnp.where(losses.scored, losses.nats, 0).sum(axis=1)
         return found
 
     def eval_batches(self, part: str, limit: int | None = None) -> list[Batch]:
@@ -188,17 +188,15 @@ class FinetuningData(SentenceInterface, ClassificationData):
     def _classes(self, examples: Any) -> np.ndarray:
         return np.array(self._names.encode([example.targets[0] for example in examples]), np.int32) - RESERVED
 
-    def _words(self, model: Any, batch: Batch, keys: Any) -> tuple[Any, Any, Any, Any]:
-        """Returns the result of `token_loss` for masked words, and which places [B P] are scored."""
+    def _words(self, model: Any, batch: Batch, keys: Any) -> TokenLosses:
+        """Returns the cross-entropy of masked words at their positions [B P]."""
         import jax
         import jax.numpy as jnp
 
         if not hasattr(model, "fill"):
             raise ValueError(f"task.masked={self.masked} needs a model that fills words in: model=bert does")
         source, keep, places, answers = (jnp.asarray(batch[name]) for name in ("hidden", "keep", "places", "answers"))
-        each = lambda call: jax.vmap(call)(source, keep, places, keys)
-        asked = answers != PAD
-        return *token_loss(model.fill, each, answers, asked), asked
+        return losses_of_logits(jax.vmap(model.fill)(source, keep, places, keys), answers, answers != PAD)
 
 
 def _fitted(units: TokenizerSpec, texts: list[str], least: int) -> Tokenizer:

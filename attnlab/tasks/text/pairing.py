@@ -17,13 +17,13 @@ from attnlab.data.text.marks import DEFAULT, SHOWN, SOURCE_MARKS, mark_count, ma
 from attnlab.data.text.parallel import Corpus, Limit
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.task import Batch, Pairs, Task, TextInterface
-from attnlab.tasks.text.language_modeling import token_loss
+from attnlab.tasks.base.task import Batch, Pairs, Task
+from attnlab.tasks.base.token_prediction import TargetTokens, TokenPrediction
 
 Line = Callable[[str], str]
 
 
-class PairInterface(TextInterface):
+class PairInterface(TokenPrediction):
     """The interface of a sequence-to-sequence model, trained by teacher forcing and decoded symbol by symbol.
 
     Args:
@@ -39,6 +39,7 @@ class PairInterface(TextInterface):
     """
 
     decodes = True
+    accuracy_name = "token_accuracy"
     shape: Pairs
 
     def __init__(
@@ -105,14 +106,14 @@ class PairInterface(TextInterface):
         """Returns the ids of a source with its marks, as the model reads them."""
         return marked(ids, self.source_marks)
 
-    def loss(self, model: Any, batch: Batch, key: Any) -> tuple[Any, dict[str, Any]]:
-        """Compute the smoothed cross-entropy in nats.
+    def targets(self, batch: Batch) -> TargetTokens:
+        """Returns teacher forcing: from a target so far, the model predicts its next token. Padding is not scored."""
+        import jax.numpy as jnp
 
-        Returns:
-            The mean over the targets' tokens, and {"token_accuracy"}.
-        """
-        loss, _, right, keep = _forced(model, batch, key, self.smoothing)
-        return loss, {"token_accuracy": (right * keep).sum() / keep.sum().clip(1)}
+        source, target = jnp.asarray(batch["source"]), jnp.asarray(batch["target"])
+        given = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BEGIN)
+        keep = target != PAD
+        return TargetTokens((source, given, source != PAD, keep), target, keep)
 
     def answer(self, model: Any, batch: Batch, decoder: Any = None) -> Batch:
         """Returns {"tokens": [B T]} int32, the best answer of a decoder of `attnlab.decoding`.
@@ -121,8 +122,8 @@ class PairInterface(TextInterface):
         """
         found = {"tokens": self.answers(model, batch, decoder)["tokens"][:, 0]}
         if self.likelihood:
-            _, nats, _, keep = _forced(model, batch, None)
-            found["nats"] = (nats * keep).sum(axis=1)
+            losses = self.token_losses(model, batch, None)
+            found["nats"] = (losses.nats * losses.scored).sum(axis=1)
         return found
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
@@ -242,21 +243,3 @@ def written(symbols: Symbols) -> str:
 def _numbers(value: object) -> list[int]:
     """Returns a list of positive integers as it is, and an empty list for anything else."""
     return value if isinstance(value, list) and all(isinstance(n, int) and n > 0 for n in value) else []
-
-
-def _forced(model: Any, batch: Batch, key: Any, smoothing: float = 0.0) -> tuple[Any, Any, Any, Any]:
-    """Returns the result of `token_loss` for target symbols under teacher forcing, and which of them are no padding."""
-    import jax
-    import jax.numpy as jnp
-
-    source, target = jnp.asarray(batch["source"]), jnp.asarray(batch["target"])
-    given = jnp.pad(target[:, :-1], ((0, 0), (1, 0)), constant_values=BEGIN)
-    keys = None if key is None else jax.random.split(key, len(source))
-
-    keep = target != PAD
-
-    def each(call):
-        one = lambda source, given, keep, key: call(source, given, source != PAD, keep, key=key)
-        return jax.vmap(one)(source, given, keep, keys)
-
-    return *token_loss(model, each, target, keep, smoothing), keep

@@ -10,11 +10,11 @@ from attnlab.data.io.files import DataError
 from attnlab.data.text.codec import normalize
 from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.prediction import PredictionData
 from attnlab.tasks.base.task import Batch, Tokens
+from attnlab.tasks.base.token_prediction import MarkedPrediction
 
 
-class PromptInterface(PredictionData):
+class PromptInterface(MarkedPrediction):
     """The interface of a language model that continues a text.
 
     Args:
@@ -68,9 +68,9 @@ class PromptInterface(PredictionData):
         """
         import jax.numpy as jnp
 
-        _, nats, right = self._foretold(model, batch, None)
-        asked = jnp.asarray(batch["asked"])
-        return {"nats": jnp.where(asked, nats, 0), "right": jnp.where(asked, right, 0)}
+        losses = self.token_losses(model, batch, None)
+        zero_elsewhere = lambda x: jnp.where(losses.scored, x, 0)
+        return {"nats": zero_elsewhere(losses.nats), "right": zero_elsewhere(losses.correct)}
 
     def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
         """Returns N continuations of each prompt as {"tokens": [B N T], "scores": [B N]}, the best first.
