@@ -3,7 +3,7 @@
 Every search works with a function `step(state, token) -> (scores, state)`. `DECODERS` maps names to default instances.
 """
 
-from attnlab.decoding.base import Search, SearchResult
+from attnlab.decoding.base import DecodeProblem, Search, SearchResult
 from attnlab.decoding.beam import Beam
 from attnlab.decoding.greedy import Greedy, greedy
 from attnlab.decoding.sample import Sample
@@ -12,4 +12,4 @@ from attnlab.registry import Registry
 DECODERS: dict[str, Search] = Registry("DECODERS")
 DECODERS |= {"greedy": Greedy(), "beam": Beam(), "sample": Sample()}
 
-__all__ = ["DECODERS", "Beam", "Greedy", "Sample", "Search", "SearchResult", "greedy"]
+__all__ = ["DECODERS", "Beam", "DecodeProblem", "Greedy", "Sample", "Search", "SearchResult", "greedy"]

@@ -28,116 +28,109 @@ class SearchResult(NamedTuple):
 
 @dataclass(frozen=True)
 class DecodeProblem:
-    """One decoding problem: a model, its initial state, the special symbols and the maximum length."""
+    """One decoding problem: a model, its initial state, the special symbols and the maximum length.
 
-    step: Callable
+    Raises:
+        ValueError: if `length` is below 1 or exceeds the capacity of the state (`state.length`), or if `end` equals
+            `begin` or `pad`.
+    """
+
+    step: Callable[[Any, Int[Array, ""]], tuple[Float[Array, " V"], Any]]
     """Function `step(state, token) -> (scores [V], state)` that scores what follows `token`."""
     state: Any
     """State of the model before the first symbol."""
-    begin: Any
+    begin: int
     """Symbol that comes before the first token. It is never chosen."""
-    end: Any
+    end: int
     """Symbol that ends a sequence."""
     length: int
     """Maximum number of tokens, including `end`."""
-    pad: Any
+    pad: int = 0
     """Symbol that follows `end`. It is never chosen."""
 
-    def next_scores(self, state: Any, token: Int[Array, ""]) -> tuple[Float[Array, " V"], Float[Array, " V"], Any]:
-        """Scores the symbols that may follow `token`.
+    def __post_init__(self):
+        at_least_one(length=self.length)
+        if self.length > (room := getattr(self.state, "length", self.length)):
+            raise ValueError(
+                f"length={self.length} is more than the {room} tokens that the state has room for: start it longer"
+            )
+        marks = {name: mark for name, mark in (("begin", self.begin), ("pad", self.pad)) if isinstance(mark, Integral)}
+        if isinstance(self.end, Integral) and self.end in marks.values():
+            raise ValueError(
+                f"end={self.end!r} must be another symbol than begin={self.begin!r} and pad={self.pad!r}, "
+                "which are never chosen"
+            )
 
-        Scores and log-probabilities of `begin` and `pad` are −inf. Their probability is not redistributed to other
-        symbols. If one score is NaN, all log-probabilities are NaN, so that the result shows it whatever is chosen.
+    def possible(self, scores: Float[Array, " V"]) -> tuple[Float[Array, " V"], Float[Array, " V"]]:
+        """Excludes `begin` and `pad` from the scores of the next symbol.
+
+        Their probability is not redistributed to other symbols. If one score is NaN, all log-probabilities are NaN, so
+        that the result shows it whatever is chosen.
 
         Args:
-            state: state of the model before `token`.
-            token: the last symbol.
+            scores: the model's scores [V].
 
         Returns:
-            The model's scores [V] in at least float32, their log-probabilities [V] in float32, and the new state.
+            The scores [V] in at least float32, and their log-probabilities [V] in float32. Both are −inf for excluded
+            symbols.
         """
-        scores, state = self.step(state, token)
         # A sum of exponentials in half precision loses the small ones.
         scores = scores if jnp.finfo(scores.dtype).bits >= 32 else scores.astype(jnp.float32)
         logs = jax.nn.log_softmax(scores).astype(jnp.float32)
         symbols = jnp.arange(scores.shape[0], dtype=jnp.int32)
         never = (symbols == self.begin) | (symbols == self.pad)
-        return jnp.where(never, -jnp.inf, scores), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs), state
-
-    def generate(self, choose: Callable) -> tuple[Int[Array, " length"], Float[Array, ""]]:
-        """Generates one sequence by choosing one token after another.
-
-        Args:
-            choose: function `choose(scores [V], t)` that returns the token at step t.
-
-        Returns:
-            The tokens [length] and their log-probability.
-        """
-
-        def append(carry, t):
-            state, token, done = carry
-            scores, logs, state = self.next_scores(state, token)
-            token = jnp.where(done, self.pad, choose(scores, t)).astype(jnp.int32)
-            return (state, token, done | (token == self.end)), (token, jnp.where(done, 0.0, logs[token]))
-
-        start = (self.state, jnp.asarray(self.begin, jnp.int32), jnp.asarray(False))
-        _, (tokens, logs) = jax.lax.scan(append, start, jnp.arange(self.length, dtype=jnp.int32))
-        return tokens, logs.sum()
+        return jnp.where(never, -jnp.inf, scores), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs)
 
 
 class Search(ABC):
     """Base class of decoding methods. The fields of a subclass are the method's options.
 
-    An instance is called for one example. Use `jax.vmap` to decode a batch. Each example then gives the same result as
+    `search` is called for one example. Use `jax.vmap` to decode a batch. Each example then gives the same result as
     alone.
     """
 
-    def __call__(
-        self,
-        step: Callable,
-        state: Any,
-        begin: int,
-        end: int,
-        length: int,
-        pad: int = 0,
-        key: PRNGKeyArray | None = None,
-    ) -> SearchResult:
+    @abstractmethod
+    def search(self, problem: DecodeProblem, key: PRNGKeyArray | None = None) -> SearchResult:
         """Decodes one example.
 
         `begin` and `pad` are never chosen, and `end` is followed by `pad`. If no other symbol is possible, the score is
         −inf and the symbols from there on are meaningless.
 
         Args:
-            step: function `step(state, token) -> (scores [V], state)` that scores what follows `token`.
-            state: state of the model before `begin`.
-            begin: symbol that comes before the first token.
-            end: symbol that ends a sequence.
-            length: maximum number of tokens, including `end`.
-            pad: symbol that follows `end`. Default: 0.
+            problem: the problem.
             key: random key, for methods that sample.
 
         Returns:
             The sequences that were found, the best first.
-
-        Raises:
-            ValueError: if `length` is below 1 or exceeds the capacity of the state (`state.length`), or if `end` equals
-                `begin` or `pad`.
         """
-        at_least_one(length=length)
-        if length > (room := getattr(state, "length", length)):
-            raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
-        if isinstance(end, Integral) and end in [mark for mark in (begin, pad) if isinstance(mark, Integral)]:
-            raise ValueError(f"{end=} must be another symbol than {begin=} and {pad=}, which are never chosen")
-        return self.search(DecodeProblem(step, state, begin, end, length, pad), key)
+
+
+class Sequential(Search):
+    """Base class of methods that generate a sequence by choosing one token after another."""
 
     @abstractmethod
-    def search(self, request: DecodeProblem, key: PRNGKeyArray | None) -> SearchResult:
-        """Solves a checked problem. Implemented by each method.
+    def choose(self, scores: Float[Array, " V"], key: PRNGKeyArray | None, t: Int[Array, ""]) -> Int[Array, ""]:
+        """Returns the token of step t.
 
         Args:
-            request: the problem.
-            key: random key, or None.
+            scores: the model's scores of possible symbols [V].
+            key: random key of the sequence, or None.
+            t: the step, from 0.
         """
+
+    def search(self, problem: DecodeProblem, key: PRNGKeyArray | None = None) -> SearchResult:
+        """Generates one sequence. See `Search.search`."""
+
+        def append(carry, t):
+            state, token, done = carry
+            scores, state = problem.step(state, token)
+            scores, logs = problem.possible(scores)
+            token = jnp.where(done, problem.pad, self.choose(scores, key, t)).astype(jnp.int32)
+            return (state, token, done | (token == problem.end)), (token, jnp.where(done, 0.0, logs[token]))
+
+        start = (problem.state, jnp.asarray(problem.begin, jnp.int32), jnp.asarray(False))
+        _, (tokens, logs) = jax.lax.scan(append, start, jnp.arange(problem.length, dtype=jnp.int32))
+        return SearchResult(tokens[None], logs.sum()[None])
 
 
 def at_least_one(**fields: int) -> None:

@@ -48,42 +48,42 @@ class Beam(Search):
         if not 0 <= self.penalty <= STEEPEST:
             raise ValueError(f"penalty={self.penalty} must be at least 0 and at most {STEEPEST}")
 
-    def search(self, request, key):
-        """Extends hypotheses until no live one can improve the result. See `Search.__call__`."""
-        lengths = range(1, request.length + 1)
+    def search(self, problem, key=None):
+        """Extends hypotheses until no live one can improve the result. See `Search.search`."""
+        lengths = range(1, problem.length + 1)
         norms = jnp.asarray([((5 + n) / 6) ** self.penalty for n in lengths], jnp.float32)
 
         def going(search: BeamState) -> Bool[Array, ""]:
             # Log-probability never increases with further tokens, and no norm exceeds the last one. So a live
             # hypothesis of log-probability l ≤ 0 finishes with a score of at most l / norms[-1].
             bound = search.live.scores[0] / norms[-1]
-            return (search.t < request.length) & (bound > search.finished.scores[-1]) & ~search.lost
+            return (search.t < problem.length) & (bound > search.finished.scores[-1]) & ~search.lost
 
-        search = jax.lax.while_loop(going, lambda search: self._advance(request, norms, search), self._start(request))
+        search = jax.lax.while_loop(going, lambda search: self._advance(problem, norms, search), self._start(problem))
         found = _join(search.finished, search.live._replace(scores=search.live.scores / norms[-1]))
         # Both lists are sorted. The stable sort only moves empty rows to the end.
         order = jnp.argsort(jnp.isneginf(found.scores))[: self.best]
         tokens, scores = found.tokens[order], found.scores[order]
-        tokens = jnp.where(jnp.isneginf(scores)[:, None], request.pad, tokens)
+        tokens = jnp.where(jnp.isneginf(scores)[:, None], problem.pad, tokens)
         return SearchResult(tokens, jnp.where(search.lost, jnp.nan, scores))
 
-    def _start(self, request: DecodeProblem) -> BeamState:
+    def _start(self, problem: DecodeProblem) -> BeamState:
         """Returns the initial state with one empty hypothesis."""
-        live = _none(self.size, request)
+        live = _none(self.size, problem)
         return BeamState(
             t=jnp.asarray(0, jnp.int32),
-            state=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.size, *jnp.shape(leaf))), request.state),
-            last=jnp.full(self.size, request.begin, jnp.int32),
+            state=jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (self.size, *jnp.shape(leaf))), problem.state),
+            last=jnp.full(self.size, problem.begin, jnp.int32),
             live=live._replace(scores=live.scores.at[0].set(0)),
-            finished=_none(self.best, request),
+            finished=_none(self.best, problem),
             lost=jnp.asarray(False),
         )
 
-    def _advance(self, request: DecodeProblem, norms: Float[Array, " length"], search: BeamState) -> BeamState:
+    def _advance(self, problem: DecodeProblem, norms: Float[Array, " length"], search: BeamState) -> BeamState:
         """Extends every live hypothesis by one symbol, and keeps the best that end and the best that do not."""
-        grown, parents, state, lost = self._grow(request, search)
+        grown, parents, state, lost = self._grow(problem, search)
         last, size = grown.tokens[:, search.t], self.size
-        ends = last == request.end
+        ends = last == problem.end
         # Only the `size` most likely results may finish. Otherwise a sequence would finish at every step, however
         # unlikely its end.
         finishing = jnp.where(ends[:size], grown.scores[:size] / norms[search.t], -jnp.inf)
@@ -94,14 +94,15 @@ class Beam(Search):
         return BeamState(search.t + 1, state, last[kept], live, finished, lost)
 
     def _grow(
-        self, request: DecodeProblem, search: BeamState
+        self, problem: DecodeProblem, search: BeamState
     ) -> tuple[SearchResult, Int[Array, " 2*size"], Any, Bool[Array, ""]]:
         """Returns the most likely extended hypotheses, their parents' indices, the parents' new states, and `lost`.
 
         There are twice as many as `size`. Each live hypothesis has one extension that ends, so at least `size` do not
         end.
         """
-        scores, logs, state = jax.vmap(request.next_scores)(search.state, search.last)
+        scores, state = jax.vmap(problem.step)(search.state, search.last)
+        scores, logs = jax.vmap(problem.possible)(scores)
         # Symbols are ranked by the model's scores, as in greedy decoding. Rounding makes different sums of
         # log-probabilities equal.
         _, symbols = jax.lax.top_k(scores, min(self.size + 1, scores.shape[1]))
@@ -131,9 +132,9 @@ class BeamState(NamedTuple):
     """Whether the model returned NaN for a live hypothesis. The best sequence is then unknown."""
 
 
-def _none(count: int, request: DecodeProblem) -> SearchResult:
+def _none(count: int, problem: DecodeProblem) -> SearchResult:
     """Returns `count` empty hypotheses."""
-    tokens = jnp.full((count, request.length), request.pad, jnp.int32)
+    tokens = jnp.full((count, problem.length), problem.pad, jnp.int32)
     return SearchResult(tokens, jnp.full(count, -jnp.inf, jnp.float32))
 
 

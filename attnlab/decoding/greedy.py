@@ -7,25 +7,24 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from attnlab.decoding.base import Search, SearchResult
+from attnlab.decoding.base import DecodeProblem, Sequential
 
 
 @dataclass(frozen=True)
-class Greedy(Search):
+class Greedy(Sequential):
     """Greedy decoding: each symbol is the most likely one given those before it.
 
     Of equally likely symbols, the first is chosen. Returns one sequence.
     """
 
-    def search(self, request, key):
-        """Generates the sequence."""
-        tokens, score = request.generate(lambda scores, t: jnp.argmax(scores))
-        return SearchResult(tokens[None], score[None])
+    def choose(self, scores, key, t):
+        """Returns the most likely symbol."""
+        return jnp.argmax(scores)
 
 
 def greedy(step: Callable, state: Any, begin: int, end: int, length: int, pad: int = 0) -> Int[Array, " length"]:
     """Returns the tokens [length] of greedy decoding for one example.
 
-    The arguments and errors are those of `Search.__call__`.
+    The arguments and errors are those of `DecodeProblem`.
     """
-    return Greedy()(step, state, begin, end, length, pad).tokens[0]
+    return Greedy().search(DecodeProblem(step, state, begin, end, length, pad)).tokens[0]

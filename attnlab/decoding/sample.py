@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from attnlab.decoding.base import Search, SearchResult, at_least_one
+from attnlab.decoding.base import SearchResult, Sequential, at_least_one
 
 
 @dataclass(frozen=True)
-class Sample(Search):
+class Sample(Sequential):
     """Samples symbols from softmax(scores / temperature), optionally truncated.
 
     If both cuts are set, the nucleus is computed among the `top_k` symbols. Scores are log-probabilities under the
@@ -46,21 +45,19 @@ class Sample(Search):
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p={self.top_p} must be above 0 and at most 1")
 
-    def search(self, request, key):
+    def search(self, problem, key=None):
         """Draws the sequences, each with its own key."""
         if key is None:
             raise ValueError(f"key=None: {self} draws symbols, and needs a key")
+        keys = jax.vmap(lambda n: jax.random.fold_in(key, n))(jnp.arange(self.best, dtype=jnp.int32))
+        found = jax.vmap(lambda key: super(Sample, self).search(problem, key))(keys)
+        order = jnp.argsort(-found.scores[:, 0])
+        return SearchResult(found.tokens[order, 0], found.scores[order, 0])
 
-        def draw(n):
-            own = jax.random.fold_in(key, n)
-            return request.generate(lambda scores, t: self._draw(scores, jax.random.fold_in(own, t)))
-
-        tokens, scores = jax.vmap(draw)(jnp.arange(self.best, dtype=jnp.int32))
-        order = jnp.argsort(-scores)
-        return SearchResult(tokens[order], scores[order])
-
-    def _draw(self, scores: Float[Array, " V"], key: PRNGKeyArray) -> Int[Array, ""]:
+    def choose(self, scores, key, t):
         """Draws one symbol."""
+        assert key is not None  # `search` requires one
+        key = jax.random.fold_in(key, t)
         # The largest score becomes 0 before the division. Near temperature 0 the others then overflow to −inf.
         scores = (scores - scores.max()) / max(self.temperature, float(jnp.finfo(scores.dtype).tiny))
         ranked, symbols = jax.lax.top_k(scores, min(self.top_k or len(scores), len(scores)))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.decoding import Beam, Greedy
+from attnlab.decoding import Beam, DecodeProblem, Greedy
 
 from . import toy
 
@@ -91,7 +91,7 @@ def ending(beam, limit):
     """A model that ends with probability 0.9 at each step, and from token `limit` on answers NaN."""
     chances = jnp.log(jnp.array([1e-9, 1e-9, 0.9, 0.06, 0.04]))
     step = lambda n, token: (jnp.where(n < limit, chances, jnp.nan), n + 1)
-    return beam(step, jnp.int32(0), 1, 2, 5)
+    return beam.search(DecodeProblem(step, jnp.int32(0), 1, 2, 5))
 
 
 def test_it_stops_as_soon_as_nothing_can_overtake():
@@ -113,7 +113,7 @@ def delaying(beam, limit):
     )
     scores = lambda n: jnp.where(n == 0, first, jnp.where(n < 4, then, last))
     step = lambda n, token: (jnp.where(n < limit, scores(n), jnp.nan), n + 1)
-    return beam(step, jnp.int32(0), 1, 2, 5)
+    return beam.search(DecodeProblem(step, jnp.int32(0), 1, 2, 5))
 
 
 def test_a_longer_text_overtakes_where_the_penalty_lets_it():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from attnlab.decoding import Greedy, Sample
+from attnlab.decoding import DecodeProblem, Greedy, Sample
 
 from . import toy
 
@@ -78,7 +78,8 @@ def test_texts_are_drawn_as_often_as_they_are_likely(way):
 )
 def test_what_is_cut_is_never_drawn_and_all_else_is(fields, support):
     likely = jnp.log(jnp.array([99.0, 99.0, 2.0, 1.0, 4.0, 1.0]))
-    tokens, _ = Sample(best=256, **fields)(lambda n, token: (likely, n), jnp.int32(0), 1, 2, 1, key=jax.random.key(0))
+    problem = DecodeProblem(lambda n, token: (likely, n), jnp.int32(0), 1, 2, 1)
+    tokens, _ = Sample(best=256, **fields).search(problem, jax.random.key(0))
     assert set(tokens.ravel().tolist()) == support
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from attnlab.decoding import DecodeProblem
 from attnlab.ops.tree import pytree
 
 PAD, BEGIN, END, ORDINARY = 0, 1, 2, (3, 4)
@@ -35,12 +36,14 @@ def start(table):
 
 @partial(jax.jit, static_argnums=(0, 2))
 def decode(decoder, table, length=LENGTH, key=None):
-    return decoder(step, start(table), BEGIN, END, length, PAD, key)
+    return decoder.search(DecodeProblem(step, start(table), BEGIN, END, length, PAD), key)
 
 
 @partial(jax.jit, static_argnums=0)
 def decode_all(decoder, tables, keys=None):
-    return jax.vmap(lambda table, key: decoder(step, start(table), BEGIN, END, LENGTH, PAD, key))(tables, keys)
+    return jax.vmap(lambda table, key: decoder.search(DecodeProblem(step, start(table), BEGIN, END, LENGTH, PAD), key))(
+        tables, keys
+    )
 
 
 def drawn(seed, length=LENGTH, scale=1.5):

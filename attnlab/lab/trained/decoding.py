@@ -162,16 +162,9 @@ class Answerer:
         self.problem: Any = found.problem
         own = found.experiment.decoder or self.problem.decoder
         self.decoder, self._model = asked.decoder(own), found.model
-        seed = asked.seed or 0
-
-        def answers(model, sources, numbers):
-            def one(source, number):
-                key = jax.random.fold_in(jax.random.key(seed), number)
-                return self.problem.answers(model, {"source": source[None]}, self.decoder, key)
-
-            return jax.vmap(one)(sources, numbers)
-
-        self._answers = jax.jit(answers)
+        seed = jax.random.key(asked.seed or 0)
+        self._keys = jax.jit(jax.vmap(lambda number: jax.random.fold_in(seed, number)))
+        self._answers = jax.jit(self.problem.answers, static_argnames="decoder")
 
     def __call__(self, sources: np.ndarray, numbers: np.ndarray) -> list[list[Answer]]:
         """Decode a batch of sources.
@@ -184,8 +177,10 @@ class Answerer:
             For each source its answers, the best first. There is at least one. There are fewer than requested if the
             beam found fewer.
         """
-        found = self._answers(self._model, np.asarray(sources, np.int32), np.asarray(numbers, np.uint32))
-        rows = zip(*(np.asarray(found[name])[:, 0] for name in ("tokens", "scores")), strict=True)
+        keys = self._keys(np.asarray(numbers, np.uint32))
+        batch = {"source": np.asarray(sources, np.int32)}
+        found = self._answers(self._model, batch, decoder=self.decoder, keys=keys)
+        rows = zip(*(np.asarray(found[name]) for name in ("tokens", "scores")), strict=True)
         told = [[self._told(*one) for one in zip(*row, strict=True)] for row in rows]
         return [row[:1] + [answer for answer in row[1:] if answer.score > -np.inf] for row in told]
 

@@ -129,21 +129,19 @@ class Translator:
                     number += 1
                     rows.append(self._read(line, number, start))
                     start += len(line)
-                yield self._answer(rows)
+                asked = [row for row in rows if row.ids]
+                found = self._answerer(*self._sources(asked)) if asked else []
+                answers = {row.number: best[0] for row, best in zip(asked, found, strict=False)}
+                yield [self._told(row, answers.get(row.number)) for row in rows]
 
-    def _answer(self, rows: list[Line]) -> list[Answered]:
-        """Translate one batch of lines."""
-        asked = [row for row in rows if row.ids]
-        answers = {}
-        if asked:
-            # The batch is filled with copies of its first row: they cost as much as padding and end no later.
-            filled = asked + asked[:1] * (self._batch - len(asked))
-            marked = [self._problem.marked(row.ids) for row in filled]
-            longest = max(map(len, marked))
-            sources = pad(marked, next(w for w in self._widths if w >= longest))
-            found = self._answerer(sources, np.array([row.number for row in filled]))
-            answers = {row.number: best[0] for row, best in zip(asked, found, strict=False)}
-        return [self._told(row, answers.get(row.number)) for row in rows]
+    def _sources(self, rows: list[Line]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the token ids of a batch of lines, and their numbers."""
+        # The batch is filled with copies of its first row: they cost as much as padding and end no later.
+        filled = rows + rows[:1] * (self._batch - len(rows))
+        marked = [self._problem.marked(row.ids) for row in filled]
+        longest = max(map(len, marked))
+        sources = pad(marked, next(w for w in self._widths if w >= longest))
+        return sources, np.array([row.number for row in filled])
 
     def _told(self, row: Line, answer: Answer | None) -> Answered:
         """Combine a line and its answer. None means that there was nothing to decode."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.task import Batch, Pairs, Task
 from attnlab.tasks.base.token_prediction import TargetTokens, TokenPrediction
+
+if TYPE_CHECKING:
+    from attnlab.decoding import Search
 
 Line = Callable[[str], str]
 
@@ -115,7 +118,7 @@ class PairInterface(TokenPrediction):
         keep = target != PAD
         return TargetTokens((source, given, source != PAD, keep), target, keep)
 
-    def answer(self, model: Any, batch: Batch, decoder: Any = None) -> Batch:
+    def answer(self, model: Any, batch: Batch, decoder: Search | None = None) -> Batch:
         """Returns {"tokens": [B T]} int32, the best answer of a decoder of `attnlab.decoding`.
 
         None is the greedy decoder. With `likelihood`, it also returns {"nats": [B]}, the cost of the first references.
@@ -126,19 +129,22 @@ class PairInterface(TokenPrediction):
             found["nats"] = (losses.nats * losses.scored).sum(axis=1)
         return found
 
-    def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
-        """Returns {"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first."""
+    def answers(self, model: Any, batch: Batch, decoder: Search | None = None, keys: Any = None) -> Batch:
+        """Returns {"tokens": [B N T], "scores": [B N]}: the N answers of a decoder, the best first.
+
+        `keys` [B] are for decoders that sample. None is the greedy decoder.
+        """
         import jax
         import jax.numpy as jnp
 
-        from attnlab.decoding import Greedy
+        from attnlab.decoding import DecodeProblem, Greedy
 
-        decode, length = decoder or Greedy(), self.shape.target_length
+        search, length = decoder or Greedy(), self.shape.target_length
         source = jnp.asarray(batch["source"])
-        keys = None if key is None else jax.random.split(key, len(source))
 
         def one(source, key):
-            return decode(model.step, model.start(source, source != PAD, length), BEGIN, END, length, PAD, key)
+            state = model.start(source, source != PAD, length)
+            return search.search(DecodeProblem(model.step, state, BEGIN, END, length, PAD), key)
 
         return jax.vmap(one)(source, keys)._asdict()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from attnlab.data.text.units import Tokenizer, from_json
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
 from attnlab.tasks.base.task import Batch, Tokens
 from attnlab.tasks.base.token_prediction import MarkedPrediction
+
+if TYPE_CHECKING:
+    from attnlab.decoding import Search
 
 
 class PromptInterface(MarkedPrediction):
@@ -72,7 +75,7 @@ class PromptInterface(MarkedPrediction):
         zero_elsewhere = lambda x: jnp.where(losses.scored, x, 0)
         return {"nats": zero_elsewhere(losses.nats), "right": zero_elsewhere(losses.correct)}
 
-    def answers(self, model: Any, batch: Batch, decoder: Any = None, key: Any = None) -> Batch:
+    def answers(self, model: Any, batch: Batch, decoder: Search | None = None, keys: Any = None) -> Batch:
         """Returns N continuations of each prompt as {"tokens": [B N T], "scores": [B N]}, the best first.
 
         Prompt and continuation together have one symbol more than a block. Only the last `reads` symbols of a prompt
@@ -82,14 +85,15 @@ class PromptInterface(MarkedPrediction):
             model: The model.
             batch: {"source": [B P]}, the prompts.
             decoder: The decoder. None uses the default.
-            key: The key for sampling.
+            keys: The keys for sampling, one for each prompt [B], or None.
         """
         import jax
         import jax.numpy as jnp
 
-        decode, length = decoder or self.decoder, self.shape.length
+        from attnlab.decoding import DecodeProblem
+
+        search, length = decoder or self.decoder, self.shape.length
         source = jnp.asarray(batch["source"])[:, -self.reads :]
-        keys = None if key is None else jax.random.split(key, len(source))
 
         def one(prompt, key):
             def step(state, token):
@@ -99,7 +103,7 @@ class PromptInterface(MarkedPrediction):
                 return scores.at[END].set(-jnp.inf), state
 
             state, _ = jax.lax.scan(lambda s, token: (model.step(s, token)[1], None), model.start(length), prompt[:-1])
-            return decode(step, state, BEGIN, END, length - len(prompt) + 1, PAD, key)
+            return search.search(DecodeProblem(step, state, BEGIN, END, length - len(prompt) + 1, PAD), key)
 
         return jax.vmap(one)(source, keys)._asdict()
 

@@ -91,8 +91,8 @@ def test_answers_come_as_text_the_best_first():
 def test_what_a_beam_did_not_find_is_no_answer():
     scores = np.array([[-1.0, -2.0, -np.inf], [-np.inf, -np.inf, -np.inf]], np.float32)
 
-    def answers(model, batch, decoder, key):
-        return {"tokens": jnp.full((1, 3, 2), 4), "scores": jnp.asarray(scores)[batch["source"][:, 0]]}
+    def answers(model, batch, decoder, keys):
+        return {"tokens": jnp.full((2, 3, 2), 4), "scores": jnp.asarray(scores)[batch["source"][:, 0]]}
 
     problem = SimpleNamespace(
         decodes=True, continues=False, decoder=None, answers=answers, format_answer=lambda answer: "x"

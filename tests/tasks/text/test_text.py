@@ -20,6 +20,7 @@ from attnlab.tasks.text.continuation import LanguageModelData
 from attnlab.tasks.text.text import Shakespeare, Text
 
 PARTS = {"train": "to be or not to be\r\nthat is it " * 4, "valid": "to be, or not to bee", "test": "that is not it"}
+KEYS = jax.random.split(jax.random.key(0), 1)
 
 
 @pytest.fixture
@@ -247,7 +248,7 @@ def test_a_beginning_is_gone_on_with():
     parts = dict.fromkeys(("train", "valid", "test"), "abcdefg" * 9)
     problem = LanguageModelData(parts, Characters(), 12)
     model = Cycle(problem.shape.vocabulary)
-    answer = lambda text, decoder: problem.answers(model, problem.encode_prompt(text), decoder, jax.random.key(0))
+    answer = lambda text, decoder: problem.answers(model, problem.encode_prompt(text), decoder, KEYS)
     for decoder in (Greedy(), Beam(2, best=1), Sample()):
         tokens = answer("bcd", decoder)["tokens"]
         assert tokens.shape == (1, 1, 10)
@@ -260,9 +261,7 @@ def test_a_beginning_is_gone_on_with():
 def test_marks_are_never_drawn():
     problem = LanguageModelData(dict.fromkeys(PARTS, "ab" * 30), Characters(), 40)
     # Of five symbols that are as likely three are marks.
-    drawn = problem.answers(
-        Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), jax.random.key(0)
-    )
+    drawn = problem.answers(Cycle(problem.shape.vocabulary, 0.0), problem.encode_prompt("ab"), Sample(best=4), KEYS)
     assert (drawn["tokens"] >= 3).all()
     assert len(problem.format_answer({"tokens": drawn["tokens"][:, 0]})) == drawn["tokens"].shape[2]
 
