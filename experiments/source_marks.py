@@ -10,9 +10,9 @@ Command: ATTNLAB_DATA=... attnlab run experiments/source_marks.py --out runs/hun
          ATTNLAB_DATA=... attnlab run experiments/source_marks.py task=scan --out runs/scan --workers 2
 Minutes on two cores: about 110 for task=reverse, beside other work; each command trains 16 variants with five seeds.
 Expected: sequences of task=reverse that are exactly right, five seeds, mean and 95% interval, with no mark, end, begin
-and both: rotary 19.9% (5.9-34.0), 69.3 (60.3-78.2), 71.7 (67.0-76.4), 77.0 (68.4-85.7); sinusoidal 37.7 (36.4-39.1), 39.3
-(37.0-41.7), 39.3 (38.2-40.3), 39.3 (35.9-42.7); no position 4.4 to 4.7; GRU 93.6 (92.0-95.1), 93.2 (92.2-94.2), 91.9
-(90.8-93.1), 95.3 (94.6-96.0). The other tasks are not measured yet.
+and both: rotary 19.9% (5.9-34.0), 69.3 (60.3-78.2), 71.7 (67.0-76.4), 77.0 (68.4-85.7); sinusoidal 37.7 (36.4-39.1),
+39.3 (37.0-41.7), 39.3 (38.2-40.3), 39.3 (35.9-42.7); no position 4.4 to 4.7; GRU 93.6 (92.0-95.1), 93.2 (92.2-94.2),
+91.9 (90.8-93.1), 95.3 (94.6-96.0). The other tasks are not measured yet.
 
 Softmax attention normalises over the symbols that are there and cannot see that none follows. Sinusoidal positions say
 where the first symbol stands, rotary ones only how far apart two symbols are, and without positions a source is a bag
