@@ -125,9 +125,9 @@ class Search(ABC):
         """
         at_least_one(length=length)
         if length > (room := getattr(state, "length", length)):
-            raise ValueError(f"{length=} is more than the {room} tokens that the state has room for: start it longer")
+            raise ValueError(f"{length=} must be at most {room}, the capacity of the state; start a longer state")
         if isinstance(end, Integral) and end in [mark for mark in (begin, pad) if isinstance(mark, Integral)]:
-            raise ValueError(f"{end=} must be another symbol than {begin=} and {pad=}, which are never chosen")
+            raise ValueError(f"{end=} must differ from {begin=} and {pad=}, which are never chosen")
         return self.search(DecodeProblem(step, state, begin, end, length, pad), key)
 
     @abstractmethod
@@ -144,4 +144,4 @@ def at_least_one(**fields: int) -> None:
     """Raises ValueError, with the field's name, unless every value is a whole number of at least 1."""
     for name, value in fields.items():
         if not isinstance(value, Integral) or int(value) < 1:
-            raise ValueError(f"{name}={value!r} must be at least 1, and whole")
+            raise ValueError(f"{name}={value!r} must be at least 1 and a whole number")

@@ -41,7 +41,7 @@ class Sample(Search):
         at_least_one(best=self.best, top_k=1 if self.top_k is None else self.top_k)
         if not 0 < self.temperature < float("inf"):
             raise ValueError(
-                f"temperature={self.temperature} must be above 0 and finite; greedy decoding is its limit 0"
+                f"temperature={self.temperature} must be above 0 and finite; use greedy decoding instead of 0"
             )
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p={self.top_p} must be above 0 and at most 1")
@@ -49,7 +49,7 @@ class Sample(Search):
     def search(self, request, key):
         """Draws the sequences, each with its own key."""
         if key is None:
-            raise ValueError(f"key=None: {self} draws symbols, and needs a key")
+            raise ValueError(f"{self} requires a random key, got key=None")
 
         def draw(n):
             own = jax.random.fold_in(key, n)

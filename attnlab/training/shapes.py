@@ -66,7 +66,7 @@ def _on_cut(function: Callable, shape: Shapes, model: Any, batch: dict[str, Any]
 def _kind(row: dict[str, np.ndarray], shapes: Sequence[Shapes]) -> int:
     own = {name: x.shape[1:] for name, x in row.items()}
     if own not in shapes:
-        raise ValueError(f"a batch has the shapes {own}, and the problem's `first_steps` have {list(shapes)}")
+        raise ValueError(f"a batch has the shapes {own}, but those of the task's `first_steps` are {list(shapes)}")
     return list(shapes).index(own)
 
 

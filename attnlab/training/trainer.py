@@ -148,7 +148,7 @@ class Trainer:
         """Returns the loss of every lane's model on one part of the data: the mean over its evaluation batches."""
         loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
         found = []
-        with fitting(self.train, "answering"):
+        with fitting(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
                 found.append(np.asarray(self._compile("loss", loss, (model, batch))(model, batch), np.float64))
         return np.mean(found, axis=0).tolist()
@@ -165,7 +165,7 @@ class Trainer:
         """
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
-        with fitting(self.train, "answering"):
+        with fitting(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
                 program = self._compile(what, jax.vmap(answer, (0, None)), (model, batch))
                 answers.append(jax.tree.map(np.asarray, program(model, batch)))
@@ -180,13 +180,13 @@ class Trainer:
         """
         shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(arguments[1]))
         if (what, shapes) not in self.compiled:
-            said = f"{PROGRAMS.get(what, what)} ({_sizes(arguments[1], 2 if what == 'train' else 0)})"
-            self.announce(said)
+            text = f"{PROGRAMS.get(what, what)} ({_sizes(arguments[1], 2 if what == 'train' else 0)})"
+            self.announce(text)
             began = time.perf_counter()
             self.compiled[what, shapes] = jax.jit(function, **options).lower(*arguments).compile()
             seconds = time.perf_counter() - began
             self.compile_seconds += seconds
-            self.announced(said, seconds)
+            self.announced(text, seconds)
         return self.compiled[what, shapes]
 
 
