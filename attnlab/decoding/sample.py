@@ -49,7 +49,7 @@ class Sample(Search):
     def search(self, request, key):
         """Draws the sequences, each with its own key."""
         if key is None:
-            raise ValueError(f"{self} requires a random key, got key=None")
+            raise ValueError(f"key=None: {self} requires a random key")
 
         def draw(n):
             own = jax.random.fold_in(key, n)

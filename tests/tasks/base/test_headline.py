@@ -122,7 +122,7 @@ def test_bleu_that_would_be_0_for_perfect_answers_is_refused(write, metric):
 
 
 def test_bleu_of_words_is_refused_where_there_are_no_spaces(write):
-    with pytest.raises(DataError, match=r"task\.metric=bleu_zh fits"):
+    with pytest.raises(DataError, match=r"use task\.metric=bleu_zh$"):
         Parallel(**write(CHINESE), metric="bleu").load()
 
 
