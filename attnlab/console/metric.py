@@ -78,7 +78,8 @@ class Metric:
         """Format a value. A rate has one digit after the point, and two near 0 and 1.
 
         >>> rate = Metric("exact_match", "%", 0, 1)
-        >>> rate.format(0.99128), rate.format(0.9987), Metric("bleu", "points").format(0.35), Metric("loss").format(0.01234)
+        >>> bleu, loss = Metric("bleu", "points"), Metric("loss")
+        >>> rate.format(0.99128), rate.format(0.9987), bleu.format(0.35), loss.format(0.01234)
         ('99.1%', '99.87%', '35.0', '0.0123')
         """
         value = number(value)

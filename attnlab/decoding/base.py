@@ -52,13 +52,12 @@ class DecodeProblem:
         at_least_one(length=self.length)
         if self.length > (room := getattr(self.state, "length", self.length)):
             raise ValueError(
-                f"length={self.length} is more than the {room} tokens that the state has room for: start it longer"
+                f"length={self.length} must be at most {room}, the capacity of the state; start a longer state"
             )
         marks = {name: mark for name, mark in (("begin", self.begin), ("pad", self.pad)) if isinstance(mark, Integral)}
         if isinstance(self.end, Integral) and self.end in marks.values():
             raise ValueError(
-                f"end={self.end!r} must be another symbol than begin={self.begin!r} and pad={self.pad!r}, "
-                "which are never chosen"
+                f"end={self.end!r} must differ from begin={self.begin!r} and pad={self.pad!r}, which are never chosen"
             )
 
     def possible(self, scores: Float[Array, " V"]) -> tuple[Float[Array, " V"], Float[Array, " V"]]:
@@ -137,4 +136,4 @@ def at_least_one(**fields: int) -> None:
     """Raises ValueError, with the field's name, unless every value is a whole number of at least 1."""
     for name, value in fields.items():
         if not isinstance(value, Integral) or int(value) < 1:
-            raise ValueError(f"{name}={value!r} must be at least 1, and whole")
+            raise ValueError(f"{name}={value!r} must be at least 1 and a whole number")

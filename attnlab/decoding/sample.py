@@ -40,7 +40,7 @@ class Sample(Sequential):
         at_least_one(best=self.best, top_k=1 if self.top_k is None else self.top_k)
         if not 0 < self.temperature < float("inf"):
             raise ValueError(
-                f"temperature={self.temperature} must be above 0 and finite; greedy decoding is its limit 0"
+                f"temperature={self.temperature} must be above 0 and finite; use greedy decoding instead of 0"
             )
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p={self.top_p} must be above 0 and at most 1")
@@ -48,7 +48,7 @@ class Sample(Sequential):
     def search(self, problem, key=None):
         """Draws the sequences, each with its own key."""
         if key is None:
-            raise ValueError(f"key=None: {self} draws symbols, and needs a key")
+            raise ValueError(f"key=None: {self} requires a random key")
         keys = jax.vmap(lambda n: jax.random.fold_in(key, n))(jnp.arange(self.best, dtype=jnp.int32))
         found = jax.vmap(lambda key: super(Sample, self).search(problem, key))(keys)
         order = jnp.argsort(-found.scores[:, 0])

@@ -20,10 +20,10 @@ def averaged_steps(train: Train) -> list[int]:
     """
     if not train.average:
         return []
-    apart = train.save_every
+    interval = train.save_every
     if train.average > 1:
-        apart = min(apart, train.average_steps // (train.average - 1))
-    return [*range(apart, train.steps, apart), train.steps][-train.average :]
+        interval = min(interval, train.average_steps // (train.average - 1))
+    return [*range(interval, train.steps, interval), train.steps][-train.average :]
 
 
 def accumulate_mean(train: Train, state: State, step: int) -> State:

@@ -115,12 +115,12 @@ class Checkpoints:
     def check_room(self, state: Any, more: int = 1) -> None:
         """Raise CheckpointError if the disk has no room for `more` further checkpoints of that state."""
         needed = more * (size(state) + OVERHEAD)
-        there = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
-        free = shutil.disk_usage(there).free
+        existing = next(path for path in (self.folder, *self.folder.absolute().parents) if path.exists())
+        free = shutil.disk_usage(existing).free
         if free < needed:
             raise CheckpointError(
                 f"{self.folder}: {more} checkpoint{'s' * (more > 1)} of this run need{'s' * (more == 1)} "
-                f"{needed / 1e6:.1f} MB, and its disk has {free / 1e6:.1f} MB free: make room, "
+                f"{needed / 1e6:.1f} MB, but its disk has only {free / 1e6:.1f} MB free; free some space, "
                 "or train in another --out and keep fewer (train.keep_last, train.keep_best, train.keep_every)"
             )
 
@@ -146,13 +146,13 @@ class Checkpoints:
                 return step, *self.read(step, target)
             except DamagedError as error:
                 reasons.append(str(error))
-                self.note(f"passed over: {error}")
+                self.note(f"skipped: {error}")
             except CheckpointError as error:
-                raise CheckpointError(f"{error}; the run is left as it is") from error
+                raise CheckpointError(f"{error}; the run is unchanged") from error
         if steps:
             raise DamagedError(
-                f"no checkpoint in {self.folder} is intact ({reasons[0]}); --out DIR trains the run anew beside it, "
-                "--fresh in its place"
+                f"no checkpoint in {self.folder} is intact ({reasons[0]}); use --out DIR to train in another folder, "
+                "or --fresh to replace this run"
             )
         return None
 
@@ -167,7 +167,7 @@ class Checkpoints:
         merits = {step: self._merit(step, self.note) for step in self.steps()}
         known = [(merit, step) for step, merit in merits.items() if merit is not None]
         if not known:
-            raise CheckpointError(f"{self.folder} holds no checkpoint of a step at which validation was looked at")
+            raise CheckpointError(f"no checkpoint in {self.folder} has a validation score")
         return max(known)[1]
 
     def read(self, step: int, target: Any) -> tuple[Any, dict[str, Any]]:
@@ -179,8 +179,8 @@ class Checkpoints:
         """
         folder = self.folder / str(step)
         if not folder.exists():
-            there = ", ".join(map(str, self.steps())) or "none"
-            raise CheckpointError(f"{self.folder} holds no checkpoint of step {step}; of these: {there}")
+            saved = ", ".join(map(str, self.steps())) or "none"
+            raise CheckpointError(f"{self.folder} has no checkpoint of step {step}; saved steps: {saved}")
         found = manifest.verify(folder, step, self.identity, target)
         return _read(folder, target), found["facts"]
 
@@ -208,7 +208,7 @@ class Checkpoints:
         try:
             return manifest.read(self.folder / str(step))["merit"]
         except CheckpointError as error:
-            note(f"passed over: {error}")
+            note(f"skipped: {error}")
             return None
 
 
@@ -230,7 +230,7 @@ def in_utf8(folder: Path) -> Iterator[Path]:
     try:
         place = Path(f"/proc/self/fd/{handle}")
         if not place.is_dir():
-            raise OSError(errno.EINVAL, f"its name is not written in UTF-8, but in {sys.getfilesystemencoding()}")
+            raise OSError(errno.EINVAL, f"its path must be encoded in UTF-8, but is in {sys.getfilesystemencoding()}")
         yield place
     finally:
         os.close(handle)
@@ -262,9 +262,9 @@ def _write(folder: Path, state: Any) -> None:
     except OSError:
         raise
     except Exception as error:  # tensorstore reports a full disk by a long ValueError that contains the error number
-        said = " ".join(str(error).split())
-        found = re.search(r"os_error_code='(\d+)'", said)
-        raise OSError(int(found[1]), os.strerror(int(found[1]))) if found else OSError(None, said[:300]) from error
+        message = " ".join(str(error).split())
+        found = re.search(r"os_error_code='(\d+)'", message)
+        raise OSError(int(found[1]), os.strerror(int(found[1]))) if found else OSError(None, message[:300]) from error
     finally:
         log.setLevel(level)
 
@@ -297,8 +297,8 @@ def _read(folder: Path, target: Any) -> Any:
             return unflatten(reader.restore(place / "state", restore_args=kinds), target)
     except Exception as error:  # orbax and tensorstore raise many types
         # The files have been verified, so the cause is on this side, for example memory or a device.
-        said = " ".join(str(error).split())[:300] or type(error).__name__
-        raise CheckpointError(f"checkpoint {folder} is intact and cannot be loaded here: {said}") from error
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise CheckpointError(f"checkpoint {folder} is intact but cannot be loaded here: {reason}") from error
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:

@@ -110,20 +110,25 @@ class Train:
             raise ValueError(f"train.target={self.target} must be a finite number, or none")
         if self.average and (self.patience or self.target is not None):
             early = f"patience={self.patience}" if self.patience else f"target={self.target}"
-            raise ValueError(f"train.average={self.average} needs a last step that is known: leave train.{early} out")
+            raise ValueError(
+                f"train.average={self.average} requires a known last step, which train.{early} "
+                "excludes; remove one of them"
+            )
         for name in SHARES:
             if not 0 <= (value := getattr(self, name)) <= 1:
                 raise ValueError(f"train.{name}={value} must be in 0 … 1")
         if self.final_rate and self.schedule != "cosine":
-            raise ValueError(f"train.final_rate={self.final_rate} is the end of train.schedule=cosine alone")
+            raise ValueError(
+                f"train.final_rate={self.final_rate} requires train.schedule=cosine, got train.schedule={self.schedule}"
+            )
         if self.average > (most := 1 + self.average_steps):
             raise ValueError(
-                f"train.average={self.average} is more than the {most} last models within train.average_span="
-                f"{self.average_span} of train.steps={self.steps}"
+                f"train.average={self.average} must be at most {most}, the number of models within "
+                f"train.average_span={self.average_span} of train.steps={self.steps}"
             )
         for name in ("weight_decay", "clip"):
             if not (0 <= (value := getattr(self, name)) <= RATES[1]):
-                raise ValueError(f"train.{name}={value} must be a finite number, 0 or more, that float32 holds")
+                raise ValueError(f"train.{name}={value} must be a finite float32 number, at least 0")
         for name in BETAS:
             if not 0 <= (value := getattr(self, name)) < 1:
                 raise ValueError(f"train.{name}={value} must be at least 0 and below 1")
@@ -131,19 +136,19 @@ class Train:
             if not (0 < rate < math.inf):
                 raise ValueError(f"train.learning_rate={rate} must be a finite number above 0")
             if not RATES[0] <= rate <= RATES[1]:
-                raise ValueError(f"train.learning_rate={rate} must lie in 1.2e-38 … 3.4e38, which float32 holds")
+                raise ValueError(f"train.learning_rate={rate} must be in 1.2e-38 … 3.4e38, the range of float32")
         if not self.rates or len(set(self.rates)) < len(self.rates):
-            raise ValueError(f"train.learning_rate={self.learning_rate} must list different rates, at least one")
+            raise ValueError(f"train.learning_rate={self.learning_rate} must list at least one rate, each only once")
         if isinstance(self.seeds, int) and not 1 <= self.seeds <= MANY:
             raise ValueError(
-                f"train.seeds={self.seeds} must be at least 1 when counting, and at most {MANY}; 0,1,2 lists them"
+                f"train.seeds={self.seeds} must be a number of seeds in 1 … {MANY}, or list them, for example 0,1,2"
             )
         if not self.seed_list or len(set(self.seed_list)) < len(self.seed_list):
-            raise ValueError(f"train.seeds={self.seeds} must name different seeds, at least one")
+            raise ValueError(f"train.seeds={self.seeds} must list at least one seed, each only once")
         for seed in self.seed_list:
             # jax.random.key silently wraps seeds at 2³²: two different seeds would train the same lane.
             if not 0 <= seed < 2**32:
-                raise ValueError(f"train.seeds={self.seeds} must lie in 0 … 2³²−1")
+                raise ValueError(f"train.seeds={self.seeds} must be in 0 … 2³²−1")
 
     def _check_kinds(self) -> None:
         """Check the type of every value, so that later comparisons cannot fail with a message that names no field."""

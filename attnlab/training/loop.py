@@ -81,11 +81,11 @@ def fit(
     with collected(progress.note) as caught:
         while step < train.steps and _learning(state) and not caught:
             batches, count = trainer.batches(step, _boundary(train, step))
-            lost = np.asarray(state.diverged_step)
+            diverged = np.asarray(state.diverged_step)
             with watch.dispatch(count):
                 state, metrics = trainer.advance(state, batches, count)
             step += count
-            for line in _lost(train, state, lost, names, saved):
+            for line in _lost(train, state, diverged, names, saved):
                 progress.note(line)
             state = accumulate_mean(train, state, step)
             rows, merit = _rows(train, step, watch.seconds, metrics), None
@@ -193,11 +193,11 @@ def _check_room(train: Any, checkpoints: Checkpoints, state: Any, step: int) -> 
 
 def _lost(train: Any, state: Any, before: np.ndarray, names: list[str], saved: int) -> list[str]:
     """Returns a message for each lane that has diverged since `before`, an earlier `diverged_step`."""
-    found, told = np.asarray(state.diverged_step), _named(state, names)
+    found, quantity = np.asarray(state.diverged_step), _named(state, names)
     good = f"the last good checkpoint is that of step {saved}" if saved else "no checkpoint was saved yet"
     return [
-        f"seed {seed} at learning rate {rate:g} diverged in step {found[n] + 1}: {told[n]} is not finite; "
-        f"it stays as it was before, {good}"
+        f"seed {seed} at learning rate {rate:g} diverged in step {found[n] + 1}: {quantity[n]} is not finite; "
+        f"its state before that step is kept, and {good}"
         for n, (seed, rate) in enumerate(train.lanes)
         if found[n] >= 0 > before[n]
     ]

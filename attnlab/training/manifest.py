@@ -61,19 +61,19 @@ def read(folder: Path) -> dict[str, Any]:
             raise ValueError(wrong)
         found = json.loads(content)
         if not isinstance(found, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not a JSON object")
         if missing := FIELDS - found.keys():
-            raise ValueError(f"it has no {min(missing)!r}")
+            raise ValueError(f"it has no field {min(missing)!r}")
         if odd := [name for name in ("identity", "facts", "leaves", "files") if not isinstance(found[name], dict)]:
-            raise ValueError(f"its {odd[0]!r} is no JSON object")
+            raise ValueError(f"its {odd[0]!r} is not a JSON object")
         if not isinstance(found["merit"], int | float | None):
-            raise ValueError("its 'merit' is no number")
+            raise ValueError("its 'merit' is not a number")
     except (OSError, ValueError, RecursionError) as error:
-        lost = not isinstance(error, OSError) or isinstance(
+        damaged = not isinstance(error, OSError) or isinstance(
             error, FileNotFoundError | IsADirectoryError | NotADirectoryError
         )
-        said = (error.strerror if isinstance(error, OSError) else error) or type(error).__name__
-        raise (DamagedError if lost else CheckpointError)(f"checkpoint {path} cannot be read: {said}") from error
+        reason = (error.strerror if isinstance(error, OSError) else error) or type(error).__name__
+        raise (DamagedError if damaged else CheckpointError)(f"checkpoint {path} cannot be read: {reason}") from error
     return found
 
 
@@ -92,21 +92,21 @@ def verify(folder: Path, step: int, identity: dict[str, str], target: Any) -> di
     """
     manifest = read(folder)
     if manifest["step"] != step:
-        raise DamagedError(f"checkpoint {folder} is that of step {manifest['step']}, in the place of step {step}")
+        raise DamagedError(f"checkpoint {folder} contains step {manifest['step']}, expected step {step}")
     for name, value in identity.items():
         if manifest["identity"].get(name, value) != value:
-            raise CheckpointError(f"checkpoint {folder} is of another run: its {name} differs")
-    wanted, found = manifest["files"], hashes(folder)
-    for name in sorted(wanted.keys() | found.keys()):
-        if wanted.get(name) != found.get(name):
-            what = "is missing" if name not in found else "was not saved" if name not in wanted else "was altered"
+            raise CheckpointError(f"checkpoint {folder} belongs to another run: its {name} differs")
+    files, found = manifest["files"], hashes(folder)
+    for name in sorted(files.keys() | found.keys()):
+        if files.get(name) != found.get(name):
+            what = "is missing" if name not in found else "is unexpected" if name not in files else "was altered"
             raise DamagedError(f"checkpoint file {folder / name} {what}")
     leaves, like = manifest["leaves"], described(target)
     if differing := sorted(name for name in leaves.keys() | like.keys() if leaves.get(name) != like.get(name)):
         name = differing[0]
         held, expected = (_kind(tree.get(name)) for tree in (leaves, like))
-        bits = "; JAX_ENABLE_X64 is not as it was" if {held[:7], expected[:7]} == {"float32", "float64"} else ""
-        raise CheckpointError(f"checkpoint {folder} holds another state: {name} is {held}, expected {expected}{bits}")
+        bits = "; JAX_ENABLE_X64 has changed" if {held[:7], expected[:7]} == {"float32", "float64"} else ""
+        raise CheckpointError(f"checkpoint {folder} has another state: {name} is {held}, expected {expected}{bits}")
     return manifest
 
 
@@ -139,7 +139,7 @@ def hashes(folder: Path, settling: bool = False) -> dict[str, list]:
         if path == folder / MANIFEST or (path.is_dir() and not path.is_symlink()):
             continue
         if path.is_symlink() or not path.is_file():
-            raise DamagedError(f"checkpoint file {path} is no plain file")
+            raise DamagedError(f"checkpoint file {path} is not a regular file")
         try:
             with path.open("rb") as file:
                 files[path.relative_to(folder).as_posix()] = [

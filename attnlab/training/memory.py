@@ -30,14 +30,14 @@ def fitting(train: Train, doing: str) -> Iterator[None]:
     try:
         yield
     except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        said = " ".join(str(error).split())
-        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in said:
+        message = " ".join(str(error).split())
+        if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in message:
             raise
         batch, lanes = train.batch_size, len(train.lanes)
         raise OutOfMemoryError(
-            f"out of memory while {doing} ({said[:160] or 'the system has no more'}): lower train.batch_size={batch}"
-            f" (with train.accumulate={2 * train.accumulate} half of it does the same), "
-            + (f"train {lanes} lanes in several runs (train.seeds, train.learning_rate), " if lanes > 1 else "")
-            + "or lower model.width, model.layers or the task's lengths, with another --out DIR; "
-            "what was trained so far is intact"
+            f"out of memory while {doing} ({message[:160] or type(error).__name__}); reduce train.batch_size={batch}"
+            f" (half of it with train.accumulate={2 * train.accumulate} is equivalent), "
+            + (f"train the {lanes} lanes in several runs (train.seeds, train.learning_rate), " if lanes > 1 else "")
+            + "or reduce model.width, model.layers or the task's lengths, with another --out DIR; "
+            "the results so far are intact"
         ) from error

@@ -45,7 +45,7 @@ def stack_steps(rows: Sequence[dict[str, np.ndarray]], shapes: Sequence[Shapes],
 def _kind(row: dict[str, np.ndarray], shapes: Sequence[Shapes]) -> int:
     own = {name: x.shape[1:] for name, x in row.items()}
     if own not in shapes:
-        raise ValueError(f"a batch has the shapes {own}, and the problem's `first_steps` have {list(shapes)}")
+        raise ValueError(f"a batch has the shapes {own}, but those of the task's `first_steps` are {list(shapes)}")
     return list(shapes).index(own)
 
 

@@ -154,7 +154,7 @@ class Trainer:
         """Returns the loss of every lane's model on one part of the data: the mean over its evaluation batches."""
         loss = jax.vmap(lambda model, batch: self.problem.loss(model, batch, None)[0], (0, None))
         found = []
-        with fitting(self.train, "answering"):
+        with fitting(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
                 if (key := _key("loss", batch)) not in self.compiled:
                     with self._compiling("loss", batch):
@@ -174,7 +174,7 @@ class Trainer:
         """
         answer = self.problem.answer if decoder is None else partial(self.problem.answer, decoder=decoder)
         what, answers = "answer" if decoder is None else f"the answers by {decoder}", []
-        with fitting(self.train, "answering"):
+        with fitting(self.train, "evaluating"):
             for batch in self.problem.eval_batches(part, limit):
                 if (key := _key(what, batch)) not in self.compiled:
                     with self._compiling(what, batch):

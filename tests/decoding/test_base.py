@@ -71,12 +71,12 @@ def test_what_is_no_number_shows(way):
 @pytest.mark.parametrize(
     ("asked", "line"),
     [
-        ((1, 2, 6), "length=6 is more than the 5 tokens"),
+        ((1, 2, 6), "length=6 must be at most 5, the capacity of the state"),
         ((1, 2, 0), "length=0 must be at least 1"),
-        ((1, 1, 5), "end=1 must be another symbol than begin=1 and pad=0"),
-        ((1, 0, 5), "end=0 must be another symbol than begin=1 and pad=0"),
-        ((1, np.int64(0), 5), r"end=np.int64\(0\) must be another symbol than begin=1 and pad=0"),
-        ((np.int32(1), 1, 5), r"end=1 must be another symbol than begin=np.int32\(1\) and pad=0"),
+        ((1, 1, 5), "end=1 must differ from begin=1 and pad=0"),
+        ((1, 0, 5), "end=0 must differ from begin=1 and pad=0"),
+        ((1, np.int64(0), 5), r"end=np.int64\(0\) must differ from begin=1 and pad=0"),
+        ((np.int32(1), 1, 5), r"end=1 must differ from begin=np.int32\(1\) and pad=0"),
     ],
 )
 def test_what_cannot_be_met_is_refused(asked, line):

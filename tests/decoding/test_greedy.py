@@ -24,5 +24,5 @@ def test_more_than_there_is_room_for_is_refused():
     class State(NamedTuple):
         length: int = 4
 
-    with pytest.raises(ValueError, match="length=5 is more than the 4"):
+    with pytest.raises(ValueError, match="length=5 must be at most 4"):
         greedy(lambda state, token: None, State(), 1, 2, 5)

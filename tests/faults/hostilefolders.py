@@ -107,7 +107,7 @@ def paths(place: Place) -> None:
     for file, because in (
         ("/dev/zero", "a pipe or a device"),
         (str(place.root / "pipe"), "a pipe or a device"),
-        ("/dev/stdin", "a pipe or a device|holds no text|cannot be read"),
+        ("/dev/stdin", "a pipe or a device|contains no text|cannot be read"),
         (str(place.root), "Is a directory"),
         (str(place.root / "sound"), "is not UTF-8"),
         (f"{place.root}/nowhere\x1b[2J", "No such file"),

@@ -62,8 +62,8 @@ def _case(whole: Uninterrupted, n: int, seed: int, home: Path) -> Iterator[str]:
     again = command(out) if hasty else _check_saved(number, lines[-1], out)
     with Child(again, home / "again", whole.cache) as child:
         child.ends_well()
-        if child.said("passed over"):
-            raise Fault(f"{number.name} in {aim}: a checkpoint was passed over: {home / 'again'}")
+        if child.said("skipped: checkpoint"):
+            raise Fault(f"{number.name} in {aim}: a checkpoint was skipped: {home / 'again'}")
     whole.compare(out)
     yield f"{number.name} in {'compile' if aim == 'twice' else aim}{', twice' * hasty}"
 

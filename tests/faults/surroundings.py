@@ -118,8 +118,8 @@ def _case(whole: Uninterrupted, case: Case, home: Path) -> Iterator[str]:
     if code:
         with Child(command(place), home / "again", whole.cache) as child:
             child.ends_well()
-            if child.said("passed over"):
-                raise Fault(f"{case.name}: a checkpoint was passed over: {home / 'again'}")
+            if child.said("skipped: checkpoint"):
+                raise Fault(f"{case.name}: a checkpoint was skipped: {home / 'again'}")
     if case.rows:
         whole.compare(place)
     elif {name: value.tobytes() for name, value in final(folder(place)).items()} != {

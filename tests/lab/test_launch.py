@@ -191,7 +191,7 @@ def test_a_run_with_patience_is_tested_by_the_best_model_of_each_seed(tmp_path, 
 @pytest.mark.parametrize(
     ("decoder", "task", "line"),
     [
-        (Sample(), EXPERIMENT.task, "key=None: Sample.* draws symbols"),
+        (Sample(), EXPERIMENT.task, "key=None: Sample.* requires a random key"),
         (Softmax(), EXPERIMENT.task, r"decoder=Softmax\(.* must be a decoder, such as those of attnlab.DECODERS"),
         (Beam(), Associations(keys=4), "decoder=Beam.*not answered symbol by symbol; leave it out"),
     ],

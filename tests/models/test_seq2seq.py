@@ -251,7 +251,7 @@ def test_it_overfits_eight_sequences_and_greedy_decoding_is_the_argmax_of_teache
 def test_more_symbols_than_there_is_room_for_are_refused():
     model = made("luong")
     state = jax.eval_shape(lambda: model.start(jnp.asarray(SOURCE), jnp.asarray(KEEP), 5))
-    with pytest.raises(ValueError, match="length=6 is more than the 5 tokens"):
+    with pytest.raises(ValueError, match="length=6 must be at most 5, the capacity of the state"):
         greedy(model.step, state, 1, 2, 6)
 
 

@@ -163,8 +163,8 @@ def lost(folder):
 CAUSES = [
     ("altered", damage, None, True, "was altered"),
     ("manifest gone", lost, None, True, "cannot be read: No such file"),
-    ("memory", None, MemoryError(), False, "is intact and cannot be loaded here: MemoryError"),
-    ("device", None, AssertionError(), False, "is intact and cannot be loaded here: AssertionError"),
+    ("memory", None, MemoryError(), False, "is intact but cannot be loaded here: MemoryError"),
+    ("device", None, AssertionError(), False, "is intact but cannot be loaded here: AssertionError"),
     ("input and output", None, OSError(5, "Input/output error"), False, "Input/output error"),
     ("permission", None, PermissionError(13, "Permission denied"), False, "Permission denied"),
 ]
@@ -191,7 +191,7 @@ def test_only_damage_is_told_with_the_advice_to_train_anew(tmp_path, monkeypatch
     assert isinstance(refused.value, DamagedError) == damaged
     assert ("fresh" in told) == damaged
     if not damaged:
-        assert told.endswith("; the run is left as it is")
+        assert told.endswith("; the run is unchanged")
         assert bytes_of(folder) == before
         with pytest.raises(CheckpointError) as refused:
             load(folder.parent)
@@ -206,7 +206,7 @@ def test_an_intact_checkpoint_is_not_passed_over_for_an_older_one(tmp_path, monk
         saved.save(step, state, {})
     with monkeypatch.context() as patch:
         patch.setattr("attnlab.training.manifest.hashlib.file_digest", lambda *given: broken(OSError(5, "I/O error")))
-        with pytest.raises(CheckpointError, match=r"2/.* cannot be read: I/O error; the run is left as it is"):
+        with pytest.raises(CheckpointError, match=r"2/.* cannot be read: I/O error; the run is unchanged"):
             saved.restore(state)
     assert saved.restore(state)[0] == 2
 

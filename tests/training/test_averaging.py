@@ -40,7 +40,9 @@ def test_the_steps_whose_models_are_averaged(train, steps):
 
 
 def test_more_models_than_there_are_steps_for_are_refused():
-    with pytest.raises(ValueError, match=r"train.average=31 is more than the 30 last models within .*=0.29 of .*=100"):
+    with pytest.raises(
+        ValueError, match=r"train.average=31 must be at most 30, the number of models within .*=0.29 of .*=100"
+    ):
         Train(steps=100, average=31, average_span=0.29)
 
 

@@ -146,7 +146,7 @@ def test_the_best_on_validation_is_kept_and_known_again(tmp_path):
 def test_a_disk_that_will_be_full_is_refused_before_the_first_step(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10_000))
     with pytest.raises(
-        CheckpointError, match=r"2 checkpoints of this run need 0\.\d MB, and its disk has 0\.0 MB free"
+        CheckpointError, match=r"2 checkpoints of this run need 0\.\d MB, but its disk has only 0\.0 MB free"
     ):
         train(tmp_path, [])
     # The best may be none of the last two, and a fourth is written before one of them goes.

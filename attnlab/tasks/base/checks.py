@@ -31,7 +31,7 @@ def unused(task: Any, given: str, names: Iterable[str]) -> None:
     defaults = {field.name: field.default for field in fields(task)}
     for name in names:
         if (value := getattr(task, name)) != defaults[name]:
-            raise ValueError(f"task.{name}={value!r} decides nothing beside task.{given}={getattr(task, given)!r}")
+            raise ValueError(f"task.{name}={value!r} has no effect with task.{given}={getattr(task, given)!r}")
 
 
 def text(task: Any) -> None:
@@ -44,7 +44,7 @@ def text(task: Any) -> None:
 def units(task: Any) -> None:
     """Check that `units` is a TokenizerSpec."""
     if not isinstance(task.units, TokenizerSpec):
-        raise ValueError(f"task.units={task.units!r} must be units of text, such as those of attnlab.UNITS")
+        raise ValueError(f"task.units={task.units!r} must be a TokenizerSpec, for example attnlab.UNITS['bpe']")
 
 
 def files(task: Any) -> None:
@@ -57,7 +57,7 @@ def files(task: Any) -> None:
     names = {part: getattr(task, part) for part in ("train", "valid", "test")}
     for part, name in names.items():
         if not name:
-            raise ValueError(f"task.{part}={name!r} must name a file: attnlab cannot know yours")
+            raise ValueError(f"task.{part}={name!r} must be the path of a file")
     repeats.distinct(names)
 
 

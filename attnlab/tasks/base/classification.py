@@ -108,9 +108,11 @@ class ClassificationData(ClassInterface, TaskData):
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns each example with its class, the predicted class and the probability of that."""
         label = np.concatenate([np.asarray(batch["label"]) for batch in self.eval_batches(part, limit)])
-        said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
+        predicted, chance = (
+            np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability")
+        )
         return [
-            Row(text, self.classes[label[n]] if label[n] >= 0 else None, self.classes[said[n]], float(chance[n]))
+            Row(text, self.classes[label[n]] if label[n] >= 0 else None, self.classes[predicted[n]], float(chance[n]))
             for n, text in enumerate(self.inputs(part, limit))
         ]
 

@@ -78,13 +78,15 @@ class Headline:
             asked: The value of `task.metric`.
             units: The units in which targets are read.
         """
-        chosen = f"headline: {self.metric}, because {self.why}; task.metric=NAME takes another"
-        said = (chosen,) if asked == AUTO else ()
+        chosen = f"headline metric: {self.metric}, because {self.why}; task.metric=NAME selects another"
+        notes = (chosen,) if asked == AUTO else ()
         if self.units == "words" and isinstance(units, Characters | Bytes):
-            return (*said, "targets look like symbols with spaces between them: task.target_units=words reads them so")
+            advice = "use task.target_units=words to read each symbol as one token"
+            return (*notes, f"targets look like symbols separated by spaces; {advice}")
         if self.units == "characters" and isinstance(units, Words):
-            return (*said, "targets are read as words and have no spaces: task.target_units=characters spells them")
-        return said
+            advice = "use task.target_units=characters to read them by character"
+            return (*notes, f"targets are read as words but contain no spaces; {advice}")
+        return notes
 
 
 def headline(parts: Parts, asked: str = AUTO) -> Headline:
@@ -129,11 +131,11 @@ def _headline(parts: Parts) -> Headline:
         metrics = ("bleu", "bleu_tokenised_lower", "chrf", "word_edit_rate", "exact_match")
         return Headline("bleu", metrics, f"references are sentences (median {words:g} words)")
     short = f"are short (median {words:g} {'word' if words == 1 else 'words'})"
-    kind = "are made of a few symbols" if symbols else short
+    kind = "consist of a few distinct symbols" if symbols else short
     units = "words" if symbols else "characters" if words == 1 else ""
     metrics = ("exact_match", "word_error_rate", "word_edit_rate", "chrf")
     if several:
-        why = f"references {kind} and {several:,} of {len(examples):,} examples have several"
+        why = f"references {kind} and {several:,} of {len(examples):,} examples have several references"
         return Headline("word_error_rate", metrics, why, units)
     if symbols and all(len(_text(example.source).split()) == 1 for example in examples):
         return Headline("word_error_rate", metrics, f"sources are single words and references {kind}", units)
@@ -154,16 +156,16 @@ def _unspaced(references: Sequence[str]) -> str:
 
 def _are_symbols(targets: Iterable[str]) -> bool:
     """Returns whether targets are sequences of a few symbols separated by spaces, for example phones or digits."""
-    seen: set[str] = set()
+    distinct: set[str] = set()
     tokens = count = 0
     for target in targets:
         words = target.split()
-        seen.update(words)
+        distinct.update(words)
         tokens, count = tokens + len(words), count + 1
-        if len(seen) > SYMBOLS:
+        if len(distinct) > SYMBOLS:
             return False
     # A target of one word is a class or a word, however often it occurs.
-    return tokens >= USES * len(seen) and tokens >= 2 * count
+    return tokens >= USES * len(distinct) and tokens >= 2 * count
 
 
 def _check_bleu(metric: str, part: str, references: Sequence[str], fitting: str) -> None:
@@ -172,8 +174,8 @@ def _check_bleu(metric: str, part: str, references: Sequence[str], fitting: str)
         return
     if MEASURES[metric](references, [[reference] for reference in references])[metric] == 0:
         raise DataError(
-            f"task.metric={metric!r} counts runs of {ORDER} tokens, and no reference of {part} has so many: perfect "
-            f"answers would score 0; task.metric={fitting} fits"
+            f"task.metric={metric!r} counts n-grams of {ORDER} tokens, but no reference of {part} has {ORDER} tokens, "
+            f"so that perfect answers would score 0; use task.metric={fitting}"
         )
 
 

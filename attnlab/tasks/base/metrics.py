@@ -117,7 +117,7 @@ def by_length(lengths: Sequence[int], edges: Sequence[int]) -> dict[str, list[in
     {'0-10': [0, 1], '11-20': [2], '21+': [3]}
     """
     if list(edges) != sorted({*edges}) or (edges and edges[0] < 1):
-        raise ValueError(f"{edges=} must ascend, from 1 or more")
+        raise ValueError(f"{edges=} must be increasing and at least 1")
     first = [0, *(edge + 1 for edge in edges)]
     names = [*(f"{low}-{high}" for low, high in zip(first, edges, strict=False)), f"{first[-1]}+"]
     buckets: dict[str, list[int]] = {name: [] for name in names}
@@ -195,8 +195,11 @@ def _streams(answers: Sequence[str], references: Sequence[Sequence[str]]) -> lis
 
 def _check(answers: Sequence[str], references: Sequence[Sequence[str]]) -> None:
     if not len(answers) == len(references) > 0:
-        raise ValueError(f"{len(answers)} answers to {len(references)} lists of references")
+        raise ValueError(
+            f"expected at least one answer and a list of references for each, got {len(answers)} answers and "
+            f"{len(references)} lists"
+        )
     for n, accepted in enumerate(references):
         # A string would be read as one reference for each character.
         if isinstance(accepted, str) or not accepted:
-            raise ValueError(f"references[{n}]={accepted!r} must be a list of strings, and not empty")
+            raise ValueError(f"references[{n}]={accepted!r} must be a non-empty list of strings")

@@ -25,5 +25,5 @@ def numbered(text: str, counts: Mapping[str, int], what: str = "images") -> tupl
         return None
     part, number = found[1], int(found[2][:20])
     if not 1 <= number <= counts[part]:
-        raise DataError(f"{text.strip()}: the {part} part has the {what} 1 … {counts[part]}")
+        raise DataError(f"{text.strip()} does not exist; the {part} part has {what} 1 … {counts[part]}")
     return part, number - 1

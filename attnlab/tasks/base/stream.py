@@ -40,7 +40,8 @@ class GeneratedData(ClassificationData):
         self.fingerprint = fingerprint(task, [self.batch(0, 0, 8), *self.eval_batches("test", 8)])
         common = np.bincount(self._parts["test"]["label"], minlength=len(classes))
         self.notes = (
-            f"the commonest class of the test is {self.classes[common.argmax()]}: {common.max() / common.sum():.1%}",
+            f"the most frequent class of the test part is {self.classes[common.argmax()]} "
+            f"({common.max() / common.sum():.1%} of the examples)",
         )
 
     @abstractmethod

@@ -136,7 +136,9 @@ class Task(ABC):
                 there is one.
             NotImplementedError: If the task reads no files.
         """
-        raise NotImplementedError(f"task={type(self).__name__} makes its own examples and reads no other files")
+        raise NotImplementedError(
+            f"task={type(self).__name__} generates its own examples and does not read other files"
+        )
 
     def text_interface(self, vocabulary: dict[str, Any], where: str) -> TextInterface | None:
         """Returns the interface to inputs and answers of a model trained on this task, without loading the data.

@@ -138,10 +138,10 @@ class NodeClassification(TaskData):
         """
         import jax.numpy as jnp
 
-        told = self._tell(model, batch, key)
+        answer = self._tell(model, batch, key)
         asked = jnp.asarray(batch["label"]) >= 0
-        count = jnp.maximum(asked.sum(), 1).astype(told["nats"].dtype)
-        nats, accuracy = (jnp.where(asked, told[name], 0).sum() / count for name in ("nats", "right"))
+        count = jnp.maximum(asked.sum(), 1).astype(answer["nats"].dtype)
+        nats, accuracy = (jnp.where(asked, answer[name], 0).sum() / count for name in ("nats", "right"))
         return nats + model.penalty().astype(nats.dtype), {"nats": nats, "accuracy": accuracy}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
@@ -180,17 +180,20 @@ class NodeClassification(TaskData):
             DataError: If the number of features differs, or if a class does not occur in training.
         """
         found = copy(self)
-        found.notes = (f"{path} is the graph that it was trained on: the nodes of its test are examined",)
+        found.notes = (f"{path} is the training graph; its own test nodes are evaluated",)
         if graph.fingerprint == self.graph.fingerprint:
             return found
         if graph.features != self.graph.features:
-            made = f"the model was made for {self.graph.features:,}"
-            raise DataError(f"{path}: its nodes have {graph.features:,} features, and {made}")
+            expected = f"but the model expects {self.graph.features:,}"
+            raise DataError(f"{path}: the nodes have {graph.features:,} features, {expected}")
         known = {name: n for n, name in enumerate(self.graph.classes)}
         for n in np.unique(graph.labels[graph.labels != UNKNOWN]):
             if (name := graph.classes[n]) not in known:
                 node, shown = graph.names[int(np.argmax(graph.labels == n))], ", ".join(list(known)[:12])
-                raise DataError(f"{path}: the class {name!r} of node {node!r} is none of those trained with: {shown}")
+                known_classes = f"the training classes are {shown}"
+                raise DataError(
+                    f"{path}: the class {name!r} of node {node!r} does not occur in training; {known_classes}"
+                )
         ids = np.array([*(known.get(name, UNKNOWN) for name in graph.classes), UNKNOWN], np.int32)
         found.graph = replace(graph, labels=ids[graph.labels], classes=self.graph.classes)
         found.parts = {**self.parts, "test": np.arange(len(graph.labels), dtype=np.int32)}
@@ -201,13 +204,15 @@ class NodeClassification(TaskData):
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns each node by name, with its class, the predicted class and the probability of that."""
-        said, chance = (np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability"))
+        predicted, chance = (
+            np.concatenate([np.asarray(a[name]) for a in answers]) for name in ("label", "probability")
+        )
         names, classes, labels = self.graph.names, self.graph.classes, self.graph.labels
         return [
             Row(
                 names[node],
                 classes[labels[node]] if labels[node] != UNKNOWN else None,
-                classes[said[n]],
+                classes[predicted[n]],
                 float(chance[n]),
             )
             for n, node in enumerate(self._examined(part, limit))
@@ -224,8 +229,8 @@ class NodeClassification(TaskData):
             DataError: If the graph has no such node.
         """
         if (name := composed(text.strip())) not in self._at:
-            known = ", ".join(self.graph.names[:3])
-            raise DataError(f"the graph has no node {name!r}; its {len(self._at):,} nodes are {known}, …")
+            first = ", ".join(self.graph.names[:3])
+            raise DataError(f"the graph has no node {name!r}; it has {len(self._at):,} nodes, for example {first}")
         return self._asked(np.array([self._at[name]], np.int32))
 
     def format_answer(self, answer: Batch) -> str:
@@ -255,13 +260,13 @@ class NodeClassification(TaskData):
         node, label = (jnp.asarray(batch[name]) for name in ("node", "label"))
         scores = model(self.graph.edges, self.graph.entries, self.graph.values, key=key)[node]
         logs = jax.nn.log_softmax(scores.astype(jnp.promote_types(scores.dtype, jnp.float32)), axis=1)
-        said = jnp.argmax(logs, axis=1)
+        predicted = jnp.argmax(logs, axis=1)
         of = lambda label: jnp.take_along_axis(logs, label[:, None], axis=1)[:, 0]
         return {
-            "label": said,
-            "probability": jnp.exp(of(said)),
+            "label": predicted,
+            "probability": jnp.exp(of(predicted)),
             "nats": -of(jnp.maximum(label, 0)),
-            "right": (said == label).astype(logs.dtype),
+            "right": (predicted == label).astype(logs.dtype),
         }
 
     def _asked(self, nodes: np.ndarray) -> Batch:
@@ -275,11 +280,11 @@ class NodeClassification(TaskData):
 
 def _absent(graph: Graph, parts: Mapping[str, np.ndarray]) -> list[str]:
     """Returns a message for each part that lacks a class."""
-    told = []
+    notes = []
     for part in PARTS:
         lacking = np.setdiff1d(np.arange(len(graph.classes)), graph.labels[parts[part]])
         if len(lacking):
             names = ", ".join(graph.classes[n] for n in lacking[:5])
-            end = ": they can never be named" if part == "train" else ""
-            told.append(f"{len(lacking)} of {len(graph.classes)} classes have no node of {part} ({names}){end}")
-    return told
+            end = "; the model cannot predict them" if part == "train" else ""
+            notes.append(f"{part}: {len(lacking)} of {len(graph.classes)} classes have no node ({names}){end}")
+    return notes

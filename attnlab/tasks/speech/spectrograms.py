@@ -57,9 +57,9 @@ def spectrograms(classes: Sequence[str], step: float, batch: Batch, answer: Batc
 
 def _heard(classes: Sequence[str], row: int, batch: Batch, answer: Batch) -> Span:
     source, keep, piece, label = (np.asarray(batch[name])[row] for name in ("source", "keep", "piece", "label"))
-    said, answered = (np.asarray(answer[name])[row] for name in ("label", "word"))
+    predicted, answered = (np.asarray(answer[name])[row] for name in ("label", "word"))
     words = [classes[int(label[piece == n][0])] for n in range(len(answered))]
-    return Span(source[keep], piece[keep], words, [classes[int(n)] for n in answered], (said == label)[keep])
+    return Span(source[keep], piece[keep], words, [classes[int(n)] for n in answered], (predicted == label)[keep])
 
 
 def _draw(axes: Any, one: Span, step: float) -> None:

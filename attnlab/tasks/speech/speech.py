@@ -28,7 +28,7 @@ from attnlab.tasks.speech.spectrograms import spectrograms
 EXAMINED = 50  # strings in an evaluation batch at most
 SILENCE = float(np.log(FLOOR))
 GAP = "·"  # the class of the silence between words, if there is any
-CAPTION = "Log-mel frames over time: above them what was spoken, below what was answered"
+CAPTION = "Log-mel frames over time, with the spoken words above and the predicted words below"
 SHORTEST = 5  # consecutive frames of a class that make a word, if the positions of words are unknown
 PAUSE = 3  # consecutive frames of silence that separate two equal words
 
@@ -54,7 +54,7 @@ class SpeechData(ClassificationData):
         self.task, self.mel = task, LogMel(task.rate, task.bands)
         gap = round(task.gap / self.mel.step)
         if task.gap and not gap:
-            raise ValueError(f"task.gap={task.gap} is less than half a frame of {self.mel.step:g} s; 0 is none")
+            raise ValueError(f"task.gap={task.gap} must be 0 or at least half a frame of {self.mel.step:g} s")
         self.words = known(parts)
         super().__init__((*self.words, GAP) if task.gap else self.words)
         alike = {part: [hash(each.samples.tobytes()) for each in parts[part]] for part in PARTS}
@@ -96,8 +96,8 @@ class SpeechData(ClassificationData):
         Returns:
             The loss, and {"frame_accuracy"}.
         """
-        loss, told = super().loss(model, batch, key)
-        return loss, {"frame_accuracy": told["accuracy"]}
+        loss, metrics = super().loss(model, batch, key)
+        return loss, {"frame_accuracy": metrics["accuracy"]}
 
     def answer(self, model: Any, batch: Batch) -> Batch:
         """Returns {"label": [B T], "word", "probability": [B digits]}.
@@ -144,10 +144,10 @@ class SpeechData(ClassificationData):
         for (rows, batch), answer in zip(self._examined(part, limit), answers, strict=True):
             true = self._strings[part].spoken(rows)
             right.append(np.asarray(answer["word"])[: len(rows)] == true)
-            label, said = np.asarray(batch["label"]), np.asarray(answer["label"])
-            frames.append((said == label)[label != NONE])
+            label, predicted = np.asarray(batch["label"]), np.asarray(answer["label"])
+            frames.append((predicted == label)[label != NONE])
             errors += [
-                distance(self._collapsed(row), self._named(words)) for row, words in zip(said, true, strict=False)
+                distance(self._collapsed(row), self._named(words)) for row, words in zip(predicted, true, strict=False)
             ]
         whole = np.concatenate(right)
         return {
@@ -175,14 +175,14 @@ class SpeechData(ClassificationData):
         """
         if self.task.digits > 1 and not all(each.label for each in heard):
             raise DataError(
-                f"{path}: recordings without classes are answered one by one: task.digits={self.task.digits}"
+                f"{path}: recordings without classes require task.digits=1, got task.digits={self.task.digits}"
             )
         found, strings = copy(self), self._joined("test", heard)
         names, lengths = [recordings.short(each) for each in heard], strings.lengths()
         if (longest := int(lengths.argmax())) >= 0 and lengths[longest] > self._longest:
             which = " + ".join(names[n] for n in strings.pieces[longest])
             seconds, most = (frames * self.mel.step for frames in (lengths[longest], self._longest))
-            raise DataError(f"{path}: {which} lasts {seconds:.2f} seconds: {most:.2f} at most can be read")
+            raise DataError(f"{path}: {which} lasts {seconds:.2f} s, but the model reads at most {most:.2f} s")
         found._strings, found._lengths = self._strings | {"test": strings}, self._lengths | {"test": lengths}
         found._names_of, found._known, found.notes = self._names_of | {"test": names}, {}, notes
         return found
@@ -202,11 +202,11 @@ class SpeechData(ClassificationData):
         strings, found = self._strings[part], {}
         for (rows, _), answer in zip(self._examined(part, limit), answers, strict=True):
             word, chance = (np.asarray(answer[name])[: len(rows)] for name in ("word", "probability"))
-            for row, true, said, sure in zip(rows.tolist(), strings.spoken(rows), word, chance, strict=True):
+            for row, true, predicted, sure in zip(rows.tolist(), strings.spoken(rows), word, chance, strict=True):
                 name = " + ".join(self._names_of[part][n] for n in strings.pieces[row])
                 expected = " ".join(self._named(true)) if (true != NONE).all() else None
-                figure = float(sure[0]) if len(said) == 1 else None
-                found[row] = Row(name, expected, " ".join(self._named(said)), figure)
+                figure = float(sure[0]) if len(predicted) == 1 else None
+                found[row] = Row(name, expected, " ".join(self._named(predicted)), figure)
         return [found[row] for row in sorted(found)]
 
     def encode_prompt(self, text: str) -> Batch:
@@ -222,12 +222,12 @@ class SpeechData(ClassificationData):
             part, n = found
             return self._batch(part, np.array([n]), int(self._lengths[part][n]))
         if not text.strip():
-            raise DataError(f"the input {text!r} is no path of a wav file")
+            raise DataError(f"the input {text!r} must be the path of a wav file")
         wave = waves.read(user_path(text))
         found = self.mel(load_recording(wave, "", text, self.task.rate, self.mel.size).samples)
         if (count := len(found)) > self._longest:
             longest = self._longest * self.mel.step
-            raise DataError(f"{text} lasts {count * self.mel.step:.2f} seconds: {longest:.2f} at most can be read")
+            raise DataError(f"{text} lasts {count * self.mel.step:.2f} s, but the model reads at most {longest:.2f} s")
         # In a string of several words, the positions of the words are unknown.
         none = np.full((1, count), NONE, np.int32)
         piece = np.zeros_like(none) if self.task.digits == 1 else none
@@ -242,8 +242,8 @@ class SpeechData(ClassificationData):
         words, (chance, *_) = np.asarray(answer["word"])[0], np.asarray(answer["probability"])[0]
         if (words == NONE).any():
             return " ".join(self._collapsed(np.asarray(answer["label"])[0])) or "nothing"
-        told = " ".join(self._named(words))
-        return f"{told} ({float(chance):.1%})" if len(words) == 1 else told
+        text = " ".join(self._named(words))
+        return f"{text} ({float(chance):.1%})" if len(words) == 1 else text
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
         """Returns the class of each frame of row 0, or the frame's number if the class is unknown."""

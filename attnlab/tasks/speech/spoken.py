@@ -33,14 +33,14 @@ class SpeechTask(Task):
     digits: int = 1
     """The number of sounds in a string."""
     gap: float = 0.0
-    """The most silence before, between and after sounds, in seconds, in 0 … 10.
+    """The longest silence before, between and after sounds, in seconds, in 0 … 10.
 
     Each silence lasts gap / 2 … gap. 0 means none.
     """
     speed: float = 0.1
-    """By which fraction training sounds are made faster or slower at most, in 0 … 0.5."""
+    """The largest random change of the speed of training sounds, as a fraction in 0 … 0.5."""
     shift: float = 1.0
-    """By how many bands training sounds are moved up or down at most, in 0 … 10."""
+    """The largest random shift of training sounds up or down, in mel bands, in 0 … 10."""
     noise: float = 0.1
     """The largest loudness of white noise under training sounds, relative to theirs, in 0 … 10."""
     bands: int = 40
@@ -48,7 +48,7 @@ class SpeechTask(Task):
     rate: int = 8000
     """The sampling rate in Hz. Sounds with another rate are resampled."""
     buckets: int = 3
-    """The number of lengths in which batches come, at most. Strings are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Strings are grouped by length to reduce padding."""
     seed: int = 0
     """The seed of the strings and of the training variations, in 0 … 2³²−1."""
 
@@ -120,10 +120,10 @@ class Sounds(SpeechTask):
         names = {part: getattr(self, part) for part in PARTS}
         for part, name in names.items():
             if not name:
-                raise ValueError(f"task.{part}={name!r} must name a folder of wav files: one of yours")
+                raise ValueError(f"task.{part}={name!r} must be the path of a folder of wav files")
         repeats.distinct(names)
         found = {part: recordings.folder(name, self.rate, LogMel(self.rate).size) for part, name in names.items()}
-        notes = tuple(note for _, said in found.values() for note in said)
+        notes = tuple(note for _, lines in found.values() for note in lines)
         return SpeechData(self, {part: heard for part, (heard, _) in found.items()}, notes)
 
 

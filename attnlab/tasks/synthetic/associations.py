@@ -56,7 +56,8 @@ class Associations(Task):
         checks.seed(self)
         if self.examined_length and not self.length:
             raise ValueError(
-                f"task.examined_length={self.examined_length} needs task.length: with task.length=0 each key comes once"
+                f"task.examined_length={self.examined_length} requires task.length: with task.length=0 "
+                "each key occurs once"
             )
 
     def load(self) -> AssociationData:
@@ -144,11 +145,11 @@ class AssociationData(TaskData):
         """Returns a row for each queried key: the pairs and the key, its value, the predicted value, and the loss."""
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
-            said, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
+            predicted, loss = (np.asarray(answer[name]) for name in ("said", "loss"))
             for row, n in zip(*np.nonzero(batch["asked"]), strict=True):
                 pairs = zip(batch["keys"][row].tolist(), batch["values"][row].tolist(), strict=True)
                 text = " ".join(f"{key}:{value}" for key, value in pairs) + f" {batch['queries'][row, n]}?"
-                found.append(Row(text, str(batch["answers"][row, n]), str(said[row, n]), float(loss[row, n])))
+                found.append(Row(text, str(batch["answers"][row, n]), str(predicted[row, n]), float(loss[row, n])))
         return found
 
     def encode_prompt(self, text: str) -> Batch:
@@ -157,14 +158,16 @@ class AssociationData(TaskData):
         Raises:
             DataError: If the text is not such a sequence, or if a key or value does not exist.
         """
-        *told, query = text.split() or [""]
-        words = [re.fullmatch(r"(\d+):(\d+)", word) for word in told]
+        *given, query = text.split() or [""]
+        words = [re.fullmatch(r"(\d+):(\d+)", word) for word in given]
         last = re.fullmatch(r"(\d+)\?", query)
-        if not told or last is None or None in words:
-            raise DataError(f"the input {text!r} must be pairs and a question: 0:2 1:0 1?")
+        if not given or last is None or None in words:
+            raise DataError(f"the input {text!r} must be pairs and a queried key, for example 0:2 1:0 1?")
         pairs, query = [[int(n) for n in word.groups()] for word in words if word], int(last[1])
         if max(query, *map(max, pairs)) >= self.task.keys or query not in (key for key, _ in pairs):
-            raise DataError(f"the input {text!r} must hold numbers below {self.task.keys}, and the key it asks for")
+            raise DataError(
+                f"the input {text!r} must have keys and values below {self.task.keys} and contain the queried key"
+            )
         (keys, values), asked = np.array(pairs).T, np.array([query])
         one = {"keys": keys, "values": values, "queries": asked, "answers": values[keys == asked][-1:]}
         return {name: row[None].astype(np.int32) for name, row in one.items()} | {"asked": np.ones((1, 1), bool)}
@@ -196,8 +199,8 @@ class AssociationData(TaskData):
             at = jnp.take_along_axis(v, row["answers"][:, None], axis=1)[:, 0]
             # ½‖v − onehot‖² expanded, so that the one-hot vector is not built.
             loss = 0.5 * ((v * v).sum(axis=1) - 2 * at + 1)
-            said = jnp.argmax(v, axis=1)
-            return {"said": said, "loss": loss, "right": (said == row["answers"]).astype(v.dtype)}
+            value = jnp.argmax(v, axis=1)
+            return {"said": value, "loss": loss, "right": (value == row["answers"]).astype(v.dtype)}
 
         keys = None if key is None else jax.random.split(key, len(batch["keys"]))
         return jax.vmap(one)(jax.tree.map(jnp.asarray, batch), keys)

@@ -35,7 +35,7 @@ class Dates(PairTask):
     seed: int = 0
     """The seed of the data, in 0 … 2³²−1."""
     buckets: int = 3
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -43,7 +43,7 @@ class Dates(PairTask):
         checks.seed(self)
         checks.buckets(self)
         if isinstance(self.languages, str) or not self.languages or len(set(self.languages)) < len(self.languages):
-            raise ValueError(f"task.languages={self.languages!r} must list different languages, at least one")
+            raise ValueError(f"task.languages={self.languages!r} must list at least one language, each only once")
         for language in self.languages:
             names.check("task.languages", language, LANGUAGES)
 

@@ -100,10 +100,10 @@ class ConvolutionData(TaskData):
 
     def score(self, part: str, answers: list[Batch], limit: int | None = None) -> dict[str, float]:
         """Returns {"error"}: the mean square error divided by the variance of the expected answers."""
-        wanted = self.eval_batches(part, limit)[0]["answers"].astype(np.float64)
-        asked = ~np.isnan(wanted)
-        away = np.asarray(answers[0]["image"], np.float64)[asked] - wanted[asked]
-        return {"error": float((away**2).mean() / wanted[asked].var())}
+        expected = self.eval_batches(part, limit)[0]["answers"].astype(np.float64)
+        asked = ~np.isnan(expected)
+        away = np.asarray(answers[0]["image"], np.float64)[asked] - expected[asked]
+        return {"error": float((away**2).mean() / expected[asked].var())}
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns one image by its number: "test:3" is the third of the test part.
@@ -129,12 +129,12 @@ class ConvolutionData(TaskData):
 
     def pictures(self, batch: Batch, answer: Batch) -> dict[str, bytes]:
         """Returns the first channel of up to four images: input, output of the convolution, and output of the model."""
-        wanted, said = np.asarray(batch["answers"])[:4, ..., 0], np.asarray(answer["image"])[:4, ..., 0]
-        said = np.where(np.isnan(wanted), np.nan, said)
-        rows = {"read": np.asarray(batch["source"])[:4, ..., 0], "convolved": wanted, "attention": said}
+        expected, predicted = np.asarray(batch["answers"])[:4, ..., 0], np.asarray(answer["image"])[:4, ..., 0]
+        predicted = np.where(np.isnan(expected), np.nan, predicted)
+        rows = {"input": np.asarray(batch["source"])[:4, ..., 0], "convolution": expected, "model": predicted}
         tiles = [np.clip(0.5 + np.nan_to_num(image) / 6, 0, 1) for images in rows.values() for image in images]
         titles = [title for title, images in rows.items() for _ in images]
-        caption = "One channel of what was read, what the convolution makes of it, and what attention does"
+        caption = "The first channel of the input, of the convolution's output and of the model's output"
         return {caption: grid(tiles, titles, columns=4)}
 
     @property

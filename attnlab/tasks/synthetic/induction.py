@@ -82,8 +82,8 @@ class InductionData(SymbolQuestions):
         for length, whole in examined.items():
             count = len(whole["tokens"])
             mine, rest = rest[: -(-count // EXAMINED)], rest[-(-count // EXAMINED) :]
-            said = np.concatenate([np.asarray(answer["tokens"])[:, -1] for answer in mine])[:count]
-            right[length] = said == whole["answers"][:, -1]
+            predicted = np.concatenate([np.asarray(answer["tokens"])[:, -1] for answer in mine])[:count]
+            right[length] = predicted == whole["answers"][:, -1]
         means = {f"accuracy.{length}": float(found.mean()) for length, found in right.items()}
         return {"accuracy": float(np.mean(list(means.values())))} | (means if part == "test" else {})
 

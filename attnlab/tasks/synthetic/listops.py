@@ -96,9 +96,9 @@ class ListOpsData(GeneratedData):
         try:
             listops.evaluate(words)
         except ValueError as error:
-            raise DataError(f"the input {text!r} is no expression: {error}") from error
+            raise DataError(f"the input {text!r} is not an expression: {error}") from error
         if len(words) > self.task.longest:
-            raise DataError(f"the input has {len(words)} words, and the model reads up to {self.task.longest}")
+            raise DataError(f"the input has {len(words)} words, but the model reads at most {self.task.longest}")
         source = np.zeros((1, self.task.longest), np.int32)
         source[0, : len(ids)] = ids
         return {"source": source, "keep": self._keep(np.array([len(ids)])), "label": np.full(1, -1, np.int32)}

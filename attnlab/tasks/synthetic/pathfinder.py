@@ -113,9 +113,9 @@ class PathfinderData(GeneratedData):
         from attnlab.plotting import grid
 
         asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)[:SHOWN]
-        said, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
-        titles = [self.classes[a] + ("" if a == b else ", wrong") for a, b in zip(said, truth, strict=True)]
-        caption = f"are the dots joined? {(said == truth).sum()} of {len(asked)} right"
+        predicted, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        titles = [self.classes[a] + ("" if a == b else " (wrong)") for a, b in zip(predicted, truth, strict=True)]
+        caption = f"Are the dots joined? {(predicted == truth).sum()} of {len(asked)} correct"
         return {caption: grid(list(np.asarray(batch["source"])[asked]), titles)}
 
 

@@ -28,18 +28,18 @@ class SymbolQuestions(MarkedPrediction, TaskData):
         import jax
         import jax.numpy as jnp
 
-        said = jax.vmap(lambda tokens: jnp.argmax(model(tokens, None, key=None), axis=-1))
-        return {"tokens": said(jnp.asarray(batch["tokens"]))}
+        predict = jax.vmap(lambda tokens: jnp.argmax(model(tokens, None, key=None), axis=-1))
+        return {"tokens": predict(jnp.asarray(batch["tokens"]))}
 
     def rows(self, part: str, answers: list[Batch], limit: int | None = None) -> list[Row]:
         """Returns a row for each question: the sequence up to it, the correct token and the predicted token."""
         found = []
         for batch, answer in zip(self.eval_batches(part, limit), answers, strict=True):
-            said = np.asarray(answer["tokens"])
+            predicted = np.asarray(answer["tokens"])
             for row, place in zip(*np.nonzero(batch["asked"]), strict=True):
                 words = [self.words[n] for n in batch["tokens"][row, : place + 1]]
                 found.append(
-                    Row(" ".join(words), self.words[batch["answers"][row, place]], self.words[said[row, place]])
+                    Row(" ".join(words), self.words[batch["answers"][row, place]], self.words[predicted[row, place]])
                 )
         return found
 
@@ -57,7 +57,7 @@ class SymbolQuestions(MarkedPrediction, TaskData):
         if not words:
             raise DataError(f"the input {text!r} is empty")
         if len(words) > self.shape.length:
-            raise DataError(f"the input has {len(words)} symbols; the longest read here have {self.shape.length}")
+            raise DataError(f"the input has {len(words)} symbols, but the model reads at most {self.shape.length}")
         tokens = np.array([self._vocabulary.encode(words)], np.int32) - RESERVED
         asked = np.zeros(tokens.shape, bool)
         asked[0, -1] = True

@@ -61,13 +61,15 @@ class Recall(Task):
         checks.examples(self, ["valid", "test"])
         checks.seed(self)
         if self.vocabulary % 2:
-            raise ValueError(f"task.vocabulary={self.vocabulary} must be even: half are keys, half values")
+            raise ValueError(
+                f"task.vocabulary={self.vocabulary} must be even: half of the symbols are keys, half are values"
+            )
         if self.queries > self.pairs:
             raise ValueError(f"task.queries={self.queries} must be at most task.pairs={self.pairs}")
         if self.length and self.length < self.least:
             raise ValueError(
                 f"task.length={self.length} must be at least {self.least}, for task.pairs={self.pairs} and "
-                f"task.queries={self.queries}; 0 is just that"
+                f"task.queries={self.queries}; 0 selects this minimum"
             )
 
     @property
@@ -111,8 +113,8 @@ class RecallData(SymbolQuestions):
         For the test part with `by_distance`, also that of each octave.
         """
         whole = self._examined(part, limit)
-        said = np.concatenate([np.asarray(answer["tokens"]) for answer in answers])[: len(whole["tokens"])]
-        right = (said == whole["answers"])[whole["asked"]]
+        predicted = np.concatenate([np.asarray(answer["tokens"]) for answer in answers])[: len(whole["tokens"])]
+        right = (predicted == whole["answers"])[whole["asked"]]
         octaves = {}
         if self.task.by_distance and part == "test":
             octave = np.log2(self._distances(whole)).astype(int)
@@ -125,8 +127,8 @@ class RecallData(SymbolQuestions):
         The order is that of `asked`.
         """
         rows, places = np.nonzero(whole["asked"])
-        told = whole["tokens"][:, : 2 * self.task.pairs : 2]
-        same = told[rows] == whole["tokens"][rows, places][:, None]
+        keys = whole["tokens"][:, : 2 * self.task.pairs : 2]
+        same = keys[rows] == whole["tokens"][rows, places][:, None]
         return places - 2 * (self.task.pairs - 1 - np.argmax(same[:, ::-1], axis=1))
 
     def _draw(self, size: int, part: str, *more: int) -> Batch:

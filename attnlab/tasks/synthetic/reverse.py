@@ -40,7 +40,7 @@ class Reverse(PairTask):
     seed: int = 0
     """The seed of the data, in 0 … 2³²−1."""
     buckets: int = 3
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
     metric: str = "exact_match"
     """The headline metric, "exact_match" or "bleu"."""
 

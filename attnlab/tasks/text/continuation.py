@@ -57,7 +57,11 @@ class LanguageModelData(PromptInterface, TaskData):
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
         long = {part: [line for line in text.splitlines() if len(line) >= LONG] for part, text in parts.items()}
-        same = [f"{part}: the very text of {one}" for one, part in combinations(PARTS, 2) if parts[one] == parts[part]]
+        same = [
+            f"{part}: the text equals that of {one}"
+            for one, part in combinations(PARTS, 2)
+            if parts[one] == parts[part]
+        ]
         self.notes = (
             *self._unseen({part: parts[part] for part in PARTS[1:]}),
             *same,
@@ -66,7 +70,7 @@ class LanguageModelData(PromptInterface, TaskData):
         for part, ids in self._ids.items():
             field, size = taken.get(part, examined)
             if len(ids) <= size:
-                raise DataError(f"the part {part!r} holds {len(ids)} symbols: task.{field}={size} takes more")
+                raise DataError(f"the part {part!r} has {len(ids)} symbols, but task.{field}={size} requires more")
         self._blocks = Blocks(self._ids["train"], length)
         self.fingerprint = _fingerprint(parts)
 
@@ -96,12 +100,12 @@ class LanguageModelData(PromptInterface, TaskData):
         """
         examined = self._examined(part, limit)
         blocks = [row[asked] for row, asked in zip(examined["answers"], examined["asked"], strict=True)]
-        told = np.concatenate(blocks)
+        scored = np.concatenate(blocks)
         nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
         found = {
-            self.metric: float(nats.sum()) / max(1, self._amount(told)),
-            "perplexity": perplexity(float(nats.sum()), len(told)),
-            "accuracy": float(right.sum()) / len(told),
+            self.metric: float(nats.sum()) / max(1, self._amount(scored)),
+            "perplexity": perplexity(float(nats.sum()), len(scored)),
+            "accuracy": float(right.sum()) / len(scored),
         }
         length, longest = self._blocks.length, self.shape.length
         edges = [0, *_doubled(length, longest)]
@@ -127,7 +131,7 @@ class LanguageModelData(PromptInterface, TaskData):
         found._ids = self._ids | {"test": np.array(self.codec.encode(text, known=True), np.int32)}
         if len(found._ids["test"]) < 2:
             raise DataError(
-                f"{path} holds {len(found._ids['test'])} symbols: it needs two, of which the second is scored"
+                f"{path} has {len(found._ids['test'])} symbols, but needs at least 2, because the first is not scored"
             )
         return found
 
@@ -155,12 +159,12 @@ class LanguageModelData(PromptInterface, TaskData):
         """Yield a message for each text, by name, that has symbols which never occur in training."""
         for name, text in parts.items():
             unseen, count = self.codec.unknown_symbols(text)
-            told = f"{len(unseen):,} of {count:,} symbols were never seen in training"
+            share = f"{len(unseen):,} of {count:,} symbols do not occur in training"
             if 2 * len(unseen) > count:
                 called = f"the part {name!r}" if name in PARTS else name
-                raise DataError(f"{called}: {told}: {_commonest(unseen)}")
+                raise DataError(f"{called}: {share}: {_commonest(unseen)}")
             if unseen:
-                yield f"{name}: {told} and are left out: {_commonest(unseen)}"
+                yield f"{name}: {share} and are left out: {_commonest(unseen)}"
 
     def _examined(self, part: str, limit: int | None) -> Batch:
         """Returns the evaluated blocks of a part."""

@@ -96,7 +96,7 @@ class Documents(Task):
             raise ValueError(f"task.shortest={self.shortest} must be at most task.longest={self.longest}")
         if self.text != "own" and (given := [part for part in PARTS if getattr(self, part)]):
             raise ValueError(
-                f"task.{given[0]}={getattr(self, given[0])!r} is read where task.text=own, not {self.text}"
+                f"task.{given[0]}={getattr(self, given[0])!r} requires task.text=own, got task.text={self.text}"
             )
 
     def load(self) -> GeneratedData:
@@ -146,8 +146,9 @@ class TextClassification(GeneratedData):
         self.notes = (*notes, *self.notes)
         for part, examples in parts.items():
             if lost := len(examples) - sum(map(len, self._pools[part].values())):
-                stand = f"{part}: {lost:,} of {len(examples):,} sentences stand there before, or in a later part"
-                self.notes = (*self.notes, f"{stand}, and are left out")
+                share = f"{part}: {lost:,} of {len(examples):,} sentences"
+                reason = "because they occur earlier in this part or in a later part"
+                self.notes = (*self.notes, f"{share} are left out, {reason}")
 
     def _asked(self, known: list[str], document: Tokens) -> tuple[Any, Any]:
         """Returns the names of the classes, and the shape of the task."""
@@ -191,7 +192,8 @@ class TextClassification(GeneratedData):
         if not content:
             raise DataError(f"the document {text!r} is empty")
         if len(content) > self.task.longest:
-            raise DataError(f"the document has {len(content):,} bytes, and the model reads up to {self.task.longest:,}")
+            longest = f"{self.task.longest:,}"
+            raise DataError(f"the document has {len(content):,} bytes, but the model reads at most {longest}")
         return content
 
 
@@ -221,7 +223,7 @@ class PairClassification(TextClassification):
         """
         both = text.split(BETWEEN)
         if len(both) != 2:
-            raise DataError(f"the input holds {len(both)} documents: two are compared, with {BETWEEN} between them")
+            raise DataError(f"expected two documents separated by {BETWEEN}, got {len(both)}")
         return self._given([self._read(each) for each in both]) | {"label": np.full(1, -1, np.int32)}
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:
@@ -252,4 +254,5 @@ def _parts(task: Documents) -> tuple[Parts, list[str]]:
     parts, scarce = PUBLISHED[task.text](), SCARCE.get(task.text)
     kept = {part: [each for each in examples if each.targets[0] != scarce] for part, examples in parts.items()}
     lost = sum(len(parts[part]) - len(kept[part]) for part in parts)
-    return kept, [f"{lost:,} sentences of the class {scarce} are left out: they make no documents"] if lost else []
+    note = f"{lost:,} sentences of the class {scarce} are left out, because they are too few for documents"
+    return kept, [note] if lost else []

@@ -45,7 +45,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
             step and differ at each occurrence. Evaluation masks are always the same.
         least: Words that occur fewer times become the unknown word, which also replaces words that never occur in
             training. With units of merged pairs, symbols that never occur in training are left out instead.
-        buckets: The number of lengths in which batches come, at most.
+        buckets: The largest number of different batch lengths.
         read: Prepares an input of a user.
 
     Raises:
@@ -66,7 +66,7 @@ class FinetuningData(SentenceInterface, ClassificationData):
     ):
         for part in ("train", "valid", "test"):
             if not parts.get(part):
-                raise DataError(f"the part {part!r} holds no sentences")
+                raise DataError(f"the part {part!r} has no sentences")
         texts = {part: [str(example.source) for example in parts[part]] for part in parts}
         self._texts = texts
         codec = _fitted(units, [*texts["train"], *unlabelled], least)
@@ -169,7 +169,8 @@ class FinetuningData(SentenceInterface, ClassificationData):
         ids, width = [encoded(self.codec, text) for text in texts], self.shape.source.length  # type: ignore[union-attr]
         for line, row in zip(lines, ids, strict=True):
             if len(row) > width:
-                raise DataError(f"{path}, line {line}: it has {len(row)} symbols, and the model was made for {width}")
+                size = f"the sentence has {len(row)} symbols, but the model reads at most {width}"
+                raise DataError(f"{path}, line {line}: {size}")
         found = copy(self)
         found._texts = self._texts | {"test": texts}
         found._examined = self._examined | {"test": pad(ids, width)}
@@ -194,7 +195,9 @@ class FinetuningData(SentenceInterface, ClassificationData):
         import jax.numpy as jnp
 
         if not hasattr(model, "fill"):
-            raise ValueError(f"task.masked={self.masked} needs a model that fills words in: model=bert does")
+            raise ValueError(
+                f"task.masked={self.masked} requires a model that predicts masked words, for example model=bert"
+            )
         source, keep, places, answers = (jnp.asarray(batch[name]) for name in ("hidden", "keep", "places", "answers"))
         return losses_of_logits(jax.vmap(model.fill)(source, keep, places, keys), answers, answers != PAD)
 
@@ -205,7 +208,7 @@ def _fitted(units: TokenizerSpec, texts: list[str], least: int) -> Tokenizer:
     counts = Counter(word for text in texts for word in units.cut(text))
     words = tuple(sorted(word for word, count in counts.items() if count >= least))
     if not words:
-        raise DataError(f"none of the {len(counts)} words of training occurs {least} times: task.least=1 knows all")
+        raise DataError(f"none of the {len(counts)} training words occurs task.least={least} times; use task.least=1")
     return units.restored(Vocabulary(words), {})
 
 

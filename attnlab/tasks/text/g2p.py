@@ -32,7 +32,7 @@ class CMUdict(PairTask):
     test: str = ""
     """The path of your own test file. "" uses the dictionary's test part."""
     buckets: int = 3
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
     smoothing: float = 0.0
     """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
     """
@@ -80,7 +80,7 @@ class Sigmorphon(PairTask):
     test: str = ""
     """The path of your own test file. "" uses the published test part."""
     buckets: int = 3
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
     smoothing: float = 0.0
     """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
     """

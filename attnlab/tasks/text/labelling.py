@@ -70,9 +70,9 @@ class SentenceInterface(ClassInterface):
         """
         ids, length = encoded(self.codec, self.read(text)), self.shape.source.length  # type: ignore[union-attr]
         if all(n == self.unknown for n in ids):
-            raise DataError(f"the input {text!r} is empty, or nothing in it was seen in training")
+            raise DataError(f"the input {text!r} has no symbol that occurs in training")
         if len(ids) > length:
-            raise DataError(f"the input has {len(ids)} symbols: those of training have {length} at most")
+            raise DataError(f"the input has {len(ids)} symbols, but the model reads at most {length}")
         return asked(pad([ids], length))
 
     def tokens(self, batch: Batch) -> dict[str, list[str]]:

@@ -81,7 +81,7 @@ class PairInterface(TokenPrediction):
         lengths, widths = (_numbers(vocabulary.get(name)) for name in ("lengths", "widths"))
         if len(lengths) != 2 or not widths:
             given = ", ".join(f"{name}={vocabulary.get(name)!r}" for name in ("lengths", "widths"))
-            raise DataError(f"{where}: {given} must be two whole numbers, and one or more")
+            raise DataError(f"{where}: expected two positive lengths and one or more positive widths, got {given}")
         marks = vocabulary.get("source_marks", "none")
         if not isinstance(marks, str) or marks not in SOURCE_MARKS:
             raise DataError(f"{where}: source_marks={marks!r} must be one of {', '.join(SOURCE_MARKS)}")
@@ -158,7 +158,7 @@ class PairInterface(TokenPrediction):
         if not ids:
             raise DataError(f"the input {text!r} is empty")
         if len(ids) > (room := self.source_room):
-            raise DataError(f"the input has {len(ids)} tokens, and the model was made for {room}")
+            raise DataError(f"the input has {len(ids)} tokens, but the model reads at most {room}")
         source = pad([self.marked(ids)], self.shape.source_length)
         return {"source": source, "target": pad([[]], self.shape.target_length)}
 

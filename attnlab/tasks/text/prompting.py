@@ -115,7 +115,7 @@ class PromptInterface(MarkedPrediction):
         """
         ids = self.codec.encode(normal(text), within=True)
         if not ids:
-            raise DataError(f"the input {text!r} is empty: give the beginning of a text")
+            raise DataError(f"the input {text!r} is empty; expected the beginning of a text")
         return {"source": np.array([ids], np.int32)}
 
     def format_answer(self, answer: Batch) -> str:

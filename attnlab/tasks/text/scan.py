@@ -29,7 +29,7 @@ class Scan(PairTask):
     training shows in isolation only. The field is not read if all three parts are your own files.
     """
     buckets: int = 4
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
     train: str = ""
     """The path of your own training file. "" uses the published part.
 

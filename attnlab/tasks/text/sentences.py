@@ -46,7 +46,7 @@ class SentenceTask(Task):
     least: int = 2
     """Words that occur fewer times in training are replaced by the unknown word. Other units than words ignore it."""
     buckets: int = 2
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
     empty: Literal["refuse", "skip"] = field(default="refuse", kw_only=True)
     """Whether to "refuse" or "skip" lines of your own files that lack a class or a sentence."""
 
@@ -59,7 +59,7 @@ class SentenceTask(Task):
         if isinstance(self.share, bool) or not isinstance(self.share, int | float) or not 0 < self.share <= 1:
             raise ValueError(f"task.share={self.share!r} must be above 0 and at most 1")
         if self.unlabelled and not self.masked:
-            raise ValueError(f"task.unlabelled={self.unlabelled!r} is read in masked steps alone: task.masked=0")
+            raise ValueError(f"task.unlabelled={self.unlabelled!r} requires task.masked above 0, got task.masked=0")
 
     def read(self, text: str) -> str:
         """Returns an input of a user in the form of the data's sentences."""
@@ -77,8 +77,9 @@ class SentenceTask(Task):
         corpus = sentences.asked(file, problem.classes, *self.reading)
         examples = [example._replace(source=self.read(str(example.source))) for example in corpus.examples]
         found = problem.with_test(examples, file, corpus.lines)
-        alone = () if any(example.targets for example in examples) else (f"{file}: read as sentences without classes",)
-        found.notes = (*corpus.notes(), *alone, *found.notes)
+        unlabelled = not any(example.targets for example in examples)
+        unknown = (f"{file}: the lines are read as sentences without classes",) if unlabelled else ()
+        found.notes = (*corpus.notes(), *unknown, *found.notes)
         return found
 
     @property
@@ -87,12 +88,12 @@ class SentenceTask(Task):
         return Limit(empty=self.empty), "utf-8"
 
     def _problem(self, parts: Parts, notes: tuple[str, ...] = (), limit: Limit = Limit()) -> FinetuningData:
-        more, told = _more(self.unlabelled, limit)
+        more, reading = _more(self.unlabelled, limit)
         found = FinetuningData(
             parts, self.units, masked=self.masked, unlabelled=more, share=self.share, least=self.least,
             buckets=self.buckets, read=self.read,
         )  # fmt: skip
-        found.notes = (*notes, *told, *found.notes)
+        found.notes = (*notes, *reading, *found.notes)
         return found
 
 

@@ -92,5 +92,5 @@ class Text(TextTask):
 def _content(name: str) -> str:
     content = files.text(files.contents(files.user_path(name), name.endswith(".gz")), name)
     if not content.strip():
-        raise files.DataError(f"{name} holds no text")
+        raise files.DataError(f"{name} contains no text")
     return content.removeprefix("\ufeff")

@@ -25,6 +25,10 @@ from attnlab.tasks.text.pairing import PairInterface, written
 
 EXAMINED = 256  # examples in an evaluation batch
 SHARES = ("exact_match", "word_error_rate")  # metrics that count each example as correct or wrong
+UNKNOWN = (  # how messages describe examples with such symbols, for each side
+    "have source symbols that do not occur in training and are left out",
+    "have target symbols that do not occur in training",
+)
 Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], dict[str, float]]
 Sides = tuple[list[list[int]], list[list[int]]]  # ids of sources, ids of targets
 
@@ -43,7 +47,7 @@ class PairData(PairInterface, TaskData):
         measure: Computes metrics of texts, `measure(answers, references)`.
         metric: The headline metric. If examples have groups, it is also reported for each group, as "metric.group".
         higher: Whether a higher value of the headline metric is better.
-        buckets: The number of lengths in which batches come, at most.
+        buckets: The largest number of different batch lengths.
         source_marks: Which marks a source has, as for `PairInterface`.
         **how: Further arguments of `PairInterface`. With `likelihood`, {"perplexity"} of the first references is
             reported, for each symbol.
@@ -76,11 +80,10 @@ class PairData(PairInterface, TaskData):
         self.buckets = Buckets(list(zip(map(len, sources), map(len, targets), strict=True)), buckets)
         encoded = {part: _encoded(codecs, parts[part], source_marks) for part in ("valid", "test")}
         self._examples: dict[str, Sides] = {part: (sides[0], sides[1]) for part, sides in encoded.items()}
-        told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
         self.notes = tuple(
             f"{part}: {count} of {len(parts[part])} examples {words}"
             for part, (_, _, counts) in encoded.items()
-            for count, words in zip(counts, told, strict=True)
+            for count, words in zip(counts, UNKNOWN, strict=True)
             if count
         ) + repeated({part: [tuple(example.source) for example in parts[part]] for part in PARTS})
         references = [
@@ -138,7 +141,7 @@ class PairData(PairInterface, TaskData):
         if not any(example.targets for example in examples):
             return {}
         if len(tokens) < len(examples):
-            raise ValueError(f"{len(tokens)} answers to {len(examples)} examples of {part!r}")
+            raise ValueError(f"expected answers to {len(examples)} examples of {part!r}, got {len(tokens)}")
         pairs = [(self.target.decode(row), example) for row, example in zip(tokens, examples, strict=False)]
         groups = sorted({example.group for example in examples} - {""})
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
@@ -165,8 +168,8 @@ class PairData(PairInterface, TaskData):
         ):
             for place, ids in zip(places, rows, strict=True):
                 if (count := len(ids) - more) > room:
-                    much = f"its {side} has {count} symbols, and the model was made for {room}"
-                    raise DataError(f"{path}, {place}: {much}")
+                    size = f"the {side} has {count} symbols, but the model supports at most {room}"
+                    raise DataError(f"{path}, {place}: {size}")
         found = copy(self)
         found._parts = self._parts | {"test": examples}
         found._examples = self._examples | {"test": (sources, targets)}
@@ -237,8 +240,7 @@ def _unknown(
     path: str, places: Sequence[str], codecs: tuple[Tokenizer, Tokenizer], examples: Sequence[Example], most: int = 5
 ) -> Iterable[str]:
     """Yield a message about the examples of a file with symbols that never occur in training, for each side."""
-    told = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
-    for side, words in enumerate(told):
+    for side, words in enumerate(UNKNOWN):
         texts = [(example.source, *example.targets[:1])[side : side + 1] for example in examples]
         pairs = zip(places, texts, strict=True)
         odd = [place for place, text in pairs if text and not _known(codecs[side], text[0])[1]]
@@ -268,10 +270,12 @@ def _codecs(parts: Parts, units: tuple[TokenizerSpec, ...]) -> tuple[Tokenizer, 
 def _refuse_empty(parts: Parts) -> None:
     for part in ("train", "valid", "test"):
         if not parts.get(part):
-            raise DataError(f"the part {part!r} holds no examples")
+            raise DataError(f"the part {part!r} has no examples")
     for n, (source, targets, _) in enumerate(parts["train"], start=1):
         if not source or not targets or not all(targets):
-            raise DataError(f"example {n} of the part 'train' is empty: {source!r}, {targets!r}")
+            raise DataError(
+                f"example {n} of the part 'train' has an empty side: source={source!r}, targets={targets!r}"
+            )
 
 
 def _fingerprint(parts: Parts) -> str:

@@ -46,7 +46,7 @@ class Multi30k(PairTask):
     """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
     """
     buckets: int = 10
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -67,8 +67,8 @@ class Multi30k(PairTask):
         """Returns the captions of a file. With `tokenised`, their references are tokenised too."""
         examples, places, notes = super().asked(file)
         if self.tokenised:
-            told = lambda text: moses.tokenised(str(text), self.target)
-            examples = [example._replace(targets=tuple(map(told, example.targets))) for example in examples]
+            tokenise = lambda text: moses.tokenised(str(text), self.target)
+            examples = [example._replace(targets=tuple(map(tokenise, example.targets))) for example in examples]
         return _grouped(examples), places, notes
 
     def load(self) -> PairData:
@@ -126,16 +126,19 @@ class Parallel(PairTask):
     """The fraction of label smoothing: the part of a target that is uniform over all symbols, at least 0 and below 1.
     """
     buckets: int = 6
-    """The number of lengths in which batches come, at most. Examples are grouped by length to reduce padding."""
+    """The largest number of different batch lengths. Examples are grouped by length to reduce padding."""
 
     def __post_init__(self):
         super().__post_init__()
         checks.text(self)
         checks.counts(self, ["longest"], least=0)
         if self.target_units is not None and not isinstance(self.target_units, TokenizerSpec):
-            raise ValueError(f"task.target_units={self.target_units!r} must be units of text, or none")
+            raise ValueError(
+                f"task.target_units={self.target_units!r} must be a TokenizerSpec, for example "
+                "attnlab.UNITS['bpe'], or none"
+            )
         if self.joint and self.target_units is not None:
-            raise ValueError("task.joint=True learns one vocabulary for both sides: leave task.target_units out")
+            raise ValueError("task.joint=True learns one vocabulary for both sides; remove task.target_units")
         names.check("task.longer", self.longer, parallel.LONGER)
         names.check("task.metric", self.metric, METRICS)
 
@@ -161,8 +164,8 @@ class Parallel(PairTask):
         target = self.target_units or self.units
         units, chosen = (self.units,) if self.joint else (self.units, target), headline(parts, self.metric)
         found = PairData(parts, units, chosen.measure, chosen.metric, chosen.higher, self.buckets, **self.how)
-        told = [note for corpus in corpora.values() for note in corpus.notes()]
-        found.notes = (*chosen.notes(self.metric, target), *told, *found.notes)
+        reading = [note for corpus in corpora.values() for note in corpus.notes()]
+        found.notes = (*chosen.notes(self.metric, target), *reading, *found.notes)
         return found
 
 

@@ -53,13 +53,13 @@ def average_precision(
 def _of(label: int, found: Sequence[Marks], truth: Sequence[Marks], thresholds: np.ndarray) -> np.ndarray:
     """Returns the average precision of one class, [thresholds]."""
     count, scores, right = 0, [np.zeros(0)], [np.zeros((len(thresholds), 0), bool)]
-    for seen, there in zip(found, truth, strict=True):
-        true = there.corners[there.labels == label]
-        best = np.flatnonzero(seen.labels == label)
-        best = best[np.argsort(-seen.scores[best], kind="stable")[:MOST]]
+    for predicted, known in zip(found, truth, strict=True):
+        true = known.corners[known.labels == label]
+        best = np.flatnonzero(predicted.labels == label)
+        best = best[np.argsort(-predicted.scores[best], kind="stable")[:MOST]]
         count += len(true)
-        scores.append(seen.scores[best])
-        right.append(matched(iou(seen.corners[best], true), thresholds))
+        scores.append(predicted.scores[best])
+        right.append(matched(iou(predicted.corners[best], true), thresholds))
     if not count:
         return np.full(len(thresholds), np.nan)
     order = np.argsort(-np.concatenate(scores), kind="stable")

@@ -31,7 +31,7 @@ class BoxTask(Task):
         rows, path = scenes.listed(inside, file) if table else ([], file)
         images = scenes.pictures(inside, file)
         if not images:
-            raise DataError(f"{file} holds no images")
+            raise DataError(f"{file} contains no images")
         size = self.rows, self.columns
         return problem.with_test(scenes.scenes(inside, images, rows, problem.classes, size, path), file)
 

@@ -57,7 +57,9 @@ class Generation(Task):
 
     def __post_init__(self):
         if not isinstance(self.images, Task):
-            raise ValueError(f"task.images={self.images!r} must be a task of sorting images, such as fashion-mnist")
+            raise ValueError(
+                f"task.images={self.images!r} must be an image classification task, for example fashion-mnist"
+            )
         checks.counts(self, ["latent"], most=65_536)
         checks.counts(self, ["samples"], least=2, most=1_000_000)
         checks.counts(self, ["classifier_steps"], most=1_000_000)
@@ -78,7 +80,7 @@ class Generation(Task):
             # The inner task names its fields as if it were the task of the study.
             raise type(error)(f"task.images.{str(error).removeprefix('task.')}") from error
         if not isinstance(found, ImageData):
-            raise ValueError(f"task.images={type(self.images).__name__} must be a task of sorting images")
+            raise ValueError(f"task.images={type(self.images).__name__} must be an image classification task")
         return ImageGeneration(self, found)
 
 
@@ -178,8 +180,8 @@ class ImageGeneration(TaskData):
         if part != "test":
             return found
         noise = self._random("test", 1).random((count, *self.parts["test"].images.shape[1:]), np.float32)
-        beside = {"real": _spread(self._real("train"), count), "noise": self._features(noise)[0]}
-        return found | {f"frechet.{name}": image_distance.frechet(x, real) for name, x in beside.items()}
+        baselines = {"real": _spread(self._real("train"), count), "noise": self._features(noise)[0]}
+        return found | {f"frechet.{name}": image_distance.frechet(x, real) for name, x in baselines.items()}
 
     def encode_prompt(self, text: str) -> Batch:
         """Returns the latent numbers that a seed gives, for example "7".
@@ -189,7 +191,7 @@ class ImageGeneration(TaskData):
         """
         # `isdigit` and `int` also accept digits of other scripts.
         if not (text.strip().isascii() and text.strip().isdigit()):
-            raise DataError(f"the input {text!r} must be a whole number: the seed that an image is drawn by")
+            raise DataError(f"the input {text!r} must be a whole number, the seed of the image")
         return {"latent": self._latent(1, "train", int(text))}
 
     def format_answer(self, answer: Batch) -> str:
@@ -216,13 +218,13 @@ class ImageGeneration(TaskData):
         made = np.asarray(answer["image"])
         features, chances = self._features(made)
         images, known = (_spread(each, NEIGHBOURS) for each in (self._images("train"), self._real("train")))
-        apart = (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2 * features @ known.T
+        squared = (features**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2 * features @ known.T
         return {
-            "made out of numbers drawn by chance, not picked; and what our classifier takes them for": grid(
+            "Unselected images generated from random numbers, with the classifier's predictions": grid(
                 list(made), [self._title(each) for each in chances]
             ),
-            f"the nearest of {len(images):,} training images to each, in the classifier's features": grid(
-                list(images[apart.argmin(axis=1)]), [f"{np.sqrt(max(0, each.min())):.1f}" for each in apart]
+            f"The nearest of {len(images):,} training images to each, with the distance of their features": grid(
+                list(images[squared.argmin(axis=1)]), [f"{np.sqrt(max(0, each.min())):.1f}" for each in squared]
             ),
         }
 

@@ -42,9 +42,9 @@ def kernel(a: np.ndarray, b: np.ndarray) -> float:
     """
     _check(a, b)
     # The diagonal is left out: pairs of an example with itself would bias the estimate upwards.
-    apart = lambda x: sum(np.sum(k) - np.trace(k, n) for n, k in _pairs(x, x)) / (len(x) * (len(x) - 1))
+    within = lambda x: sum(np.sum(k) - np.trace(k, n) for n, k in _pairs(x, x)) / (len(x) * (len(x) - 1))
     mean = sum(np.sum(k) for _, k in _pairs(a, b)) / (len(a) * len(b))
-    return float(apart(a) + apart(b) - 2 * mean)
+    return float(within(a) + within(b) - 2 * mean)
 
 
 def diversity(chances: np.ndarray) -> float:
@@ -76,4 +76,4 @@ def _pairs(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
 def _check(a: np.ndarray, b: np.ndarray) -> None:
     """Check that both sets have a covariance."""
     if min(len(a), len(b)) < 2:
-        raise ValueError(f"{len(a)} and {len(b)} examples have no covariance: two of each are needed")
+        raise ValueError(f"expected at least two examples in each set for a covariance, got {len(a)} and {len(b)}")

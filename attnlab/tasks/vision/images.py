@@ -49,7 +49,7 @@ class FashionMNIST(ImageTask):
     These are always the same images.
     """
     shift: int = 0
-    """By how many pixels training images are shifted in each direction at most."""
+    """The largest random shift of training images in pixels, in each direction."""
     flip: bool = False
     """Whether half of the training images are flipped horizontally."""
 
@@ -95,7 +95,7 @@ class Images(ImageTask):
     It must be above 0 and below 1.
     """
     shift: int = 0
-    """By how many pixels training images are shifted in each direction at most."""
+    """The largest random shift of training images in pixels, in each direction."""
     flip: bool = False
     """Whether half of the training images are flipped horizontally."""
 
@@ -115,7 +115,7 @@ class Images(ImageTask):
                 names["valid"] = names["valid"] or names["train"]
         for part in ("train", "test"):
             if not names[part]:
-                raise ValueError(f"task.{part}={names[part]!r} must name a file or folder: attnlab cannot know yours")
+                raise ValueError(f"task.{part}={names[part]!r} must be the path of a file or folder")
         repeats.distinct({part: images.chosen(name, part) for part, name in names.items() if name})
         parts = {part: images.read_user_images(name, part) for part, name in names.items() if name}
         called = {part: f"{name} ({part})" for part, name in names.items()}
@@ -147,7 +147,7 @@ class Figures(ImageTask):
     Each training seed draws its own subset.
     """
     shift: int = 0
-    """By how many pixels training images are shifted in each direction at most."""
+    """The largest random shift of training images in pixels, in each direction."""
     flip: bool = False
     """Whether half of the training images are flipped horizontally."""
     seed: int = 0
@@ -177,7 +177,7 @@ def _problem(task: Any, parts: dict[str, Labelled], classes: tuple[str, ...]) ->
 def _check(task: Any) -> None:
     """Check the fields that the tasks have in common: fractions, and the shift of images."""
     if not 0 < task.share <= 1:
-        raise ValueError(f"task.share={task.share} must be above 0, and at most 1")
+        raise ValueError(f"task.share={task.share} must be above 0 and at most 1")
     if not 0 < getattr(task, "held", 0.5) < 1:
         raise ValueError(f"task.held={task.held} must be above 0 and below 1")
     checks.counts(task, ["shift"], least=0, most=512)

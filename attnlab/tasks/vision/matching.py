@@ -60,14 +60,14 @@ def costs(scores: Any, boxes: Any, labels: Any, truth: Any) -> Costs:
     import jax.numpy as jnp
 
     queries, things = match(scores, boxes, labels, truth)
-    there = labels[things] >= 0
+    real = labels[things] >= 0
     nothing = scores.shape[1] - 1
-    target = jnp.full(len(scores), nothing).at[queries].set(jnp.where(there, labels[things], nothing))
+    target = jnp.full(len(scores), nothing).at[queries].set(jnp.where(real, labels[things], nothing))
     nats = -jnp.take_along_axis(jax.nn.log_softmax(scores), target[:, None], axis=1)[:, 0]
     weight = jnp.where(target == nothing, jnp.asarray(NOTHING, nats.dtype), 1)
-    apart = abs(boxes[queries] - truth[things]).sum(axis=1)
+    l1 = abs(boxes[queries] - truth[things]).sum(axis=1)
     over = giou(corners(boxes), corners(truth))[queries, things]
-    sums = (weight * nats, weight, jnp.where(there, apart, 0), jnp.where(there, 1 - over, 0), there.astype(nats.dtype))
+    sums = (weight * nats, weight, jnp.where(real, l1, 0), jnp.where(real, 1 - over, 0), real.astype(nats.dtype))
     return Costs(*(each.sum() for each in sums))
 
 
@@ -84,8 +84,8 @@ def match(scores: Any, boxes: Any, labels: Any, truth: Any) -> tuple[Any, Any]:
     from optax.assignment import hungarian_algorithm
 
     chances = jax.nn.softmax(scores)[:, jnp.maximum(labels, 0)]
-    apart = abs(boxes[:, None, :] - truth[None, :, :]).sum(axis=-1)
-    cost = L1 * apart - chances - GIOU * giou(corners(boxes), corners(truth))
+    l1 = abs(boxes[:, None, :] - truth[None, :, :]).sum(axis=-1)
+    cost = L1 * l1 - chances - GIOU * giou(corners(boxes), corners(truth))
     cost = jnp.where(labels[None, :] >= 0, cost, 0)
     # With NaN or ∞ the algorithm would not terminate. The loss still reports such values, because only the costs of the
     # matching are replaced here.

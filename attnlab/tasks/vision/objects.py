@@ -150,9 +150,9 @@ class DetectionData(TaskData):
         )
         found = [Marks(*row) for row in zip(*together, strict=True)][: len(truth)]
         table = average_precision(found, truth, len(self.classes))
-        there = ~np.isnan(table[0])
-        each = {f"ap50.{self.classes[n]}": float(table[0, n]) for n in np.flatnonzero(there)}
-        return {"ap50": float(table[0, there].mean()), "ap": float(table[:, there].mean())} | each
+        defined = ~np.isnan(table[0])
+        each = {f"ap50.{self.classes[n]}": float(table[0, n]) for n in np.flatnonzero(defined)}
+        return {"ap50": float(table[0, defined].mean()), "ap": float(table[:, defined].mean())} | each
 
     def with_test(self, found: Scenes, path: str) -> DetectionData:
         """Returns the data with other images as the test part. If none of them has a box, the truth is unknown.
@@ -182,10 +182,10 @@ class DetectionData(TaskData):
             np.concatenate([np.asarray(answer[name]) for answer in answers]) for name in ("boxes", "label", "score")
         )
         for n, scene in enumerate(examined):
-            there = [_box(self.classes[kind], box) for kind, box in zip(scene.labels, scene.boxes, strict=True)]
+            true = [_box(self.classes[kind], box) for kind, box in zip(scene.labels, scene.boxes, strict=True)]
             sure = [m for m in np.argsort(-score[n], kind="stable") if score[n, m] >= SURE]
-            said = [_box(f"{self.classes[label[n, m]]} {score[n, m]:.3f}", boxes[n, m]) for m in sure]
-            found.append(Row(scene.name, "; ".join(there) if known else None, "; ".join(said)))
+            predicted = [_box(f"{self.classes[label[n, m]]} {score[n, m]:.3f}", boxes[n, m]) for m in sure]
+            found.append(Row(scene.name, "; ".join(true) if known else None, "; ".join(predicted)))
         return found
 
     def encode_prompt(self, text: str) -> Batch:
@@ -225,14 +225,16 @@ class DetectionData(TaskData):
         truth, found = corners(np.asarray(batch["boxes"])), np.asarray(answer["boxes"]).clip(0, 1)
         drawn = []
         for n, labels in enumerate(np.asarray(batch["label"])):
-            there = [Box(_four(truth[n, m]), "", int(labels[m]), True) for m in np.flatnonzero(labels >= 0)]
+            true = [Box(_four(truth[n, m]), "", int(labels[m]), True) for m in np.flatnonzero(labels >= 0)]
             score, label = np.asarray(answer["score"])[n], np.asarray(answer["label"])[n]
             sure = [int(m) for m in np.argsort(-score, kind="stable") if score[m] >= SURE]
             # The name of a class is shown once, at its box with the highest score.
             named = {label[m]: m for m in reversed(sure)}
             name = lambda m, label=label, named=named: self.classes[label[m]] if named[label[m]] == m else ""
-            drawn.append(there + [Box(_four(found[n, m]), name(m), int(label[m])) for m in sure])
-        caption = f"whole lines: found, with a score of {SURE:.0%} or more; dotted: there; a colour a class"
+            drawn.append(true + [Box(_four(found[n, m]), name(m), int(label[m])) for m in sure])
+        caption = (
+            f"Solid lines: predictions with a score of {SURE:.0%} or more; dotted lines: true boxes; colours: classes"
+        )
         return {caption: grid(list(np.asarray(batch["image"])), [], drawn, columns=4, side=3.0)}
 
     @property

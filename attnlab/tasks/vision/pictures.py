@@ -29,7 +29,7 @@ class Augmentation(NamedTuple):
     """How training images are changed."""
 
     shift: int = 0
-    """By how many pixels images are shifted in each direction at most."""
+    """The largest random shift in pixels, in each direction."""
     flip: bool = False
     """Whether half of the images are flipped horizontally."""
 
@@ -144,13 +144,13 @@ class ImageData(ClassificationData):
 
         asked = np.flatnonzero(np.asarray(batch["label"]) >= 0)
         shown = np.round(np.asarray(batch["source"])[asked] * self._deviation + self._mean)
-        said, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
+        predicted, truth = (np.asarray(each["label"])[asked] for each in (answer, batch))
         titles = [
             self.classes[a] if a == b else f"{self.classes[a]} (is {self.classes[b]})"
-            for a, b in zip(said, truth, strict=True)
+            for a, b in zip(predicted, truth, strict=True)
         ]
-        right = f"{(said == truth).sum()} of {len(asked)} right, of the others the class in brackets"
-        return {f"images of the test: {right}": grid(list(shown.astype(np.uint8)), titles)}
+        right = f"{(predicted == truth).sum()} of {len(asked)} correct, otherwise the true class is in brackets"
+        return {f"Test images: {right}": grid(list(shown.astype(np.uint8)), titles)}
 
     def _given(self, held: Any) -> Any:
         """Returns bytes [N H W C] as normalised float32 images. It takes numpy and JAX arrays."""

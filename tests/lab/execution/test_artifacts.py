@@ -111,7 +111,7 @@ def test_without_its_checkpoint_nothing_is_trained_again_to_draw(tmp_path, monke
     artifacts.begin(folder)
     progress = Noted()
     assert run(STUDY, tmp_path, progress=progress).code == 0
-    assert "holds no checkpoint of step 8" in progress.notes[-1]
+    assert "has no checkpoint of step 8" in progress.notes[-1]
     assert {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
 
 

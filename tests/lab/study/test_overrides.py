@@ -411,9 +411,9 @@ REFUSED = [
     ("train.steps=-5", "train.steps=-5 must be at least 1"),
     ("train.steps=1e3", "train.steps='1e3' must be a whole number"),
     ("train.learning_rate=nan", "train.learning_rate=nan must be a finite number above 0"),
-    ("train.learning_rate=1e-3,1e-3", "train.learning_rate=(0.001, 0.001) must list different rates"),
-    ("train.seeds=1,1", "train.seeds=(1, 1) must name different seeds"),
-    ("train.seeds=0", "train.seeds=0 must be at least 1 when counting"),
+    ("train.learning_rate=1e-3,1e-3", "train.learning_rate=(0.001, 0.001) must list at least one rate, each only once"),
+    ("train.seeds=1,1", "train.seeds=(1, 1) must list at least one seed, each only once"),
+    ("train.seeds=0", "train.seeds=0 must be a number of seeds in 1 … 65536"),
     ("train.schedule=cosin", "train.schedule='cosin' must be one of constant, cosine, inverse_sqrt"),
 ]
 

@@ -25,7 +25,7 @@ def test_a_checkpoint_that_is_passed_over_is_told_with_the_one_that_is_taken(tmp
     assert trained(run, data=False).step == 6
     out, said = capsys.readouterr()
     assert not out
-    assert said.startswith("attnlab: passed over: checkpoint ")
+    assert said.startswith("attnlab: skipped: checkpoint ")
     assert said.endswith("; the checkpoint of step 6 is taken\n")
     assert "/12/manifest.json" in said
     assert said.count("\n") == 1

@@ -272,8 +272,8 @@ BAD = {
     "a class before a tab": ("sentences", "x", "left\tx\n", r"x, line 1: its class, 'left', is none of the 2"),
     "a long sentence": ("sentences", "x", "up x\nup" + " x" * 99 + "\n", r"x, line 2: it has 99 symbols"),
     "no sentences": ("sentences", "x", "\n", r"x holds no sentences"),
-    "no text": ("text", "x", " \n", r"x holds no text"),
-    "a strange text": ("text", "x", "жжж", r"x: 3 of 3 symbols were never seen in training"),
+    "no text": ("text", "x", " \n", r"x contains no text"),
+    "a strange text": ("text", "x", "жжж", r"x: 3 of 3 symbols do not occur in training"),
     "no graph": ("nodes", "x.npz", "ab", r"x\.npz"),
     "no picture": ("images", "x.png", "ab", r"x\.png"),
     "a table's class": ("images", "x.tsv", "x.tsv\t9\n", r"x\.tsv, line 1: its class, '9', is none of the 3"),
@@ -327,15 +327,16 @@ def test_what_has_another_size_is_named(trained, tmp_path):
     idx(tmp_path / "test-images-idx3-ubyte", np.zeros((3, 6, 5), np.uint8))
     with pytest.raises(DataError, match=r"holds images of 6 × 5 × 1, and the model was made for 4 × 5 × 1"):
         score(trained("images")[0], [str(tmp_path)])
-    with pytest.raises(DataError, match=r"g\.npz: its nodes have 15 features, and the model was made for 12"):
+    with pytest.raises(DataError, match=r"g\.npz: the nodes have 15 features, but the model expects 12"):
         score(trained("nodes")[0], [graph(tmp_path / "g.npz", features=15)])
     named = graph(tmp_path / "h.npz", class_names=np.array(["0", "1", "other"]))
     with pytest.raises(
-        DataError, match=r"h\.npz: the class 'other' of node '.*' is none of those trained with: 0, 1, 2"
+        DataError,
+        match=r"h\.npz: the class 'other' of node '.*' does not occur in training; the training classes are 0, 1, 2",
     ):
         score(trained("nodes")[0], [named])
     put(tmp_path / "s" / "low" / "a.wav", tone(300, 8000, 3.0), rate=8000)
-    with pytest.raises(DataError, match=r"s: low/a\.wav lasts 2\.9\d seconds: 0\.\d+ at most can be read"):
+    with pytest.raises(DataError, match=r"s: low/a\.wav lasts 2\.9\d s, but the model reads at most 0\.\d+ s"):
         score(trained("sounds")[0], [str(tmp_path / "s")])
 
 
@@ -343,8 +344,8 @@ def test_symbols_never_seen_are_left_out_and_their_lines_said(trained, tmp_path)
     (tmp_path / "x.tsv").write_text("ab\tba\nażb\tba\nac\tbż\n")
     (found,) = score(trained("pairs")[0], [str(tmp_path / "x.tsv")])
     assert [note.partition(": ")[2] for note in found.notes] == [
-        "1 of 3 examples have symbols never seen in training, and are read without: line 2",
-        "1 of 3 examples ask for symbols never seen in training: line 3",
+        "1 of 3 examples have source symbols that do not occur in training and are left out: line 2",
+        "1 of 3 examples have target symbols that do not occur in training: line 3",
     ]
     # The line without the symbol is the first line again, and an answer of one never seen is never right.
     assert found.rows[0][1].answer == found.rows[0][0].answer
@@ -353,7 +354,9 @@ def test_symbols_never_seen_are_left_out_and_their_lines_said(trained, tmp_path)
 
 def test_a_task_that_draws_its_examples_reads_no_file(tmp_path):
     task = Recall(vocabulary=6, pairs=2, valid_examples=4, test_examples=6)
-    with pytest.raises(NotImplementedError, match="task=Recall makes its own examples and reads no other files"):
+    with pytest.raises(
+        NotImplementedError, match="task=Recall generates its own examples and does not read other files"
+    ):
         task.with_test(None, "x")
 
 

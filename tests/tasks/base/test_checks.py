@@ -22,7 +22,7 @@ def test_what_may_be():
 
 def test_what_decides_nothing_beside_another():
     checks.unused(Toy(size=2), "size", ["seed", "buckets"])
-    with pytest.raises(ValueError, match=r"^task\.buckets=4 decides nothing beside task\.size=2$"):
+    with pytest.raises(ValueError, match=r"^task\.buckets=4 has no effect with task\.size=2$"):
         checks.unused(Toy(size=2, buckets=4), "size", ["seed", "buckets"])
 
 

@@ -212,5 +212,5 @@ def test_buckets_of_length_hold_every_example_once():
 
 @pytest.mark.parametrize("edges", [(10, 5), (5, 5), (0, 5)])
 def test_edges_ascend(edges):
-    with pytest.raises(ValueError, match="must ascend"):
+    with pytest.raises(ValueError, match="must be increasing"):
         metrics.by_length([1], edges)

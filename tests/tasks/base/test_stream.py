@@ -61,7 +61,9 @@ def test_what_always_answering_the_commonest_would_give_is_told():
     share = problem.eval_batches("test")[0]["label"].mean()
     assert 0.7 < share < 0.95
     label = np.concatenate([batch["label"] for batch in problem.eval_batches("test")])
-    assert problem.notes == (f"the commonest class of the test is above: {(label == 1).sum() / 400:.1%}",)
+    assert problem.notes == (
+        f"the most frequent class of the test part is above ({(label == 1).sum() / 400:.1%} of the examples)",
+    )
 
 
 def test_parts_and_limits_are_checked():

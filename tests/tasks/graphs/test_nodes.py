@@ -76,7 +76,7 @@ def test_a_node_is_asked_for_by_its_name():
     assert tokens["source"][0] == "17"
     assert {int(n) for n in tokens["source"][1:]} == {b for a, b in PROBLEM.graph.edges.tolist() if a == 17}
     assert tokens["target"] == [f"class {PROBLEM.graph.labels[17]}"]
-    with pytest.raises(DataError, match="the graph has no node '2000'; its 2,000 nodes are 0, 1, 2"):
+    with pytest.raises(DataError, match="the graph has no node '2000'; it has 2,000 nodes, for example 0, 1, 2"):
         PROBLEM.encode_prompt("2000")
 
 
@@ -85,8 +85,8 @@ def test_absent_classes_are_told_by_part():
     of = lambda label: np.flatnonzero(graph.labels == label).astype(np.int32)
     parts = {"train": of(0), "valid": np.arange(60), "test": np.concatenate([of(1), of(2)])}
     train, test = NodeClassification(graph, parts).notes
-    assert train == "2 of 3 classes have no node of train (class 1, class 2): they can never be named"
-    assert test == "1 of 3 classes have no node of test (class 0)"
+    assert train == "train: 2 of 3 classes have no node (class 1, class 2); the model cannot predict them"
+    assert test == "test: 1 of 3 classes have no node (class 0)"
 
 
 def test_other_graphs_and_other_parts_are_other_data():
@@ -122,7 +122,7 @@ def test_a_graph_of_ones_own(tmp_path):
         ({"each": 0}, "task.each=0 must be a whole number"),
         ({"test_examples": 0}, "task.test_examples=0 must be a whole number"),
         ({"seed": -1}, "task.seed=-1 must be a whole number"),
-        ({"split": "there", "each": 3}, "task.each=3 decides nothing beside task.split='there'"),
+        ({"split": "there", "each": 3}, "task.each=3 has no effect with task.split='there'"),
     ],
 )
 def test_what_cannot_be_names_the_field(fields, words):

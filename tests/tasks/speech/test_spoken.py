@@ -29,7 +29,7 @@ def test_one_brings_folders_of_recordings(tmp_path):
     put(tmp_path / "test" / "other_1.wav", tone(2000, 8000, 0.1))
     with pytest.raises(DataError, match=r"other_1\.wav of test is labelled 'other'"):
         Sounds(**folders).load()
-    with pytest.raises(ValueError, match=r"task\.valid='' must name a folder"):
+    with pytest.raises(ValueError, match=r"task\.valid='' must be the path of a folder"):
         Sounds(train="x").load()
 
 

@@ -71,7 +71,7 @@ def test_one_image_is_asked_for_by_number(problem):
         with pytest.raises(DataError, match=r"must name a test image, test:1 … test:64"):
             problem.encode_prompt(text)
     for text in ("test:0", "valid:65", "test:" + "9" * 5000):
-        with pytest.raises(DataError, match=r"part has the images 1 … 64"):
+        with pytest.raises(DataError, match=r"part has images 1 … 64"):
             problem.encode_prompt(text)
 
 

@@ -40,7 +40,7 @@ def test_the_examination_is_scored_and_shown(problem):
     assert [len(batch["label"]) for batch in batches] == [128, 128, 128]  # of 256 pixels each
     assert problem.score("test", [{"label": np.ones(128, np.int32)} for _ in batches]) == {"accuracy": 0.5}
     (caption, picture), = problem.pictures(batches[0], {"label": batches[0]["label"]}).items()  # fmt: skip
-    assert caption == "are the dots joined? 16 of 16 right"
+    assert caption == "Are the dots joined? 16 of 16 correct"
     assert picture.startswith(b"\x89PNG")
     last = problem.pictures(batches[2], {"label": np.ones(128, np.int32)})
     assert next(iter(last)).endswith("of 16 right")

@@ -131,7 +131,7 @@ def test_asking_and_telling():
             problem.encode_prompt(text)
     longest = problem.shape.length
     problem.encode_prompt("k1 " * longest)
-    with pytest.raises(DataError, match=rf"the input has {longest + 1} symbols; the longest read here have {longest}"):
+    with pytest.raises(DataError, match=rf"the input has {longest + 1} symbols, but the model reads at most {longest}"):
         problem.encode_prompt("k1 " * (longest + 1))
 
 

@@ -79,8 +79,8 @@ def test_a_person_asks_by_text(single, pairs):
     same = lambda source, keep, key=None: jnp.array([0.0, 5.0])
     assert pairs.format_answer(pairs.answer(same, pair)).startswith("same (99.")
     for problem, text, words in (
-        (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, and the model reads up to 60"),
-        (pairs, "one", "holds 1 documents"), (pairs, "a ||| b ||| c", "holds 3"), (pairs, "a |||", "is empty"),
+        (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, but the model reads at most 60"),
+        (pairs, "one", r"separated by .*, got 1"), (pairs, "a ||| b ||| c", "got 3$"), (pairs, "a |||", "is empty"),
         (single, "a\udcff b", r"U\+DCFF at position 2 is half a character"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=words):
@@ -99,7 +99,7 @@ def test_ones_own_lines_and_too_few_of_them(tmp_path):
         assert text.startswith(b"train sentence")
     with pytest.raises(DataError, match=r"task\.text=own: the train part has .* bytes of sentences of the class 'bad'"):
         Documents(text="own", **files, shortest=20, longest=400).load()
-    with pytest.raises(ValueError, match=r"task\.train='' must name a file"):
+    with pytest.raises(ValueError, match=r"task\.train='' must be the path of a file"):
         Documents(text="own").load()
 
 
@@ -165,14 +165,14 @@ def test_questions_are_of_the_classes_that_make_documents(published):
     problem = DocumentPairs(text="trec", shortest=64, longest=128, valid_examples=5, test_examples=20).load()
     assert sorted(problem._pools["test"]) == ["DESC", "ENTY", "HUM", "LOC", "NUM"]
     # 86 to train and to validate with, and nine of the test.
-    assert "95 sentences of the class ABBR are left out: they make no documents" in problem.notes
+    assert "95 sentences of the class ABBR are left out, because they are too few for documents" in problem.notes
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"text": "imdb"}, r"task\.text='imdb'"),
-        ({"train": "file"}, r"task\.train='file' is read where task\.text=own, not drawn"),
+        ({"train": "file"}, r"task\.train='file' requires task\.text=own, got task\.text=drawn"),
         ({"shortest": 0}, r"task\.shortest=0"),
         ({"shortest": 1001}, r"task\.shortest=1001 must be at most task\.longest=1000"),
         ({"kinds": 1}, r"task\.kinds=1"),
@@ -196,8 +196,8 @@ def test_sentences_of_a_later_part_are_left_out_and_told(tmp_path):
         text="own", **{part: str(tmp_path / part) for part in ("train", "valid", "test")}, **SMALL
     ).load()
     assert [note for note in problem.notes if "sentences" in note] == [
-        "train: 2 of 30 sentences stand there before, or in a later part, and are left out",
-        "valid: 4 of 10 sentences stand there before, or in a later part, and are left out",
+        "train: 2 of 30 sentences are left out, because they occur earlier in this part or in a later part",
+        "valid: 4 of 10 sentences are left out, because they occur earlier in this part or in a later part",
     ]
 
 
@@ -208,7 +208,10 @@ def test_two_documents_share_no_sentence_though_a_file_has_it_many_times(tmp_pat
         (tmp_path / part).write_text("\n".join(lines * 5 + ["b a07" + part[:2]]))
     files = {part: str(tmp_path / part) for part in ("train", "valid", "test")}
     problem = DocumentPairs(text="own", **files, **SMALL | {"shortest": 30, "longest": 40}).load()
-    assert "test: 161 of 201 sentences stand there before, or in a later part, and are left out" in problem.notes
+    assert (
+        "test: 161 of 201 sentences are left out, because they occur earlier in this part or in a later part"
+        in problem.notes
+    )
     width, shared = 40, 0
     for batch in problem.eval_batches("test"):
         source = batch["source"].reshape(-1, 2, width)

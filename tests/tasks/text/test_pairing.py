@@ -100,7 +100,7 @@ def test_there_is_room_for_the_longest_source_and_its_marks(marks, letters, mode
             answers = problem.answers(network, problem.encode_prompt(text), Greedy())
             assert np.isfinite(answers["scores"]).all()
         more = problem.source_room + 1
-        with pytest.raises(DataError, match=f"has {more} tokens, and the model was made for {more - 1}$"):
+        with pytest.raises(DataError, match=f"has {more} tokens, but the model reads at most {more - 1}$"):
             problem.encode_prompt("a" * more)
 
 

@@ -53,12 +53,14 @@ def test_words_that_are_rare_or_never_seen_are_unknown():
     assert problem.tokens(batch)["source"] == ["the", "fine", "[unknown]", "[unknown]"]
     assert problem.tokens({"source": batch["hidden"]})["source"] != problem.tokens(batch)["source"]
     assert problem.encode_prompt(" the  fine unseen end")["source"].tolist() == [[9, 6, 11, 11, 0, 0, 0, 0]]
-    with pytest.raises(DataError, match="is empty, or nothing in it was seen"):
+    with pytest.raises(DataError, match="has no symbol that occurs in training"):
         problem.encode_prompt("unseen end")
     assert problem.encode_prompt("fine " * 8)["keep"].all()
-    with pytest.raises(DataError, match=r"^the input has 9 symbols: those of training have 8 at most$"):
+    with pytest.raises(DataError, match=r"^the input has 9 symbols, but the model reads at most 8$"):
         problem.encode_prompt("fine " * 9)
-    with pytest.raises(DataError, match=r"none of the 10 words of training occurs 99 times: task\.least=1"):
+    with pytest.raises(
+        DataError, match=r"none of the 10 training words occurs task\.least=99 times; use task\.least=1"
+    ):
         made(least=99)
 
 
@@ -163,7 +165,9 @@ def test_each_phase_trains_its_own_head_and_both_the_rest():
 def test_a_model_that_fills_in_nothing_is_refused():
     problem = made()
     model = jax.eval_shape(lambda: Classifier(width=8, heads=2, layers=1).create(jax.random.key(0), problem.shape))
-    with pytest.raises(ValueError, match=r"task\.masked=10 needs a model that fills words in: model=bert does"):
+    with pytest.raises(
+        ValueError, match=r"task\.masked=10 requires a model that predicts masked words, for example model=bert"
+    ):
         problem.loss(model, problem.batch(0, 0, 1), None)
 
 
@@ -180,7 +184,7 @@ def test_it_is_asked_without_its_data():
         assert found.tokens(other) == problem.tokens(one)
     said = {"label": np.array([1]), "probability": np.array([0.75])}
     assert found.format_answer(said) == problem.format_answer(said)
-    with pytest.raises(DataError, match="nothing in it was seen"):
+    with pytest.raises(DataError, match="has no symbol that occurs in training"):
         found.encode_prompt("never-seen")
 
 
@@ -198,7 +202,7 @@ def test_what_is_no_vocabulary_names_its_file(change, words):
 
 
 def test_parts_that_do_not_fit_are_refused():
-    with pytest.raises(DataError, match="the part 'test' holds no sentences"):
+    with pytest.raises(DataError, match="the part 'test' has no sentences"):
         FinetuningData(PARTS | {"test": []}, Words())
     with pytest.raises(DataError, match='never seen in training: "odd"'):
         FinetuningData(PARTS | {"valid": [Example("the", ("odd",))]}, Words())
@@ -219,7 +223,7 @@ def test_ones_own_files(tmp_path):
     (tmp_path / "more").write_text("a line\n\nof text")
     problem = Sentences(**files, masked=5, unlabelled=str(tmp_path / "more")).load()
     assert any(note.endswith("more: 1 line (2) empty and left out") for note in problem.notes)
-    with pytest.raises(ValueError, match=r"task\.test='' must name a file"):
+    with pytest.raises(ValueError, match=r"task\.test='' must be the path of a file"):
         Sentences(**files | {"test": ""}).load()
     with pytest.raises(DataError, match=r"train, line 1: its length 6 is more than 4"):
         Sentences(**files, longest=4).load()
@@ -281,9 +285,9 @@ def test_the_published_tasks(published):
         ({"masked": -1}, r"task\.masked=-1 must be"),
         ({"share": 0}, r"task\.share=0 must be above 0"),
         ({"least": 0}, r"task\.least=0 must be"),
-        ({"units": 5}, r"task\.units=5 must be units"),
+        ({"units": 5}, r"task\.units=5 must be a TokenizerSpec"),
         ({"buckets": 0}, r"task\.buckets=0 must be"),
-        ({"unlabelled": "sst2"}, r"task\.unlabelled='sst2' is read in masked steps alone"),
+        ({"unlabelled": "sst2"}, r"task\.unlabelled='sst2' requires task\.masked above 0"),
     ],
 )
 @pytest.mark.parametrize("task", [Trec, Sst2, Questions, Sentences])

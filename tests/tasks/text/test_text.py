@@ -132,7 +132,7 @@ def test_the_places_of_blocks_have_the_characters_of_the_whole_text(units):
     assert sum(letters) == pytest.approx(asked.sum() / found["nats_per_character"])
     with pytest.raises(ValueError, match=r"task.longest=8 must be at least task.length=64, or 0"):
         Shakespeare(longest=8)
-    with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task.longest=20 takes more"):
+    with pytest.raises(DataError, match=r"the part 'valid' has 19 symbols, but task.longest=20 requires more"):
         LanguageModelData(PARTS, Characters(), 4, 20)
 
 
@@ -179,7 +179,7 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
     text = "the cat sat on the mat. "
     parts = {"train": text * 9, "valid": text * 3, "test": "the cat sat on щщщ " * 3 + "the"}
     problem = LanguageModelData(parts, units, 8)
-    told = f"test: {lost} symbols were never seen in training and are left out: {which}"
+    told = f"test: {lost} symbols do not occur in training and are left out: {which}"
     assert problem.notes == ((told,) if lost else ())
     even = lambda tokens, keep, key=None: jnp.zeros((len(tokens), problem.shape.vocabulary))
     found = problem.score("test", [problem.answer(even, batch) for batch in problem.eval_batches("test")])
@@ -191,7 +191,7 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
         characters = len(problem.codec.decode(asked, within=True))
         assert found["nats_per_character"] == pytest.approx(nats / characters, rel=1e-5)
     if lost:
-        with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols were never seen .*щ.* ×, …"):
+        with pytest.raises(DataError, match=r"^the part 'valid': [\d,]+ of [\d,]+ symbols do not occur .*щ.* ×, …"):
             LanguageModelData(parts | {"valid": "щщщ ы юю шш" * 9 + text}, units, 8)
 
 
@@ -278,7 +278,7 @@ def test_a_network_goes_on_as_it_scores():
 
 
 def test_what_cannot_be_asked_is_refused(problem):
-    with pytest.raises(DataError, match="is empty: give the beginning"):
+    with pytest.raises(DataError, match="is empty; expected the beginning"):
         problem.encode_prompt("")
     with pytest.raises(DataError, match=r"never seen in training: \"X\""):
         problem.encode_prompt("X")
@@ -315,15 +315,15 @@ def test_ones_own_text(tmp_path):
     files = {part: str(tmp_path / f"{part}.txt") for part in PARTS}
     problem = Text(**files, length=8).load()
     assert problem.fingerprint == LanguageModelData(PARTS, Characters(), 8).fingerprint
-    with pytest.raises(ValueError, match=r"task\.test='' must name a file"):
+    with pytest.raises(ValueError, match=r"task\.test='' must be the path of a file"):
         Text(**files | {"test": ""}).load()
-    with pytest.raises(DataError, match=r"the part 'valid' holds 19 symbols: task\.length=20 takes more"):
+    with pytest.raises(DataError, match=r"the part 'valid' has 19 symbols, but task\.length=20 requires more"):
         Text(**files, length=20).load()
     (tmp_path / "test.txt").write_bytes(b"ab\xff")
     with pytest.raises(DataError, match=r"test\.txt.*byte 2"):
         Text(**files, length=8).load()
     (tmp_path / "test.txt").write_text("\n")
-    with pytest.raises(DataError, match=r"test\.txt holds no text"):
+    with pytest.raises(DataError, match=r"test\.txt contains no text"):
         Text(**files, length=8).load()
 
 
@@ -331,7 +331,7 @@ def test_ones_own_text(tmp_path):
 def test_fields_are_checked(task):
     with pytest.raises(ValueError, match=r"task\.length=0 must be"):
         task(length=0)
-    with pytest.raises(ValueError, match=r"task\.units=5 must be units"):
+    with pytest.raises(ValueError, match=r"task\.units=5 must be a TokenizerSpec"):
         task(units=5)
 
 
@@ -346,6 +346,6 @@ def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
 
 def test_a_part_that_is_training_itself_is_told():
     parts = dict.fromkeys(("train", "valid"), "to be or not\nto be") | {"test": "or not to be\nor"}
-    assert LanguageModelData(parts, Bytes(), 8).notes == ("valid: the very text of train",)
+    assert LanguageModelData(parts, Bytes(), 8).notes == ("valid: the text equals that of train",)
     parts = dict.fromkeys(("valid", "test"), "to be or not\nto be") | {"train": "or not to be\nor"}
-    assert LanguageModelData(parts, Bytes(), 8).notes == ("test: the very text of valid",)
+    assert LanguageModelData(parts, Bytes(), 8).notes == ("test: the text equals that of valid",)

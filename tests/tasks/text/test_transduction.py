@@ -260,7 +260,8 @@ def test_symbols_never_seen_are_skipped_in_an_examination():
     assert skipping.source.decode(batch["source"][0].tolist()) == "ab"
     # And what it cannot say, it cannot get right.
     assert skipping.score("test", [{"tokens": batch["target"]}]) == {"exact_match": 0.0}
-    read, asked = "have symbols never seen in training, and are read without", "ask for symbols never seen in training"
+    read = "have source symbols that do not occur in training and are left out"
+    asked = "have target symbols that do not occur in training"
     assert skipping.notes == tuple(f"{part}: 1 of 1 examples {words}" for part in PARTS[1:] for words in (read, asked))
     # Of one side alone no more is told than of that.
     strange = problem({"train": train, "valid": [Example("ab", ("ax",))], "test": train})
@@ -302,7 +303,7 @@ def test_asking_and_telling(copying):
 
 def test_asking_more_than_ever_was_taught(copying):
     assert copying.encode_prompt("abcd" * 3 + "abc")["source"].tolist() == [[3, 4, 5, 6] * 3 + [3, 4, 5, END]]
-    with pytest.raises(DataError, match="the input has 16 tokens, and the model was made for 15"):
+    with pytest.raises(DataError, match="the input has 16 tokens, but the model reads at most 15"):
         copying.encode_prompt("abcd" * 4)
 
 
@@ -385,14 +386,14 @@ def test_the_fingerprint_is_of_all_data():
 @pytest.mark.parametrize("part", ["train", "valid", "test"])
 def test_an_empty_part_is_refused(part):
     parts = {name: copies("ab") for name in ("train", "valid", "test")} | {part: []}
-    with pytest.raises(DataError, match=f"the part '{part}' holds no examples"):
+    with pytest.raises(DataError, match=f"the part '{part}' has no examples"):
         problem(parts)
 
 
 @pytest.mark.parametrize("example", [Example("", ("a",)), Example("a", ()), Example("a", ("",))])
 def test_an_empty_example_is_refused(example):
     parts = {"train": [*copies("ab"), example], "valid": copies("a"), "test": copies("a")}
-    with pytest.raises(DataError, match="example 2 of the part 'train' is empty"):
+    with pytest.raises(DataError, match="example 2 of the part 'train' has an empty side"):
         problem(parts)
 
 

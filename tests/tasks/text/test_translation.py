@@ -46,7 +46,7 @@ def test_ones_own_files_in_any_units(own, units, joint):
     assert with_nats["perplexity"] == pytest.approx(2 ** (4 / tokens))
     assert problem.format_answer({"tokens": batch["target"][2:]}) == "a 𝄞 dog he has"
     assert problem.notes == (
-        "headline: bleu, because references are sentences (median 5 words); task.metric=NAME takes another",
+        "headline metric: bleu, because references are sentences (median 5 words); task.metric=NAME selects another",
         *(f"{own[part]}: 1 line (3) empty and left out" for part in ("train", "valid", "test")),
         "valid: 3 of 3 examples stand in train, too",
         "test: 3 of 3 examples stand in train, too",
@@ -119,16 +119,16 @@ def test_longer_lines_may_be_cut_or_left_out(own):
 @pytest.mark.parametrize(
     ("task", "fields", "words"),
     [
-        (Parallel, {}, r"task\.train='' must name a file"),
+        (Parallel, {}, r"task\.train='' must be the path of a file"),
         (Parallel, {"metric": "blue"}, r"task\.metric='blue' is not known; nearest: 'bleu'"),
         (Parallel, {"longest": -1}, r"task\.longest=-1"),
-        (Parallel, {"target_units": "words"}, r"task\.target_units='words' must be units of text, or none"),
+        (Parallel, {"target_units": "words"}, r"task\.target_units='words' must be a TokenizerSpec, .*, or none"),
         (Parallel, {"target_units": Words(), "joint": True}, r"task\.joint=True learns one vocabulary"),
         (Parallel, {"longer": "cut"}, r"task\.longer='cut' is not known"),
         (Multi30k, {"source": "fr"}, r"task\.source='fr' is not known"),
         (Multi30k, {"source": "en"}, r"task\.source='en' and task\.target='en' must differ"),
         (Multi30k, {"smoothing": 1.0}, r"task\.smoothing=1\.0 must be at least 0 and below 1"),
-        (Multi30k, {"units": "bpe"}, r"task\.units='bpe' must be units of text"),
+        (Multi30k, {"units": "bpe"}, r"task\.units='bpe' must be a TokenizerSpec"),
         (Multi30k, {"buckets": 0}, r"task\.buckets=0"),
         (Scan, {"split": "jump"}, r"task\.split='jump' is not known; nearest: 'addprim_jump'"),
     ],

@@ -74,7 +74,7 @@ def test_what_cannot_be_names_the_field(kind, fields):
 
 
 def test_files_must_be_named():
-    with pytest.raises(ValueError, match=r"task.train='' must name a file"):
+    with pytest.raises(ValueError, match=r"task.train='' must be the path of a file"):
         Boxes().load()
     with pytest.raises(ValueError, match=r"task.most=65 must be a whole number in 1"):
         Discs(most=65)

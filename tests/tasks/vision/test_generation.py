@@ -182,12 +182,12 @@ def test_what_cannot_be_is_refused(fields, refusal):
 
 
 def test_what_its_images_lack_is_named_as_theirs():
-    with pytest.raises(ValueError, match=r"^task\.images\.train='' must name a file or folder"):
+    with pytest.raises(ValueError, match=r"^task\.images\.train='' must be the path of a file or folder"):
         Generation(Images()).load()
     with pytest.raises(DataError, match=r"^task\.images\.train='nowhere' cannot be read"):
         Generation(Images("nowhere")).load()
 
 
 def test_a_task_of_other_things_is_refused():
-    with pytest.raises(ValueError, match=r"task\.images=Reverse must be a task of sorting images"):
+    with pytest.raises(ValueError, match=r"task\.images=Reverse must be an image classification task"):
         Generation(Reverse(train_examples=8, valid_examples=8, test_examples=8)).load()

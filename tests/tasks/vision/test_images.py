@@ -64,9 +64,9 @@ def test_files_of_ones_own(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=n) for n, part in enumerate(("train", "valid", "test"))}
     problem = Images(**names).load()
     assert [len(problem.eval_batches(part)[0]["label"]) for part in ("valid", "test")] == [9, 9]
-    with pytest.raises(ValueError, match=r"task.test='' must name a file or folder"):
+    with pytest.raises(ValueError, match=r"task.test='' must be the path of a file or folder"):
         Images(train=names["train"]).load()
-    with pytest.raises(ValueError, match=r"task.train='' must name a file or folder"):
+    with pytest.raises(ValueError, match=r"task.train='' must be the path of a file or folder"):
         Images().load()
 
 
@@ -80,8 +80,8 @@ def test_parts_that_do_not_agree_are_refused_and_named(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"share": 0.0}, "task.share=0.0 must be above 0, and at most 1"),
-        ({"share": 1.5}, "task.share=1.5 must be above 0, and at most 1"),
+        ({"share": 0.0}, "task.share=0.0 must be above 0 and at most 1"),
+        ({"share": 1.5}, "task.share=1.5 must be above 0 and at most 1"),
         ({"held": 1.0}, "task.held=1.0 must be above 0 and below 1"),
         ({"shift": -1}, "task.shift=-1 must be a whole number in 0"),
     ],
@@ -93,7 +93,7 @@ def test_what_cannot_be_is_refused(kind, changes, said):
 
 
 def test_a_share_to_hold_out_beside_a_file_to_validate_with_is_refused():
-    with pytest.raises(ValueError, match=r"^task\.held=0\.5 decides nothing beside task\.valid='there'$"):
+    with pytest.raises(ValueError, match=r"^task\.held=0\.5 has no effect with task\.valid='there'$"):
         Images(valid="there", held=0.5)
 
 

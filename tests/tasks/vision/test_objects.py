@@ -161,7 +161,7 @@ def test_asking_and_telling(problem, tmp_path):
         problem.encode_prompt(" test:2 ")["image"], problem.eval_batches("test")[0]["image"][1:2]
     )
     for text in ("test:0", "test:36", "train:8"):
-        with pytest.raises(DataError, match=f"{text}: the (test|train) part has the images 1 …"):
+        with pytest.raises(DataError, match=f"{text} does not exist; the (test|train) part has images 1 …"):
             problem.encode_prompt(text)
     with pytest.raises(DataError, match="cannot be read"):
         problem.encode_prompt(str(tmp_path / "none.png"))
@@ -178,7 +178,7 @@ def test_pictures_show_what_was_found(problem):
     batch = {name: values[:3] for name, values in problem.eval_batches("test")[0].items()}
     answer = {name: np.asarray(values)[:3] for name, values in perfect(problem, "test")[0].items()}
     ((caption, png),) = problem.pictures(batch, answer).items()
-    assert caption == "whole lines: found, with a score of 50% or more; dotted: there; a colour a class"
+    assert caption == "Solid lines: predictions with a score of 50% or more; dotted lines: true boxes; colours: classes"
     assert png.startswith(b"\x89PNG")
     ((_, bare),) = problem.pictures(batch, answer | {"score": answer["score"] * 0.0}).items()
     assert bare != png

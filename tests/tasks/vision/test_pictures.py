@@ -87,7 +87,7 @@ def test_examples_are_asked_for_by_number_or_file(tmp_path):
     np.testing.assert_array_equal(problem.encode_prompt(str(tmp_path / "a.png"))["source"], test["source"][11:12])
     assert problem.format_answer(problem.answer(bright, problem.encode_prompt("valid:3"))).startswith("bright (")
     for number in (0, 21):
-        with pytest.raises(DataError, match=f"test:{number}: the test part has the images 1 … 20"):
+        with pytest.raises(DataError, match=f"test:{number} does not exist; the test part has images 1 … 20"):
             problem.encode_prompt(f"test:{number}")
     with pytest.raises(DataError, match="hello cannot be read: No such file"):
         problem.encode_prompt("hello")
@@ -99,7 +99,7 @@ def test_pictures_show_what_was_answered():
     batch = {name: x[:16] for name, x in problem.eval_batches("test")[0].items()}
     answer = problem.answer(lambda source, keep, key=None: jnp.array([0.0, 0.0, 1.0]), batch)
     ((caption, png),) = problem.pictures(batch, answer).items()
-    assert caption.startswith("images of the test: 5 of 16 right")
+    assert caption.startswith("Test images: 5 of 16 correct")
     drawn = np.asarray(Image.open(BytesIO(png)).convert("L"))
     assert drawn.shape[1] == 8 * 144
     assert np.ptp(drawn) > 200
