@@ -35,7 +35,10 @@ ROOMS: dict[str, tuple[set[str], set[str] | None]] = {  # None: any library
     "models": ({"ops", "mechanisms", "modules"}, {"jax", "jaxtyping", "numpy", "flax"}),
     "decoding": (set(), {"jax", "jaxtyping"}),
     "data": (set(), {"numpy", "scipy", "PIL", "babel", "tokenizers"}),
-    "tasks": ({"data", "decoding", "plotting"}, {"numpy", "jax", "jaxtyping", "optax", "sacrebleu", "scipy"}),
+    "tasks": (
+        {"console", "data", "decoding", "plotting"},
+        {"numpy", "jax", "jaxtyping", "optax", "sacrebleu", "scipy"},
+    ),
     "training": ({"storage", "system"}, {"jax", "jaxtyping", "numpy", "optax", "orbax"}),
     "analysis": ({"ops", "mechanisms", "modules", "models"}, {"jax", "jaxtyping", "numpy", "flax", "scipy"}),
     "bench": (BELOW - {"data", "tasks", "decoding"}, None),

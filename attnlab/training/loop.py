@@ -223,13 +223,13 @@ def _judge(trainer: Trainer, state: Any, scores: list[dict[str, float]]) -> tupl
     score.
     """
     problem, train, alive = trainer.problem, trainer.train, np.asarray(state.alive)
-    values = np.array([score[problem.metric] for score in scores])
+    values = np.array([score[problem.metric.name] for score in scores])
     rates = np.array([rate for _, rate in train.lanes])
     means = [np.mean(values[alive & (rates == rate)]) for rate in set(rates[alive].tolist())]
-    signed = [float(mean) * (1 if problem.higher else -1) for mean in means if np.isfinite(mean)]
+    signed = [float(mean) * (1 if problem.metric.higher else -1) for mean in means if np.isfinite(mean)]
     merit = max(signed, default=None)
     if train.patience or train.target is not None:
-        state = early_stop(train, state, values, problem.higher, problem.pretraining_steps)
+        state = early_stop(train, state, values, problem.metric.higher, problem.pretraining_steps)
     return state, merit
 
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from attnlab.console.metric import Metric
 from attnlab.training.checkpoints import CheckpointError, Checkpoints, Keep
 from attnlab.training.config import Train
 from attnlab.training.loop import Interrupted, _judge, fit
@@ -137,7 +138,7 @@ def test_the_best_on_validation_is_kept_and_known_again(tmp_path):
     problem = TASK.load()
     trainer = Trainer(lambda key: Bigram().create(key, problem.shape), problem, config)
     scores = iter([0.1, 0.9, 0.3, 0.5, 0.2, 0.4])
-    trainer.evaluate = lambda *given: [{problem.metric: next(scores)}] * 2
+    trainer.evaluate = lambda *given: [{problem.metric.name: next(scores)}] * 2
     fit(trainer, Checkpoints(tmp_path, Keep(last=1)), lambda rows: None, lambda step: None, Listener())
     assert Checkpoints(tmp_path).steps() == [4, 12]
     assert Checkpoints(tmp_path).best() == 4
@@ -158,7 +159,7 @@ def test_a_disk_that_will_be_full_is_refused_before_the_first_step(tmp_path, mon
 def test_the_merit_is_that_of_the_best_rate():
     config = Train(steps=8, seeds=2, learning_rate=(1e-3, 1.0))
     scores = [{"loss": {1e-3: 0.5, 1.0: 9.0}[rate] + 0.1 * seed} for seed, rate in config.lanes]
-    trainer = SimpleNamespace(train=config, problem=SimpleNamespace(metric="loss", higher=False))
+    trainer = SimpleNamespace(train=config, problem=SimpleNamespace(metric=Metric("loss")))
     merit = lambda *alive: _judge(trainer, SimpleNamespace(alive=np.array(alive)), scores)[1]
     assert merit(True, True, True, True) == pytest.approx(-0.55)
     lost = [rate != 1e-3 or seed == 1 for seed, rate in config.lanes]

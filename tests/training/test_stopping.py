@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.console.metric import Metric
 from attnlab.lab import load_study
 from attnlab.lab.study import serialize
 from attnlab.training.checkpoints import Checkpoints
@@ -70,7 +71,7 @@ def test_a_lane_that_diverged_is_not_done():
 class Falling:
     """A problem whose validation metric is the model's own number, which Adam carries down."""
 
-    metric, higher, pretraining_steps = "height", False, 0
+    metric, pretraining_steps = Metric("height"), 0
     first_steps = (0,)
 
     def batch(self, seed, step, size):

@@ -53,18 +53,20 @@ def result(
     train = experiment.train
     alive, stopped = np.asarray(fitted.state.alive), np.asarray(fitted.state.stopped)
     by_rate = _by_rate(experiment, problem, valid, alive, losses)
-    choice = _choose(by_rate, problem.higher)
+    choice = _choose(by_rate, problem.metric.higher)
     rate, contenders = train.rates[choice.best], [train.rates[n] for n in choice.contenders]
     chosen = [n for n, (_, at) in enumerate(train.lanes) if at == rate and alive[n]]
 
-    over = lambda scores: summaries([scores[n] for n in chosen], problem.metric, problem.higher, len(contenders))
+    over = lambda scores: summaries(
+        [scores[n] for n in chosen], problem.metric.name, problem.metric.higher, len(contenders)
+    )
     return {
         "metrics": over(test),
         "tested_model": tested_model(train),
         **({"tested_steps": _tested_steps(train, fitted, chosen), "last_metrics": over(last)} if last else {}),
         "examples": examples,
-        "metric": problem.metric,
-        "higher": problem.higher,
+        "metric": problem.metric.name,
+        "higher": problem.metric.higher,
         "seeds": [train.lanes[n][0] for n in chosen],
         "learning_rate": rate,
         "learning_rates": list(train.rates),
@@ -108,7 +110,7 @@ def _tested_steps(train: Train, fitted: Fitted, lanes: list[int]) -> list[int]:
 def undecided(experiment: Experiment, problem: TaskData, fitted: Fitted, valid: Scores | None) -> bool:
     """Return whether several learning rates share the best headline on validation, so that losses must decide."""
     by_rate = _by_rate(experiment, problem, valid, np.asarray(fitted.state.alive))
-    return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.higher)) > 1
+    return bool(by_rate) and len(leaders(_table(by_rate, "values"), problem.metric.higher)) > 1
 
 
 def _by_rate(
@@ -121,7 +123,9 @@ def _by_rate(
     """Return the headline metric and losses on validation per rate, in order of seeds, None for diverged lanes."""
     if valid is None:
         return []
-    columns = {"values": [scores[problem.metric] for scores in valid]} | ({} if losses is None else {"losses": losses})
+    columns = {"values": [scores[problem.metric.name] for scores in valid]} | (
+        {} if losses is None else {"losses": losses}
+    )
     # A lane that diverged is frozen at its last finite state, so its numbers do not describe its rate.
     lanes = {lane: n for n, lane in enumerate(experiment.train.lanes)}
     sound = lambda column, n: column[n] if alive[n] else None

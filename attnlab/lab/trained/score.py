@@ -100,7 +100,7 @@ def _scored(found: Restored, file: str, problem: TaskData, notes: Sequence[str])
     answers = trainer.answers(model, "test", None, experiment.decoder)
     seeds = [experiment.train.lanes[n][0] for n in lanes]
     scores = [problem.score("test", answers[n]) for n in lanes]
-    metrics = summaries(scores, problem.metric, problem.higher, max(1, len(result.get("contenders") or [])))
+    metrics = summaries(scores, problem.metric.name, problem.metric.higher, max(1, len(result.get("contenders") or [])))
     rows = {seed: problem.rows("test", answers[n]) for seed, n in zip(seeds, lanes, strict=True)}
     return Scored(file, tuple(seeds), metrics, rows, problem.figure, (*notes, *problem.notes))
 

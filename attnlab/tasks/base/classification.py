@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.data.text.vocabulary import Vocabulary
+from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.task import Batch, Classes, Row, TaskData, TextInterface
 
 NONE = -1  # the label of examples and positions that are not scored
@@ -95,7 +96,7 @@ class ClassInterface(TextInterface):
 class ClassificationData(ClassInterface, TaskData):
     """Data with a class for each example, scored by accuracy."""
 
-    metric, higher = "accuracy", True
+    metric = ACCURACY
     figure = "probability"
 
     def inputs(self, part: str, limit: int | None = None) -> list[str]:

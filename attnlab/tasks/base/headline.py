@@ -7,11 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from attnlab.console.metric import Metric
 from attnlab.data.io.files import DataError
 from attnlab.data.text.example import Parts
 from attnlab.data.text.listed import Bytes, Characters, Words
 from attnlab.data.text.units import TokenizerSpec
 from attnlab.tasks.base.metrics import (
+    BLEU,
+    BLEU_CHARACTERS,
+    BLEU_TOKENISED_LOWER,
+    BLEU_ZH,
+    CHRF,
+    EXACT_MATCH,
+    WORD_EDIT_RATE,
+    WORD_ERROR_RATE,
     bleu,
     bleu_characters,
     bleu_tokenised_lower,
@@ -24,17 +33,17 @@ from attnlab.tasks.base.metrics import (
 
 AUTO = "auto"
 MEASURES = {
-    "bleu": bleu,
-    "bleu_zh": bleu_zh,
-    "bleu_characters": bleu_characters,
-    "bleu_tokenised_lower": bleu_tokenised_lower,
-    "chrf": chrf,
-    "word_edit_rate": word_edits,
-    "word_error_rate": word_errors,
-    "exact_match": exact_match,
+    BLEU: bleu,
+    BLEU_ZH: bleu_zh,
+    BLEU_CHARACTERS: bleu_characters,
+    BLEU_TOKENISED_LOWER: bleu_tokenised_lower,
+    CHRF: chrf,
+    WORD_EDIT_RATE: word_edits,
+    WORD_ERROR_RATE: word_errors,
+    EXACT_MATCH: exact_match,
 }
-METRICS = (AUTO, *MEASURES)
-LOWER = ("word_edit_rate", "word_error_rate")  # metrics of which a lower value is better
+NAMED = {metric.name: metric for metric in MEASURES}
+METRICS = (AUTO, *NAMED)
 
 ORDER = 4  # BLEU-4 counts n-grams of up to four tokens
 UNSPACED = 8  # in a script without spaces, the mean characters between spaces from which references are sentences
@@ -52,23 +61,21 @@ _JAPANESE = re.compile(f"[{_KANA}]")
 class Headline:
     """The headline metric, the reported metrics, and why they were chosen."""
 
-    metric: str
-    """The name of the headline metric."""
-    metrics: tuple[str, ...]
-    """The names of all reported metrics."""
+    metrics: tuple[Metric, ...]
+    """All reported metrics, the headline metric first."""
     why: str
     """A description of the references, for messages."""
     units: str = ""
     """The name of the units that fit the targets better than the default, "words" or "characters". "" if none does."""
 
     @property
-    def higher(self) -> bool:
-        """Whether a higher value of the headline metric is better."""
-        return self.metric not in LOWER
+    def metric(self) -> Metric:
+        """The headline metric."""
+        return self.metrics[0]
 
     def measure(self, answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
         """Returns the reported metrics of answers by name."""
-        found = [MEASURES[name](answers, references) for name in self.metrics]
+        found = [MEASURES[metric](answers, references) for metric in self.metrics]
         return {name: value for values in found for name, value in values.items()}
 
     def notes(self, asked: str, units: TokenizerSpec) -> tuple[str, ...]:
@@ -78,7 +85,7 @@ class Headline:
             asked: The value of `task.metric`.
             units: The units in which targets are read.
         """
-        chosen = f"headline metric: {self.metric}, because {self.why}; task.metric=NAME selects another"
+        chosen = f"headline metric: {self.metric.name}, because {self.why}; task.metric=NAME selects another"
         notes = (chosen,) if asked == AUTO else ()
         if self.units == "words" and isinstance(units, Characters | Bytes):
             advice = "use task.target_units=words to read each symbol as one token"
@@ -106,7 +113,7 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
 
     >>> from attnlab.data.text.example import Example
     >>> one = [Example("rot", ("red",)), Example("grün", ("green",))]
-    >>> headline({"train": one, "valid": one, "test": one}).metric
+    >>> headline({"train": one, "valid": one, "test": one}).metric.name
     'exact_match'
     """
     found = _headline(parts)
@@ -114,8 +121,8 @@ def headline(parts: Parts, asked: str = AUTO) -> Headline:
         return found
     for part in ("valid", "test"):
         references = [_text(target) for example in parts[part] for target in example.targets]
-        _check_bleu(asked, part, references, found.metric)
-    return Headline(asked, tuple(dict.fromkeys((asked, *found.metrics))), "", found.units)
+        _check_bleu(NAMED[asked], part, references, found.metric)
+    return Headline(_first(NAMED[asked], found.metrics), "", found.units)
 
 
 def _headline(parts: Parts) -> Headline:
@@ -123,35 +130,40 @@ def _headline(parts: Parts) -> Headline:
     examples = [*parts["valid"], *parts["test"]]
     references = [_text(target) for example in examples for target in example.targets]
     several = sum(len(example.targets) > 1 for example in examples)
-    if name := _unspaced(references):
-        return Headline(name, (name, "chrf", "exact_match"), "references have no spaces between words", "characters")
+    if metric := _unspaced(references):
+        return Headline((metric, CHRF, EXACT_MATCH), "references have no spaces between words", "characters")
     words = median(len(reference.split()) for reference in references)
     symbols = _are_symbols(_text(target) for each in parts.values() for example in each for target in example.targets)
     if words >= ORDER and not symbols:
-        metrics = ("bleu", "bleu_tokenised_lower", "chrf", "word_edit_rate", "exact_match")
-        return Headline("bleu", metrics, f"references are sentences (median {words:g} words)")
+        metrics = (BLEU, BLEU_TOKENISED_LOWER, CHRF, WORD_EDIT_RATE, EXACT_MATCH)
+        return Headline(metrics, f"references are sentences (median {words:g} words)")
     short = f"are short (median {words:g} {'word' if words == 1 else 'words'})"
     kind = "consist of a few distinct symbols" if symbols else short
     units = "words" if symbols else "characters" if words == 1 else ""
-    metrics = ("exact_match", "word_error_rate", "word_edit_rate", "chrf")
+    metrics = (EXACT_MATCH, WORD_ERROR_RATE, WORD_EDIT_RATE, CHRF)
     if several:
         why = f"references {kind} and {several:,} of {len(examples):,} examples have several references"
-        return Headline("word_error_rate", metrics, why, units)
+        return Headline(_first(WORD_ERROR_RATE, metrics), why, units)
     if symbols and all(len(_text(example.source).split()) == 1 for example in examples):
-        return Headline("word_error_rate", metrics, f"sources are single words and references {kind}", units)
-    return Headline("exact_match", metrics, f"references {kind}", units)
+        return Headline(_first(WORD_ERROR_RATE, metrics), f"sources are single words and references {kind}", units)
+    return Headline(metrics, f"references {kind}", units)
 
 
-def _unspaced(references: Sequence[str]) -> str:
-    """Returns the metric for sentences in a script without spaces between words, or "" for other references."""
+def _first(metric: Metric, metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Returns the metrics with one of them first, or added as the first."""
+    return tuple(dict.fromkeys((metric, *metrics)))
+
+
+def _unspaced(references: Sequence[str]) -> Metric | None:
+    """Returns the metric for sentences in a script without spaces between words, or None for other references."""
     text = "".join(references)
     tokens = [token for reference in references for token in reference.split()]
     letters = sum(map(len, tokens))
     if 2 * len(_BARE.findall(text)) <= letters or letters < UNSPACED * len(tokens):
-        return ""
+        return None
     # sacreBLEU's `zh` splits Chinese characters, but not kana, Thai or other scripts.
     chinese = 2 * len(_CHINESE.findall(text)) > letters and not _JAPANESE.search(text)
-    return "bleu_zh" if chinese else "bleu_characters"
+    return BLEU_ZH if chinese else BLEU_CHARACTERS
 
 
 def _are_symbols(targets: Iterable[str]) -> bool:
@@ -168,14 +180,15 @@ def _are_symbols(targets: Iterable[str]) -> bool:
     return tokens >= USES * len(distinct) and tokens >= 2 * count
 
 
-def _check_bleu(metric: str, part: str, references: Sequence[str], fitting: str) -> None:
+def _check_bleu(metric: Metric, part: str, references: Sequence[str], fitting: Metric) -> None:
     """Raise DataError if the metric is BLEU and the references are too short for it: perfect answers would score 0."""
-    if not metric.startswith("bleu") or any(len(reference.split()) >= ORDER for reference in references):
+    counts_ngrams = metric in (BLEU, BLEU_TOKENISED_LOWER, BLEU_ZH, BLEU_CHARACTERS)
+    if not counts_ngrams or any(len(reference.split()) >= ORDER for reference in references):
         return
-    if MEASURES[metric](references, [[reference] for reference in references])[metric] == 0:
+    if MEASURES[metric](references, [[reference] for reference in references])[metric.name] == 0:
         raise DataError(
-            f"task.metric={metric!r} counts n-grams of {ORDER} tokens, but no reference of {part} has {ORDER} tokens, "
-            f"so that perfect answers would score 0; use task.metric={fitting}"
+            f"task.metric={metric.name!r} counts n-grams of {ORDER} tokens, but no reference of {part} has so many, "
+            f"so that perfect answers would score 0; use task.metric={fitting.name}"
         )
 
 

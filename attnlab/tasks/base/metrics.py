@@ -9,8 +9,26 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from attnlab.console.metric import Metric
+
 Answer = tuple[str, ...]
 References = Sequence[Sequence[str]]
+
+EXACT_MATCH = Metric("exact_match", "%", 0, 1, higher=True)
+ACCURACY = Metric("accuracy", "%", 0, 1, higher=True)
+TOKEN_ACCURACY = Metric("token_accuracy", "%", 0, 1, higher=True)
+WORD_ERROR_RATE = Metric("word_error_rate", "%", 0, 1)
+# Rates of edits can exceed 1.
+WORD_EDIT_RATE = Metric("word_edit_rate", "%", 0)
+PHONEME_ERROR_RATE = Metric("phoneme_error_rate", "%", 0)
+DIGIT_ERROR_RATE = Metric("digit_error_rate", "%", 0)
+BLEU = Metric("bleu", "points", 0, 1, higher=True)
+BLEU_ZH = Metric("bleu_zh", "points", 0, 1, higher=True)
+BLEU_CHARACTERS = Metric("bleu_characters", "points", 0, 1, higher=True)
+BLEU_TOKENISED_LOWER = Metric("bleu_tokenised_lower", "points", 0, 1, higher=True)
+CHRF = Metric("chrf", "points", 0, 1, higher=True)
+PERPLEXITY = Metric("perplexity", low=1)
+NATS = Metric("nats", low=0)
 
 
 def bleu(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -59,9 +77,9 @@ def chrf(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[st
 
     Raises ValueError as `bleu` does.
     """
-    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.chrf import CHRF as SacreChrf
 
-    return {"chrf": CHRF().corpus_score(list(answers), _streams(answers, references)).score / 100}
+    return {"chrf": SacreChrf().corpus_score(list(answers), _streams(answers, references)).score / 100}
 
 
 def word_edits(answers: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:

@@ -9,7 +9,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from attnlab.console.metric import Metric
+
 Batch = dict[str, Any]  # arrays by name: numpy arrays on the host, JAX arrays in traced functions
+LOSS = Metric("loss")
 
 
 class Row(NamedTuple):
@@ -219,16 +222,24 @@ class TaskData(TextInterface):
 
     fingerprint: str
     """The sha256 of the data in hexadecimal."""
-    metric: str
-    """The name of the headline metric among those of `score`."""
-    higher: bool
-    """Whether a higher value of the headline metric is better."""
+    metric: Metric
+    """The headline metric among those of `score`."""
+    more_metrics: tuple[Metric, ...] = ()
+    """The further metrics of `score` and of `loss`."""
     notes: tuple[str, ...] = ()
     """Messages for the user about how the data were read."""
     pretraining_steps: int = 0
     """The number of first training steps with another objective than the one that is scored."""
     figure: str = ""
     """The name of the number in each of `rows`, or ""."""
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics by name, including the loss.
+
+        A part of a metric, for example "accuracy.short", is reported under the name of the metric and a dot.
+        """
+        return {metric.name: metric for metric in (LOSS, self.metric, *self.more_metrics)}
 
     @property
     def first_steps(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part, composed
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
+from attnlab.tasks.base.metrics import ACCURACY, NATS
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, Task, TaskData
 
@@ -111,7 +112,7 @@ class NodeClassification(TaskData):
         parts: The nodes of "train", "valid" and "test".
     """
 
-    metric, higher = "accuracy", True
+    metric, more_metrics = ACCURACY, (NATS,)
     figure = "probability"
 
     def __init__(self, graph: Graph, parts: Mapping[str, np.ndarray]):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data.audio import recordings, waves
 from attnlab.data.audio.frames import FLOOR, LogMel
 from attnlab.data.audio.joined import NONE, Strings, noisy, varied
@@ -20,7 +21,7 @@ from attnlab.data.rng import generator
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.classification import ClassificationData
 from attnlab.tasks.base.drawn import fingerprint
-from attnlab.tasks.base.metrics import distance
+from attnlab.tasks.base.metrics import DIGIT_ERROR_RATE, EXACT_MATCH, distance
 from attnlab.tasks.base.numbered import numbered
 from attnlab.tasks.base.task import Batch, Classes, Frames, Row
 from attnlab.tasks.speech.spectrograms import spectrograms
@@ -49,6 +50,8 @@ class SpeechData(ClassificationData):
     Raises:
         ValueError: If `task.gap` is above 0 but less than half a frame.
     """
+
+    more_metrics = (Metric("frame_accuracy", "%", 0, 1, higher=True), EXACT_MATCH, DIGIT_ERROR_RATE)
 
     def __init__(self, task: Any, parts: Parts, notes: tuple[str, ...] = ()):
         self.task, self.mel = task, LogMel(task.rate, task.bands)

@@ -14,7 +14,7 @@ from attnlab.data.rng import generator
 from attnlab.data.synthetic import associations
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
-from attnlab.tasks.base.task import Batch, Row, Task, TaskData
+from attnlab.tasks.base.task import LOSS, Batch, Row, Task, TaskData
 
 EXAMINED = 20  # sequences in an evaluation batch, each queried for all of its keys
 
@@ -83,7 +83,7 @@ class AssociationData(TaskData):
     A model is called with keys [T], values [T] and queries [Q]. It returns a vector over the values for each query.
     """
 
-    metric, higher = "loss", False
+    metric = LOSS
     figure = "loss"
 
     def __init__(self, task: Associations):

@@ -9,7 +9,7 @@ from attnlab.data.synthetic import dates
 from attnlab.data.synthetic.dates import LANGUAGES
 from attnlab.data.text.units import Characters
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.metrics import exact_match
+from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.text.pairing import PairTask
 from attnlab.tasks.text.transduction import PairData
 
@@ -57,4 +57,4 @@ class Dates(PairTask):
         sizes = {part: getattr(self, f"{part}_examples") for part in PARTS}
         parts = dates.read(self.seed, sizes, self.languages)
         units = (Characters(), Characters())
-        return PairData(parts, units, exact_match, "exact_match", True, self.buckets, **self.how)
+        return PairData(parts, units, exact_match, (EXACT_MATCH,), self.buckets, **self.how)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
@@ -65,7 +66,7 @@ class ConvolutionData(TaskData):
     image [H W C], and with None as `keep`. It returns an image [H W C].
     """
 
-    metric, higher = "error", False
+    metric = Metric("error", low=0)
 
     def __init__(self, task: Convolution):
         self.task = task

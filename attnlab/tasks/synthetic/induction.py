@@ -12,6 +12,7 @@ from attnlab.data.synthetic import induction
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.task import Batch, Task, Tokens
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
@@ -60,7 +61,7 @@ class Induction(Task):
 class InductionData(SymbolQuestions):
     """The data of `Induction`. The last token of a sequence asks which token followed it before."""
 
-    metric, higher = "accuracy", True
+    metric = ACCURACY
 
     def __init__(self, task: Induction):
         super().__init__(["!", *(f"t{n}" for n in range(1, task.vocabulary))])

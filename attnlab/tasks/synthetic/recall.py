@@ -12,6 +12,7 @@ from attnlab.data.synthetic import recall
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.batching import even
 from attnlab.tasks.base.drawn import fingerprint
+from attnlab.tasks.base.metrics import ACCURACY
 from attnlab.tasks.base.task import Batch, Task, Tokens
 from attnlab.tasks.synthetic.questions import SymbolQuestions
 
@@ -85,7 +86,7 @@ class Recall(Task):
 class RecallData(SymbolQuestions):
     """The data of `Recall`: sequences in which some positions ask for the next token."""
 
-    metric, higher = "accuracy", True
+    metric = ACCURACY
 
     def __init__(self, task: Recall):
         self.task, self.half = task, task.vocabulary // 2

@@ -7,11 +7,11 @@ from attnlab.data.names import PARTS
 from attnlab.data.synthetic import reverse
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.metrics import bleu, exact_match
+from attnlab.tasks.base.metrics import BLEU, EXACT_MATCH, bleu, exact_match
 from attnlab.tasks.text.pairing import PairTask
 from attnlab.tasks.text.transduction import PairData
 
-METRICS = ("exact_match", "bleu")
+METRICS = {"exact_match": EXACT_MATCH, "bleu": BLEU}
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Reverse(PairTask):
         parts = reverse.read(self.seed, sizes, longest, self.symbols, self.backwards)
         measure = lambda answers, references: exact_match(answers, references) | bleu(answers, references)
         units = (Words(), Words())
-        return PairData(parts, units, measure, self.metric, True, self.buckets, **self.how)
+        metrics = sorted(METRICS.values(), key=lambda metric: metric.name != self.metric)
+        return PairData(parts, units, measure, tuple(metrics), self.buckets, **self.how)
 
 
 @dataclass(frozen=True)

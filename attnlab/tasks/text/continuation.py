@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data.blocks import Blocks
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
@@ -17,7 +18,7 @@ from attnlab.data.repeats import repeated
 from attnlab.data.text.units import Bytes, TokenizerSpec
 from attnlab.data.text.vocabulary import PAD, RESERVED, require_symbol
 from attnlab.tasks.base.batching import even
-from attnlab.tasks.base.metrics import perplexity
+from attnlab.tasks.base.metrics import ACCURACY, PERPLEXITY, perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.text.prompting import PromptInterface, normal
@@ -44,7 +45,7 @@ class LanguageModelData(PromptInterface, TaskData):
             training.
     """
 
-    metric, higher = "nats_per_character", False  # "nats_per_word" for units of words, set in `__init__`
+    more_metrics = (PERPLEXITY, ACCURACY)
     figure = "nats"
 
     def __init__(self, parts: Mapping[str, str], units: TokenizerSpec, length: int, longest: int = 0):
@@ -52,7 +53,7 @@ class LanguageModelData(PromptInterface, TaskData):
         examined = ("longest", longest) if longest else ("length", length)
         parts = {part: normal(parts[part]) for part in PARTS}
         super().__init__(units.fit([parts["train"]]), longest or length)
-        self.metric = f"nats_per_{self._measure}"
+        self.metric = Metric(f"nats_per_{self._measure}", low=0)
         self._ids = {
             part: np.array(self.codec.encode(text, known=part != "train"), np.int32) for part, text in parts.items()
         }
@@ -103,7 +104,7 @@ class LanguageModelData(PromptInterface, TaskData):
         scored = np.concatenate(blocks)
         nats, right = (np.concatenate([np.asarray(a[name], np.float64) for a in answers]) for name in ("nats", "right"))
         found = {
-            self.metric: float(nats.sum()) / max(1, self._amount(scored)),
+            self.metric.name: float(nats.sum()) / max(1, self._amount(scored)),
             "perplexity": perplexity(float(nats.sum()), len(scored)),
             "accuracy": float(right.sum()) / len(scored),
         }
@@ -113,7 +114,7 @@ class LanguageModelData(PromptInterface, TaskData):
             up_to = [sum(self._amount(row[:end]) for row in blocks) for end in edges]
             for n, (first, last) in enumerate(pairwise(edges)):
                 amount = up_to[n + 1] - up_to[n]
-                found[f"{self.metric}.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, amount)
+                found[f"{self.metric.name}.{first + 1}-{last}"] = float(nats[:, first:last].sum()) / max(1, amount)
         return found
 
     def with_test(self, text: str, path: str) -> LanguageModelData:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.io.files import DataError
 from attnlab.data.names import check_part
@@ -51,6 +52,8 @@ class FinetuningData(SentenceInterface, ClassificationData):
     Raises:
         DataError: If a part is empty, if no word is known, or if a class does not occur in "train".
     """
+
+    more_metrics = (Metric("word_accuracy", "%", 0, 1, higher=True), Metric("masked_nats", low=0))
 
     def __init__(
         self,

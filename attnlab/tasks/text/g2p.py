@@ -10,7 +10,7 @@ from attnlab.data.text.example import Example, Parts
 from attnlab.data.text.units import Characters, Words
 from attnlab.data.text.words import read_user_file
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.metrics import error_rates
+from attnlab.tasks.base.metrics import PHONEME_ERROR_RATE, WORD_ERROR_RATE, error_rates
 from attnlab.tasks.text.pairing import PairTask, halves, left_out
 from attnlab.tasks.text.transduction import PairData
 
@@ -125,7 +125,7 @@ def _problem(task: CMUdict | Sigmorphon, public: Callable[[], Parts], rows: word
     half = {path: halves(task.empty) for path in given.values()}
     parts = parts | {part: read_user_file(path, rows, half[path]) for part, path in given.items()}
     units = (Characters(), Words())
-    found = PairData(parts, units, _rates, "word_error_rate", False, task.buckets, **task.how)
+    found = PairData(parts, units, _rates, (WORD_ERROR_RATE, PHONEME_ERROR_RATE), task.buckets, **task.how)
     found.notes = (*left_out(half), *found.notes)
     return found
 

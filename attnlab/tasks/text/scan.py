@@ -8,7 +8,7 @@ from attnlab.data.names import PARTS
 from attnlab.data.text import scan
 from attnlab.data.text.units import Words
 from attnlab.tasks.base import checks
-from attnlab.tasks.base.metrics import exact_match
+from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.text.pairing import PairTask, halves, left_out
 from attnlab.tasks.text.transduction import PairData
 
@@ -59,6 +59,6 @@ class Scan(PairTask):
         parts = {} if self.unread else scan.parts(self.split)
         half = {path: halves(self.empty) for path in given.values()}
         parts = parts | {part: scan.read_user_file(path, half[path]) for part, path in given.items()}
-        found = PairData(parts, (Words(), Words()), exact_match, "exact_match", True, self.buckets, **self.how)
+        found = PairData(parts, (Words(), Words()), exact_match, (EXACT_MATCH,), self.buckets, **self.how)
         found.notes = (*left_out(half), *found.notes)
         return found

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data import names
 from attnlab.data.batches import Buckets, pad, rounded
 from attnlab.data.io.files import DataError
@@ -18,13 +19,13 @@ from attnlab.data.text.example import Example, Parts, Symbols
 from attnlab.data.text.marks import DEFAULT, SOURCE_MARKS, mark_count, marked
 from attnlab.data.text.units import Tokenizer, TokenizerSpec
 from attnlab.data.text.vocabulary import END
-from attnlab.tasks.base.metrics import perplexity
+from attnlab.tasks.base.metrics import EXACT_MATCH, PERPLEXITY, TOKEN_ACCURACY, WORD_ERROR_RATE, perplexity
 from attnlab.tasks.base.sampled import sampled
 from attnlab.tasks.base.task import Batch, Row, TaskData
 from attnlab.tasks.text.pairing import PairInterface, written
 
 EXAMINED = 256  # examples in an evaluation batch
-SHARES = ("exact_match", "word_error_rate")  # metrics that count each example as correct or wrong
+SHARES = (EXACT_MATCH, WORD_ERROR_RATE)  # metrics that count each example as correct or wrong
 UNKNOWN = (  # how messages describe examples with such symbols, for each side
     "have source symbols that do not occur in training and are left out",
     "have target symbols that do not occur in training",
@@ -45,8 +46,8 @@ class PairData(PairInterface, TaskData):
         units: What the symbols of sources and of targets are. A single value makes one vocabulary for both.
             Vocabularies are learned from the training part only.
         measure: Computes metrics of texts, `measure(answers, references)`.
-        metric: The headline metric. If examples have groups, it is also reported for each group, as "metric.group".
-        higher: Whether a higher value of the headline metric is better.
+        metrics: The metrics of `measure`, the headline metric first. If examples have groups, it is also reported for
+            each group, as "metric.group".
         buckets: The largest number of different batch lengths.
         source_marks: Which marks a source has, as for `PairInterface`.
         **how: Further arguments of `PairInterface`. With `likelihood`, {"perplexity"} of the first references is
@@ -61,8 +62,7 @@ class PairData(PairInterface, TaskData):
         parts: Parts,
         units: tuple[TokenizerSpec, ...],
         measure: Measure,
-        metric: str,
-        higher: bool,
+        metrics: tuple[Metric, ...],
         buckets: int = 3,
         *,
         source_marks: str = DEFAULT,
@@ -70,7 +70,9 @@ class PairData(PairInterface, TaskData):
     ):
         names.check("source_marks", source_marks, SOURCE_MARKS)
         _refuse_empty(parts)
-        self.metric, self.higher, self._parts, self._measure = metric, higher, parts, measure
+        self.metric, *more = metrics
+        self.more_metrics = (*more, TOKEN_ACCURACY, PERPLEXITY)
+        self._parts, self._measure = parts, measure
         self.figure = "nats" if how.get("likelihood") else ""
         codecs = _codecs(parts, units)
         pairs = [(example.source, target) for example in parts["train"] for target in example.targets]
@@ -145,7 +147,8 @@ class PairData(PairInterface, TaskData):
         pairs = [(self.target.decode(row), example) for row, example in zip(tokens, examples, strict=False)]
         groups = sorted({example.group for example in examples} - {""})
         members = {group: [pair for pair in pairs if pair[1].group == group] for group in groups}
-        by_group = {f"{self.metric}.{name}": self._score(them)[self.metric] for name, them in members.items()}
+        headline = self.metric.name
+        by_group = {f"{headline}.{name}": self._score(them)[headline] for name, them in members.items()}
         return self._score(pairs) | self._likelihood(part, answers, limit) | by_group
 
     def with_test(self, examples: list[Example], path: str, places: Sequence[str]) -> PairData:

@@ -12,7 +12,7 @@ from attnlab.data.text.parallel import Limit
 from attnlab.data.text.units import Bpe, Characters, TokenizerSpec
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.headline import AUTO, METRICS, headline
-from attnlab.tasks.base.metrics import bleu, bleu_tokenised_lower, by_length, chrf
+from attnlab.tasks.base.metrics import BLEU, BLEU_TOKENISED_LOWER, CHRF, bleu, bleu_tokenised_lower, by_length, chrf
 from attnlab.tasks.text.pairing import PairTask, from_corpus
 from attnlab.tasks.text.transduction import PairData
 
@@ -75,10 +75,10 @@ class Multi30k(PairTask):
         """Read the captions. They are downloaded if they are not available locally."""
         parts = multi30k.parts(self.source, self.target, self.tokenised)
         parts |= {part: _grouped(parts[part]) for part in ("valid", "test")}
-        first = bleu_tokenised_lower if self.tokenised else bleu
+        first, metric = (bleu_tokenised_lower, BLEU_TOKENISED_LOWER) if self.tokenised else (bleu, BLEU)
         measure = lambda answers, references: first(answers, references) | chrf(answers, references)
         units = (self.units,) if self.joint else (self.units, self.units)
-        return PairData(parts, units, measure, first.__name__, True, self.buckets, **self.how)
+        return PairData(parts, units, measure, (metric, CHRF), self.buckets, **self.how)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Parallel(PairTask):
         parts = {part: corpus.examples for part, corpus in corpora.items()}
         target = self.target_units or self.units
         units, chosen = (self.units,) if self.joint else (self.units, target), headline(parts, self.metric)
-        found = PairData(parts, units, chosen.measure, chosen.metric, chosen.higher, self.buckets, **self.how)
+        found = PairData(parts, units, chosen.measure, chosen.metrics, self.buckets, **self.how)
         reading = [note for corpus in corpora.values() for note in corpus.notes()]
         found.notes = (*chosen.notes(self.metric, target), *reading, *found.notes)
         return found

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
@@ -101,7 +102,8 @@ class ImageGeneration(TaskData):
     Both are pytrees and are called with one example. Latent numbers are drawn on the host and are part of the batch.
     """
 
-    metric, higher = "frechet", False
+    metric = Metric("frechet", low=0)
+    more_metrics = (Metric("kernel"), Metric("diversity", "%", 0, 1, higher=True))
 
     def __init__(self, task: Generation, pictures: ImageData):
         self.task, self._pictures, self.parts = task, pictures, pictures.parts

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.console.metric import Metric
 from attnlab.data.batches import Buckets
 from attnlab.data.images import scenes
 from attnlab.data.images.scenes import Scene, Scenes
@@ -61,7 +62,8 @@ class DetectionData(TaskData):
         DataError: If a part has no boxes.
     """
 
-    metric, higher = "ap50", True
+    metric = Metric("ap50", "points", 0, 1, higher=True)
+    more_metrics = (Metric("ap", "points", 0, 1, higher=True),)
 
     def __init__(self, parts: Mapping[str, Scenes], classes: Sequence[str], flip: bool = False):
         for part, found in parts.items():

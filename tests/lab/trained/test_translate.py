@@ -15,7 +15,7 @@ from attnlab.lab.trained.decoding import DecodingOptions
 from attnlab.lab.trained.translate import Answered, Translator, arriving, stream, translate
 from attnlab.storage.json_file import FolderError
 from attnlab.tasks import Associations
-from attnlab.tasks.base.metrics import exact_match
+from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.text.transduction import PairData
 from tests.lab.parrot import PROBLEM, Trained, parrot
 from tests.small import TASK
@@ -174,7 +174,7 @@ def test_numbers_that_are_not_finite_are_no_answer(trained):
 
 def test_an_answer_that_spells_several_lines_is_one(trained):
     parts = {part: [Example("a\rb", ("a\nb",))] for part in ("train", "valid", "test")}
-    trained(parrot(PairData(parts, (Bytes(),), exact_match, "exact_match", True)))
+    trained(parrot(PairData(parts, (Bytes(),), exact_match, (EXACT_MATCH,))))
     assert [answer.text for answer in translate("run", ["a\nb"])] == ["a b"]
     assert through("a\rb\né\n".encode())[0] == "a b\né\n"
 

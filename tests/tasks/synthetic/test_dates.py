@@ -26,7 +26,7 @@ def test_scores_for_every_language(problem):
     scores = problem.score("test", answers)
     assert set(scores) == {"exact_match"} | {f"exact_match.{language}" for language in LANGUAGES}
     assert set(scores.values()) == {1.0}
-    assert (problem.metric, problem.higher) == ("exact_match", True)
+    assert (problem.metric.name, problem.metric.higher) == ("exact_match", True)
 
 
 def test_a_limit_is_balanced_over_languages(problem):

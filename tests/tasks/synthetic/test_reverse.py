@@ -60,7 +60,7 @@ def test_copies_are_copies_and_both_are_scored_by_what_was_taught_and_what_is_lo
     assert copy.score("valid", answers) == {
         name: pytest.approx(1) for name in ("exact_match", "bleu", "exact_match.1-4", "exact_match.5+")
     }
-    assert backwards.metric == "bleu"
+    assert backwards.metric.name == "bleu"
     assert {"exact_match", "bleu", "bleu.1-4", "bleu.5+"} == set(backwards.score("valid", answers))
     assert copy.fingerprint != backwards.fingerprint
     with pytest.raises(ValueError, match=r"task\.metric='bleo' is not known; nearest: 'bleu'"):

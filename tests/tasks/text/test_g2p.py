@@ -22,7 +22,7 @@ def test_ones_own_files_need_no_public_ones(monkeypatch, own, tmp_path):
     problem = CMUdict(**own).load()
     assert problem.target.vocabulary.symbols == ("AH", "EH", "HH", "L", "OW")
     assert sum(len(rows) for rows in problem.buckets.rows) == 3  # each pronunciation is taught
-    assert (problem.metric, problem.higher) == ("word_error_rate", False)
+    assert (problem.metric.name, problem.metric.higher) == ("word_error_rate", False)
 
 
 def test_any_pronunciation_is_right(own):

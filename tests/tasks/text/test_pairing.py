@@ -15,7 +15,7 @@ from attnlab.models import Transformer
 from attnlab.models.seq2seq import Seq2Seq
 from attnlab.modules.position import POSITIONS
 from attnlab.tasks import TASKS
-from attnlab.tasks.base.metrics import exact_match
+from attnlab.tasks.base.metrics import EXACT_MATCH, exact_match
 from attnlab.tasks.synthetic.dates import Dates
 from attnlab.tasks.synthetic.reverse import Copy, Reverse
 from attnlab.tasks.text.g2p import CMUdict, Sigmorphon
@@ -39,7 +39,7 @@ def copying(*words, **how):
     """The problem of copying words; every part holds all of them."""
     examples = [Example(word, (word,)) for word in words]
     parts = dict.fromkeys(("train", "valid", "test"), examples)
-    return PairData(parts, (Characters(), Characters()), exact_match, "exact_match", True, 1, **how)
+    return PairData(parts, (Characters(), Characters()), exact_match, (EXACT_MATCH,), 1, **how)
 
 
 @pytest.mark.parametrize("marks", READ)
@@ -131,5 +131,5 @@ def test_a_vocabulary_says_which_marks_sources_have():
 
 def test_a_source_of_symbols_never_seen_is_its_marks():
     parts = {"train": [Example("ab", ("ab",))], "valid": [Example("xy", ("ab",))], "test": [Example("ab", ("ab",))]}
-    problem = PairData(parts, (Characters(), Characters()), exact_match, "exact_match", True)
+    problem = PairData(parts, (Characters(), Characters()), exact_match, (EXACT_MATCH,))
     assert problem.eval_batches("valid")[0]["source"].tolist() == [[2, 0, 0, 0]]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attnlab.console.metric import Metric
 from attnlab.data.synthetic.listops import evaluate
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Characters, Words
@@ -96,7 +97,7 @@ def test_a_pair_has_its_source_every_reference_and_the_answer_that_is_scored():
         "test": [example("ab", "b a", "b"), example("bb", "b b")],
     }
     measure = lambda answers, references: {"right": sum(a in r for a, r in zip(answers, references, strict=True)) / 2}
-    problem = PairData(parts, (Characters(), Words()), measure, "right", True, likelihood=True)
+    problem = PairData(parts, (Characters(), Words()), measure, (Metric("right", higher=True),), likelihood=True)
     b, end = problem.target.encode("b")[0], 2
     tokens = np.array([[b, end, 0], [b, b, b]])
     answers = [{"tokens": tokens, "nats": np.array([1.5, 2.5])}]

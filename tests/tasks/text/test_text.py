@@ -198,8 +198,8 @@ def test_symbols_never_seen_are_told_and_are_neither_in_the_loss_nor_in_its_deno
 def test_what_words_cost_is_not_held_against_what_characters_do():
     """Words leave out those they do not know, and foretell no white space."""
     parts = {part: "the cat sat on the mat. " * 9 for part in PARTS}
-    assert LanguageModelData(parts, Words(), 4, 8).metric == "nats_per_word"
-    assert LanguageModelData(parts, Bpe(size=40), 4).metric == "nats_per_character"
+    assert LanguageModelData(parts, Words(), 4, 8).metric.name == "nats_per_word"
+    assert LanguageModelData(parts, Bpe(size=40), 4).metric.name == "nats_per_character"
     assert "units" in Shakespeare().training_only_fields
     assert "units" not in Shakespeare(units=Words()).training_only_fields
 

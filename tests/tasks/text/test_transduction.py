@@ -11,14 +11,14 @@ from attnlab.data.names import PARTS
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Characters, Words
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.metrics import error_rates, exact_match
+from attnlab.tasks.base.metrics import EXACT_MATCH, error_rates, exact_match
 from attnlab.tasks.base.task import TaskData
 from attnlab.tasks.text.pairing import PairInterface
 from attnlab.tasks.text.transduction import EXAMINED, PairData
 
 
-def problem(parts, unit=Characters(), measure=exact_match, metric="exact_match", higher=True, buckets=3, **more):
-    return PairData(parts, (unit, unit), measure, metric, higher, buckets, **more)
+def problem(parts, unit=Characters(), measure=exact_match, metrics=(EXACT_MATCH,), buckets=3, **more):
+    return PairData(parts, (unit, unit), measure, metrics, buckets, **more)
 
 
 def copies(*words, group=""):
@@ -243,7 +243,7 @@ def test_a_limit_takes_a_sample_of_all_groups(copying):
 
 
 def test_too_few_answers_are_refused(copying):
-    with pytest.raises(ValueError, match="256 answers to 300 examples of 'valid'"):
+    with pytest.raises(ValueError, match="answers to 300 examples of 'valid', got 256"):
         copying.score("valid", [{"tokens": copying.eval_batches("valid")[0]["target"]}])
 
 
@@ -284,13 +284,12 @@ def test_several_references_count_as_right():
         {"train": train, "valid": train, "test": train},
         Characters(),
         error_rates,
-        "word_error_rate",
-        False,
+        (WORD_ERROR_RATE,),
     )
     x, y = 3, 4
     answers = [{"tokens": np.array([[x, y, x, END], [x, END, PAD, PAD]])}]
     assert rated.score("test", answers) == {"word_error_rate": 0.5, "phoneme_error_rate": 1 / 4}
-    assert (rated.metric, rated.higher) == ("word_error_rate", False)
+    assert (rated.metric.name, rated.metric.higher) == ("word_error_rate", False)
 
 
 def test_asking_and_telling(copying):
@@ -354,10 +353,10 @@ def test_it_is_asked_without_its_data(copying):
     [
         ({"source": None}, "source holds no units"),
         ({"target": {"kind": "words"}}, "target: lower=None"),
-        ({"lengths": [16]}, r"lengths=\[16\]"),
-        ({"lengths": [16, 0]}, r"lengths=\[16, 0\]"),
-        ({"widths": "8"}, ".*widths='8' must"),
-        ({"widths": [8.5]}, r".*widths=\[8.5\] must"),
+        ({"lengths": [16]}, r".*got lengths=\[16\]"),
+        ({"lengths": [16, 0]}, r".*got lengths=\[16, 0\]"),
+        ({"widths": "8"}, ".*widths='8'"),
+        ({"widths": [8.5]}, r".*widths=\[8.5\]"),
     ],
 )
 def test_what_is_no_vocabulary_names_its_file(copying, change, words):
@@ -399,7 +398,7 @@ def test_an_empty_example_is_refused(example):
 
 def test_both_sides_may_share_their_symbols():
     parts = {part: [Example("low lower", ("new newer lowest",))] * 4 for part in ("train", "valid", "test")}
-    shared = PairData(parts, (Bpe(size=40),), exact_match, "exact_match", True, 1)
+    shared = PairData(parts, (Bpe(size=40),), exact_match, (EXACT_MATCH,), 1)
     assert shared.source == shared.target
     assert shared.shape.source_vocabulary == shared.shape.target_vocabulary
     (batch,) = shared.eval_batches("valid")

@@ -143,7 +143,7 @@ def test_captions_as_published(published):
     problem = TASKS["multi30k"].load()
     assert problem.source == problem.target
     assert problem.shape.source_vocabulary <= 10_000
-    assert (problem.metric, problem.higher) == ("bleu_tokenised_lower", True)
+    assert (problem.metric.name, problem.metric.higher) == ("bleu_tokenised_lower", True)
     answers = [{"tokens": batch["target"]} for batch in problem.eval_batches("test")]
     scores = problem.score("test", answers)
     # What training never saw cannot be said: hardly anything.
