@@ -95,7 +95,7 @@ def difference(a: np.ndarray | None, b: np.ndarray | None) -> float | None:
     if a is None or b is None:
         return None
     if a.shape != b.shape:
-        raise ValueError(f"two forms answer in shapes {a.shape} and {b.shape}")
+        raise ValueError(f"the forms return different shapes, {a.shape} and {b.shape}")
     return float(np.max(np.abs(a - b), initial=0.0))
 
 

@@ -58,9 +58,11 @@ class Linear(Pairwise, Recurrent):
     def __post_init__(self):
         check_counts(block=self.block)
         if not isinstance(self.feature, Feature):
-            raise ValueError(f"feature={self.feature!r} must be a feature map itself, as attnlab.FEATURES['relu'] is")
+            raise ValueError(f"feature={self.feature!r} must be a feature map, for example FEATURES['relu']")
         if self.feature.scaled and not self.normalise:
-            raise ValueError(f"normalise=False: {self.feature} is known up to a factor that only normalising removes")
+            raise ValueError(
+                f"normalise=False is not supported with feature={self.feature}, which is known only up to a factor"
+            )
 
     @property
     def line(self) -> str:

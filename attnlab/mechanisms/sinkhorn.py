@@ -72,7 +72,9 @@ class Sinkhorn(Whole):
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, sort):
         """Attends by blocks, and restores the given order."""
         if (factors := mask.factors(i, j)) is None:
-            raise NotImplementedError(f"{self} cannot honour {mask}: it sorts blocks of keys for all queries at once")
+            raise NotImplementedError(
+                f"{self} does not support {mask}: it sorts blocks of keys for all queries at once"
+            )
         if not q.shape[0] or not k.shape[0]:
             return jnp.zeros((q.shape[0], v.shape[1]), v.dtype)
         rows, columns = (jnp.asarray(each) for each in factors)

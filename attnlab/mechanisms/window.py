@@ -80,7 +80,8 @@ class LocalP(Pairwise):
     length: int = field(default=512, kw_only=True)
     """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
     traits = Traits(
-        bias=True, ill_conditioned="a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
+        bias=True,
+        ill_conditioned="rounding errors grow by S/4 in the centre and move keys across the edge of the window",
     )
 
     def __post_init__(self):

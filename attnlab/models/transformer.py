@@ -59,7 +59,7 @@ class TransformerNetwork(Decoder):
 
     def __init__(self, key: PRNGKeyArray, config: Transformer, shape: Any):
         if config.shared and not shape.joint:
-            raise ValueError("model.shared=True needs one vocabulary of both sides, such as by task.joint=True")
+            raise ValueError("model.shared=True needs one vocabulary for both sides; set for example task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.source_position = make_position(key, config, "source_position", shape.source_length, causal=False)

@@ -55,7 +55,7 @@ class Attention(Observable):
     Raises:
         ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, or an input has another width.
         TypeError: `mechanism` is not a `Mechanism`.
-        NotImplementedError: The mechanism cannot honour the position. Raised by the calls.
+        NotImplementedError: The mechanism does not support the position encoding. Raised by the calls.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Attention(Observable):
         key_heads = heads if key_heads is None else key_heads
         check_heads(width, heads, key_heads)
         if not isinstance(mechanism, Mechanism):
-            raise TypeError(f"a mechanism is wanted, as MECHANISMS['softmax'], not {mechanism!r}")
+            raise TypeError(f"expected a Mechanism, for example MECHANISMS['softmax'], got {mechanism!r}")
         self.width, self.heads, self.key_heads, self.mechanism = width, heads, key_heads, mechanism
         size = width // heads
         self.q, self.o = (dense(fold_key(key, name), width, width) for name in "qo")
@@ -319,7 +319,7 @@ class Attention(Observable):
             y [T D] after the output projection, and `known` by key heads, then by the query heads of each if several.
         """
         if reason := position.refusal(self.mechanism):
-            raise NotImplementedError(f"{self.mechanism} cannot honour {position}: {reason}")
+            raise NotImplementedError(f"{self.mechanism} does not support {position}: {reason}")
         shape = (self.key_heads,)
         if self.heads > self.key_heads:
             shape = (self.key_heads, self.heads // self.key_heads)
@@ -344,11 +344,11 @@ class Attention(Observable):
     def _fits(self, name: str, x: Float[Array, "T D"]) -> None:
         if x.ndim != 2:
             raise ValueError(
-                f"{name} {x.shape} is not [T {self.width}] of one example: "
-                "for a batch, write jax.vmap(attention.attend)(x), and likewise of `causal`, `cross` and `extend`"
+                f"expected {name} [T {self.width}] of one example, got shape {x.shape}; "
+                "for a batch, use jax.vmap, for example jax.vmap(attention.attend)(x)"
             )
         if x.shape[1] != self.width:
-            raise ValueError(f"{name} has width {x.shape[1]}, and the attention model.width={self.width}")
+            raise ValueError(f"{name} has width {x.shape[1]}, expected model.width={self.width}")
 
 
 def check_heads(width: int, heads: int, key_heads: int) -> None:

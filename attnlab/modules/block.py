@@ -199,7 +199,11 @@ class DecoderLayer(nnx.Module):
 
     def _reading(self, memory: Memory | None) -> Attention | None:
         if (self.cross is None) != (memory is None):
-            raise ValueError("a layer reads a memory where it has a cross-attention, and only there")
+            raise ValueError(
+                "expected no memory, because the layer has no cross-attention"
+                if self.cross is None
+                else "expected a memory, because the layer has cross-attention"
+            )
         return self.cross
 
     def _layer(self, x, own: Callable, read: Callable | None, key):

@@ -319,7 +319,9 @@ def test_weights_beyond_half_precision_mix_faint_values(mask):
 def test_cosformer_beyond_its_length():
     mechanism = Linear(feature=Cosformer(length=4))
     q, k, v, _ = inputs(mechanism, 5)
-    with pytest.raises(ValueError, match=r"Cosformer\(length=4\) has no position 4: give it a length of at least 5"):
+    with pytest.raises(
+        ValueError, match=r"Cosformer\(length=4\) supports positions 0 … 3, got 4; use length=5 or more"
+    ):
         mechanism.attend(q, k, v)
     with pytest.raises(ValueError, match="no position 4"):
         causal(mechanism, q, k, v)

@@ -23,14 +23,14 @@ def _arrays(name: str, **values: Any) -> None:
     """Raises ValueError for a value that is not an array."""
     for what, value in values.items():
         if not hasattr(value, "shape"):
-            raise ValueError(f"{name}: {what} must be an array, not {type(value).__name__}; numpy.array makes one")
+            raise ValueError(f"{name}: {what} must be an array, got {type(value).__name__}; use numpy.array")
 
 
 def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
     """Raises ValueError for an array that has fewer rows than there are positions."""
-    for what, (length, wanted) in lengths.items():
-        if length < wanted:
-            raise ValueError(f"{name}: {what} has {length} rows for {wanted} positions")
+    for what, (length, needed) in lengths.items():
+        if length < needed:
+            raise ValueError(f"{name}: expected {what} for {needed} positions, got {length}")
 
 
 @pytree
@@ -141,7 +141,9 @@ class Edges(Mask):
     def __post_init__(self):
         _arrays("Edges", adjacency=self.adjacency)
         if len(shape := self.adjacency.shape) != 2:
-            raise ValueError(f"Edges: adjacency {shape} is not [N M], a row a query and a column a key")
+            raise ValueError(
+                f"Edges: expected adjacency [N M], one row per query and one column per key, got shape {shape}"
+            )
 
     def __call__(self, i, j):
         """adjacency[i, j]."""

@@ -15,7 +15,7 @@ def _whole(least: int, mask: str, **sizes: int) -> None:
     """Raises ValueError for a size that is not an integer of at least `least`."""
     for name, size in sizes.items():
         if not isinstance(size, Integral) or size < least:
-            raise ValueError(f"{mask}({name}={size}): a whole number, at least {least}")
+            raise ValueError(f"{mask}: {name}={size} must be an integer of at least {least}")
 
 
 def _pairs(i, j, seen):
