@@ -143,13 +143,13 @@ def _in_parts(mechanism: Mechanism, inputs: Inputs, cuts: list[int]) -> np.ndarr
 def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
     """Compares padded sequences with the shorter sequences of the kept tokens."""
     # Each pattern keeps the same number of tokens. The shorter sequences thus have one shape and compile once.
-    T, behind = inputs[0].shape[0], np.arange(inputs[0].shape[0]) < inputs[0].shape[0] - inputs[0].shape[0] // 4
-    keeps = {"before": behind[::-1], "between": np.random.default_rng(T).permutation(behind)}
+    T, at_end = inputs[0].shape[0], np.arange(inputs[0].shape[0]) < inputs[0].shape[0] - inputs[0].shape[0] // 4
+    keeps = {"before": at_end[::-1], "between": np.random.default_rng(T).permutation(at_end)}
     attend = jax.jit(
         lambda q, k, v, extra, keep: mechanism.attend(q, k, v, KeyPadding(keep) & QueryPadding(keep), **extra)
     )
     # `attend` numbers keys including padding, so only padding at the end keeps the positions of the others.
-    yield "attend, behind", _padded(mechanism, inputs, behind, attend, jax.jit(attending(mechanism)))
+    yield "attend, behind", _padded(mechanism, inputs, at_end, attend, jax.jit(attending(mechanism)))
     alone = jax.jit(scanning(mechanism))
     for block in (None, 7):
         padded = jax.jit(scanning(mechanism, block))

@@ -90,8 +90,8 @@ class Linformer(Whole):
         if (beyond := at[(at < 0) | (at >= self.length)]).size:
             raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got a key at position {beyond[0]}")
 
-    def _columns(self, projection, j, seen, dtype):
-        """Returns the columns of the keys' positions: zero for keys that are not seen, NaN beyond the length."""
+    def _columns(self, projection, j, visible, dtype):
+        """Returns the columns of the keys' positions: zero for keys that are not visible, NaN beyond the length."""
         at = jnp.where(j < 0, self.length, j)
         columns = projection.astype(dtype).at[:, at].get(mode="fill", fill_value=jnp.nan)
-        return jnp.where(seen[None, :], columns, 0)
+        return jnp.where(visible[None, :], columns, 0)

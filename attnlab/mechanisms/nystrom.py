@@ -85,6 +85,6 @@ class Nystrom(Whole):
         )
 
 
-def _softmax(q, k, seen):
-    """Returns the softmax map of q over the keys that are seen."""
-    return masked_softmax(scaled_dot(q, k), jnp.broadcast_to(seen[None, :], (q.shape[0], k.shape[0])))
+def _softmax(q, k, visible):
+    """Returns the softmax map of q over the keys that are visible."""
+    return masked_softmax(scaled_dot(q, k), jnp.broadcast_to(visible[None, :], (q.shape[0], k.shape[0])))

@@ -124,9 +124,9 @@ def _layers(q, j, w, b, u, c):
 
 def _table(i, j, table):
     """Returns the scores [T S] of the pairs from the table. They are NaN beyond the length."""
-    (rows, along), (columns, across) = (_places(each, table.shape[0]) for each in (i, j))
+    (rows, valid_rows), (columns, valid_columns) = (_places(each, table.shape[0]) for each in (i, j))
     scores = table[rows[:, None], columns[None, :]].astype(accumulation_dtype(table.dtype))
-    return jnp.where(along[:, None] & across[None, :], scores, jnp.nan)
+    return jnp.where(valid_rows[:, None] & valid_columns[None, :], scores, jnp.nan)
 
 
 def _places(place, length):

@@ -123,11 +123,11 @@ class ClassifierNetwork(nnx.Module):
 
     def outputs_and_maps(self, source, keep=None, key=None) -> tuple[Float[Array, "..."], dict]:
         """Return the logits, and the attention maps {"encoder": [L H T T], or None if not observed}."""
-        x, seen = self.read(source, keep, key)
+        x, maps = self.read(source, keep, key)
         if not self.each:
             x = (x[0] if self.token is not None else _mean(x, keep))[None]
         scores = self.head(x)
-        return (scores if self.each else scores[0]).astype(accumulation_dtype(scores.dtype)), seen
+        return (scores if self.each else scores[0]).astype(accumulation_dtype(scores.dtype)), maps
 
     def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
         """Return the encoder's output and attention maps. If there is a token, its vector is row 0 of the output."""

@@ -89,8 +89,8 @@ class Decoder(OutputHead):
         table = position.table(tokens.shape[0], self.dtype)
         x = self.embed(self.target, tokens, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, keep, position, memory, key)
-        x, looks = scan_layers(self.decoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
-        return self._normed(x), looks
+        x, maps = scan_layers(self.decoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
+        return self._normed(x), maps
 
     def begin(self, length: int, memory: Memory | None = None) -> Decoding:
         """Return the state before the first symbol, with room for `length` symbols."""

@@ -69,5 +69,5 @@ class Encoder(nnx.Module):
             keep = None if keep is None else jnp.concatenate([jnp.ones(1, bool), keep])
             before = None if before is None else jnp.pad(before, ((0, 0), (1, 0), (0, 0)))
         step = lambda layer, x, key: layer(x, keep, position, key)
-        x, seen = scan_layers(self.layers, dropout(x, self.rate, keys[0]), step, keys[1], before, remat=self.remat)
-        return (x if self.encoded is None else self.encoded(x)), seen
+        x, maps = scan_layers(self.layers, dropout(x, self.rate, keys[0]), step, keys[1], before, remat=self.remat)
+        return (x if self.encoded is None else self.encoded(x)), maps

@@ -26,8 +26,8 @@ class OutputHead(nnx.Module):
 
     def outputs_and_maps(self, *inputs: Any, **named: Any) -> tuple[Float[Array, "T vocabulary"], dict]:
         """Return the logits, at least float32, and the attention maps."""
-        x, looks = self.hidden_with_maps(*inputs, **named)
-        return self.logits(x), looks
+        x, maps = self.hidden_with_maps(*inputs, **named)
+        return self.logits(x), maps
 
     def hidden_states(self, *inputs: Any, **named: Any) -> Float[Array, "T D"]:
         """Return the hidden states before the output map, which `token_loss` takes for many examples at once."""

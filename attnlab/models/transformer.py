@@ -101,9 +101,9 @@ class TransformerNetwork(Decoder):
         The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not observed.
         """
         keys = [None] * 4 if key is None else jax.random.split(key, 4)
-        memory, seen = self.encode(source, source_keep, keys[:2])
-        x, looks = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
-        return x, seen | looks
+        memory, encoder_maps = self.encode(source, source_keep, keys[:2])
+        x, decoder_maps = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
+        return x, encoder_maps | decoder_maps
 
     def encode(self, source, source_keep, keys=(None, None)) -> tuple[Float[Array, "S D"], dict]:
         """Return the memory that the decoder attends to, and the encoder's attention maps. `keys` are for dropout."""
@@ -112,8 +112,8 @@ class TransformerNetwork(Decoder):
         symbols = self.target if self.source is None else self.source
         x = self.embed(symbols, source, position, i, table, keys[0])
         step = lambda layer, x, key: layer(x, source_keep, position, key)
-        x, seen = scan_layers(self.encoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
-        return (x if self.encoded is None else self.encoded(x)), seen
+        x, maps = scan_layers(self.encoder, x, step, keys[1], position.per_layer(i, table), remat=self.config.remat)
+        return (x if self.encoded is None else self.encoded(x)), maps
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """Encode the source and return the state before the first target symbol, with room for `length` symbols."""

@@ -124,25 +124,28 @@ class Attention(Observable):
             "k", "v" and the mechanism's extra inputs by name, each [S G ...] for G key heads.
         """
         self._fits("memory", memory)
-        told = lambda name: values if name == "v" and values is not None else memory
-        return self._remembered({name: each(told(name)) for name, each in self._maps().items()})
+        source = lambda name: values if name == "v" and values is not None else memory
+        return self._remembered({name: each(source(name)) for name, each in self._maps().items()})
 
     def _maps(self) -> dict[str, Dense]:
         return {"k": self.k, "v": self.v, **self.tokens}
 
-    def _remembered(self, found: dict[str, Array]) -> dict[str, Array]:
+    def _remembered(self, projected: dict[str, Array]) -> dict[str, Array]:
         size = self.width // self.heads
         shapes = {"k": (size,), "v": (size,)} | {
             name: shape_of(shape, size, size) for name, shape in self.mechanism.tokens.items()
         }
-        return {name: found[name].reshape(len(found[name]), self.key_heads, *shape) for name, shape in shapes.items()}
+        return {
+            name: projected[name].reshape(len(projected[name]), self.key_heads, *shape)
+            for name, shape in shapes.items()
+        }
 
     def _both(self, x: Float[Array, "T D"]) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the queries of x and its `keys_values`, computed in one product."""
         self._fits("x", x)
         maps = {"q": self.q, **self.queries, **self._maps()}
-        found = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
-        return {name: found.pop(name) for name in ("q", *self.queries)}, self._remembered(found)
+        projected = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
+        return {name: projected.pop(name) for name in ("q", *self.queries)}, self._remembered(projected)
 
     def _queries(self, x: Float[Array, "T D"]) -> dict[str, Array]:
         """Return the queries of x and the mechanism's extra inputs per query."""
@@ -192,7 +195,7 @@ class Attention(Observable):
                 y = y + self._joining(q, k, jnp.asarray(mask(i, j)), i=i, j=j, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, mask, **places, **extra)
 
-        return self._seen(*self._by_heads(head, q, memory, position))
+        return self._merge_heads(*self._by_heads(head, q, memory, position))
 
     def causal(
         self, x: Float[Array, "T D"], keep: Bool[Array, " T"] | None = None, position: PositionEncoding = NO_POSITION
@@ -225,7 +228,7 @@ class Attention(Observable):
                 y = y + self._joining(q, k, jnp.asarray(mask(i, i)), i=at, j=at, **extra).astype(y.dtype)
             return y, self.observed(mechanism, q, k, Causal(), keep=keep, **extra)
 
-        return self._seen(*self._by_heads(head, *self._both(x), position))
+        return self._merge_heads(*self._by_heads(head, *self._both(x), position))
 
     def start(self, length: int, dtype) -> Any:
         """Create the state before the first token.
@@ -332,9 +335,9 @@ class Attention(Observable):
         y, known = jax.vmap(head, in_axes=(1, 1, 0, 0, 0), out_axes=(1, 0))(q, memory, fixed, bias, state)
         return self.o(y.reshape(T, self.width)), known
 
-    def _seen(self, y, looks) -> tuple[Float[Array, "T D"], Any]:
+    def _merge_heads(self, y, maps) -> tuple[Float[Array, "T D"], Any]:
         """Merge the head axes of the maps into one: [H T S]."""
-        return y, jax.tree.map(lambda look: look.reshape(self.heads, *look.shape[-2:]), looks)
+        return y, jax.tree.map(lambda each: each.reshape(self.heads, *each.shape[-2:]), maps)
 
     def _extras(self, queries: dict[str, Array], memory: dict[str, Array]) -> dict[str, Array]:
         """Return the mechanism's extra inputs per key token and per query token."""

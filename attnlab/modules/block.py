@@ -115,8 +115,8 @@ class EncoderLayer(nnx.Module):
         keys = _keys(key, 3)
         # Padded queries are masked too, because a mechanism may summarise the queries.
         mask = Full() if keep is None else KeyPadding(keep) & QueryPadding(keep)
-        x, seen = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
-        return apply_feedforward(self, x, keys[1:]), {"encoder": seen}
+        x, maps = self.around_attention(x, lambda x: self.attention.attend(x, None, mask, position), keys[0])
+        return apply_feedforward(self, x, keys[1:]), {"encoder": maps}
 
 
 @pytree
@@ -209,10 +209,10 @@ class DecoderLayer(nnx.Module):
     def _layer(self, x, own: Callable, read: Callable | None, key):
         keys = _keys(key, 4)
         x, first = self.around_attention(x, own, keys[0])
-        looks = {"decoder": first}
+        maps = {"decoder": first}
         if read is not None and self.around_cross is not None:
-            x, looks["cross"] = self.around_cross(x, read, keys[1])
-        return apply_feedforward(self, x, keys[2:]), looks
+            x, maps["cross"] = self.around_cross(x, read, keys[1])
+        return apply_feedforward(self, x, keys[2:]), maps
 
 
 def apply_feedforward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:

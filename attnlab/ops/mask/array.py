@@ -114,9 +114,9 @@ class Segments(Mask):
     def __call__(self, i, j):
         """query[i] = key[j]."""
         query, key = lookup(self.query, i, -1), lookup(self.key, j, -1)
-        inside = (i >= 0) & (i < self.query.shape[0])
-        beside = (j >= 0) & (j < self.key.shape[0])
-        return (query[:, None] == key[None, :]) & inside[:, None] & beside[None, :]
+        row_valid = (i >= 0) & (i < self.query.shape[0])
+        column_valid = (j >= 0) & (j < self.key.shape[0])
+        return (query[:, None] == key[None, :]) & row_valid[:, None] & column_valid[None, :]
 
     def fit(self, T, S):
         """Checks that there is one row per query and one row per key."""
@@ -148,11 +148,11 @@ class Edges(Mask):
     def __call__(self, i, j):
         """adjacency[i, j]."""
         N, M = self.adjacency.shape
-        inside, beside = (i >= 0) & (i < N), (j >= 0) & (j < M)
-        at, to = jnp.where(inside, i, 0), jnp.where(beside, j, 0)
+        row_valid, column_valid = (i >= 0) & (i < N), (j >= 0) & (j < M)
+        at, to = jnp.where(row_valid, i, 0), jnp.where(column_valid, j, 0)
         # Nonzero numbers are edges. They become booleans here, because ~ of an integer is not a logical negation.
         edges = jnp.asarray(self.adjacency).astype(bool)[at[:, None], to[None, :]]
-        return edges & inside[:, None] & beside[None, :]
+        return edges & row_valid[:, None] & column_valid[None, :]
 
     def fit(self, T, S):
         """Checks that there is one row per query and one column per key."""
