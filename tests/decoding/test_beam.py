@@ -140,7 +140,7 @@ def test_double_precision_serves(x64):
     [
         ({"size": 0}, "size=0 must be at least 1"),
         ({"best": 0}, "best=0 must be at least 1"),
-        ({"size": 2.5}, "size=2.5 must be an integer"),
+        ({"size": 2.5}, "size=2.5 must be at least 1, and whole"),
         ({"size": 3, "best": 4}, "best=4 must be at most size=3"),
         ({"penalty": -0.1}, "penalty=-0.1 must be at least 0 and at most 10"),
         ({"penalty": float("nan")}, "penalty=nan must be"),

@@ -179,7 +179,9 @@ def test_a_mask_that_looks_rows_up_needs_rows_for_all(name):
     mechanism = SMALL[name]
     q, k, v, extra = inputs(mechanism, 2, 4)
     four = jnp.array([0, 0, 1, 1])
-    with pytest.raises(ValueError, match="give i"):
+    with pytest.raises(
+        ValueError, match="needs the positions i of the queries, because there are 2 queries and 4 keys"
+    ):
         mechanism.attend(q, k, v, Segments(four, four), **extra)
     q, k, v, extra = inputs(mechanism, 6)
     for mask in (Edges(jnp.eye(3, dtype=bool)), Segments(jnp.arange(3), jnp.arange(6)), KeyPadding(jnp.ones(5, bool))):

@@ -91,7 +91,7 @@ def test_it_is_bound_to_its_length_and_sized_for_another(mechanism):
     y, _ = extend(mechanism, state, q[:2], k[:2], v[:2], i=jnp.array([3, 12]), **learned)
     assert np.isfinite(y[0]).all()
     assert np.isnan(y[1]).all()
-    with pytest.raises(ValueError, match="positions 3 … 12"):
+    with pytest.raises(ValueError, match="supports positions 0 … 11, got 3 … 12"):
         mechanism.extend(state, q[:2], k[:2], v[:2], i=jnp.array([3, 12]), **learned)
     longer = mechanism.sized(13)
     assert longer == Synthesizer(length=13, fixed=mechanism.fixed)

@@ -144,7 +144,7 @@ def test_dropout_needs_a_key_and_every_part_has_a_gradient():
         ),
         (
             {"mechanism": MECHANISMS["delta"], "among": MECHANISMS["softmax"]},
-            "model.mechanism=Delta.* such as model.encoder=softmax model.cross=softmax can$",
+            "model.mechanism=Delta.* use for example model.encoder=softmax model.cross=softmax$",
         ),
         ({"cross": MECHANISMS["nystrom"]}, "mixes queries"),
     ],

@@ -35,7 +35,7 @@ def test_what_lies_behind_them_has_no_gradient():
 
 def test_what_it_is_bound_to_is_the_maps():
     narrow = Narrow(Cosformer(length=4), 2)
-    with pytest.raises(ValueError, match="no position 4"):
+    with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         narrow.fit(5)
     assert narrow.sized(9) == Narrow(Cosformer(length=9), 2)
 
