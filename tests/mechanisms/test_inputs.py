@@ -59,7 +59,7 @@ def test_positions_of_another_number_of_tokens_are_named(name):
     mask = Full() if refusal(mechanism, Full()) is None else Causal()
     q, k, v, extra = inputs(mechanism, 4)
     for given, rows in (("i", 3), ("i", 1), ("j", 5)):
-        with pytest.raises(ValueError, match=rf"{given} \({rows},\) must be \(4,\)"):
+        with pytest.raises(ValueError, match=rf"{given} must have shape \(4,\), one entry per token, got \({rows},\)"):
             mechanism.attend(q, k, v, mask, **{given: np.arange(rows, dtype=np.int32)}, **extra)
 
 
