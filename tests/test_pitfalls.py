@@ -193,18 +193,18 @@ def test_a_mechanism_takes_one_head_and_nothing_that_looks_like_one(name):
     heads = np.ones((4, 4, 4), np.float32)
     wrong = {
         "one head": (heads, heads, heads, extra),
-        "do not fit": (q, k[:, :3], v, extra),
-        "do not fit: they must": (q, k[:3], v, extra),
+        "shapes do not match": (q, k[:, :3], v, extra),
+        "do not match: expected": (q, k[:3], v, extra),
     }
     for said, (a, b, c, more) in wrong.items():
         with pytest.raises(ValueError, match=said):
             mechanism.attend(a, b, c, mask, **more)
     for extra_name in extra:
         short = {**extra, extra_name: extra[extra_name][..., None]}
-        with pytest.raises(ValueError, match=f"{extra_name} .* must be"):
+        with pytest.raises(ValueError, match=f"{extra_name} must have shape"):
             mechanism.attend(q, k, v, mask, **short)
     if mechanism.traits.decodes:
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="do not match"):
             mechanism.extend(mechanism.start(4, 4, 6), q[:3], k, v, **extra)
 
 

@@ -48,23 +48,25 @@ def variances(model: Any, *inputs: Array | np.ndarray) -> dict[str, list[float] 
       {name of the attention: one variance per layer}. NaN if no pair is allowed, or if a mechanism has no scores. None
       instead of the list for an attention without maps.
     """
-    seen = _moments(model, *inputs)
-    return {name: None if found is None else _pooled(*found) for name, found in seen.items()}
+    moments = _moments(model, *inputs)
+    return {name: None if values is None else _pooled(*values) for name, values in moments.items()}
 
 
 @jax.jit
 def _moments(model: Any, *inputs: Array | np.ndarray) -> dict[str, Any]:
     """Returns for every example and layer the number of scores, their mean, and the sum of squares around the mean."""
 
-    def of(seen):
-        meets = seen != -jnp.inf
-        count = meets.sum(axis=(1, 2, 3)).astype(seen.dtype)
-        mean = jnp.where(meets, seen, 0).sum(axis=(1, 2, 3)) / jnp.maximum(count, 1)
-        around = jnp.where(meets, seen - mean[:, None, None, None], 0)
-        return count, mean, (around**2).sum(axis=(1, 2, 3))
+    def moments(x):
+        allowed = x != -jnp.inf
+        count = allowed.sum(axis=(1, 2, 3)).astype(x.dtype)
+        mean = jnp.where(allowed, x, 0).sum(axis=(1, 2, 3)) / jnp.maximum(count, 1)
+        deviation = jnp.where(allowed, x - mean[:, None, None, None], 0)
+        return count, mean, (deviation**2).sum(axis=(1, 2, 3))
 
     # One example at a time, because the scores of a whole batch take much memory.
-    return jax.lax.map(lambda one: {name: x if x is None else of(x) for name, x in scores(model, *one).items()}, inputs)
+    return jax.lax.map(
+        lambda one: {name: x if x is None else moments(x) for name, x in scores(model, *one).items()}, inputs
+    )
 
 
 def _pooled(count: Array, mean: Array, squares: Array) -> list[float]:
@@ -86,9 +88,9 @@ def gradient(loss: Callable, model: Any, batch: dict[str, Any]) -> tuple[float, 
     Returns:
       The loss, and {part: {"parameters": norm, "gradient": norm}} with Euclidean norms. Parts are named as by `parts`.
     """
-    value, found = _gradient(loss, model, batch)
-    here, back = parts(model), parts(found)
-    return float(value), {name: {"parameters": here[name], "gradient": back[name]} for name in here}
+    value, slopes = _gradient(loss, model, batch)
+    norms, slope_norms = parts(model), parts(slopes)
+    return float(value), {name: {"parameters": norms[name], "gradient": slope_norms[name]} for name in norms}
 
 
 @partial(jax.jit, static_argnums=0)

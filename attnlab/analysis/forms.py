@@ -95,7 +95,7 @@ def difference(a: np.ndarray | None, b: np.ndarray | None) -> float | None:
     if a is None or b is None:
         return None
     if a.shape != b.shape:
-        raise ValueError(f"two forms answer in shapes {a.shape} and {b.shape}")
+        raise ValueError(f"the forms return different shapes, {a.shape} and {b.shape}")
     return float(np.max(np.abs(a - b), initial=0.0))
 
 
@@ -143,13 +143,13 @@ def _in_parts(mechanism: Mechanism, inputs: Inputs, cuts: list[int]) -> np.ndarr
 def _padding(mechanism: Mechanism, inputs: Inputs) -> Pairs:
     """Compares padded sequences with the shorter sequences of the kept tokens."""
     # Each pattern keeps the same number of tokens. The shorter sequences thus have one shape and compile once.
-    T, behind = inputs[0].shape[0], np.arange(inputs[0].shape[0]) < inputs[0].shape[0] - inputs[0].shape[0] // 4
-    keeps = {"before": behind[::-1], "between": np.random.default_rng(T).permutation(behind)}
+    T, at_end = inputs[0].shape[0], np.arange(inputs[0].shape[0]) < inputs[0].shape[0] - inputs[0].shape[0] // 4
+    keeps = {"before": at_end[::-1], "between": np.random.default_rng(T).permutation(at_end)}
     attend = jax.jit(
         lambda q, k, v, extra, keep: mechanism.attend(q, k, v, KeyPadding(keep) & QueryPadding(keep), **extra)
     )
     # `attend` numbers keys including padding, so only padding at the end keeps the positions of the others.
-    yield "attend, behind", _padded(mechanism, inputs, behind, attend, jax.jit(attending(mechanism)))
+    yield "attend, behind", _padded(mechanism, inputs, at_end, attend, jax.jit(attending(mechanism)))
     alone = jax.jit(scanning(mechanism))
     for block in (None, 7):
         padded = jax.jit(scanning(mechanism, block))

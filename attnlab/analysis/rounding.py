@@ -62,6 +62,6 @@ def _error(exact: Any, run: Any, rounded: Any) -> float | None:
 def _relative(y: np.ndarray, truth: np.ndarray, dtype: Any) -> float:
     """Returns max |y − truth| / max |truth|."""
     if y.dtype != dtype:
-        raise TypeError(f"answers {dtype} values in {y.dtype}")
+        raise TypeError(f"expected an output of dtype {dtype}, like the values, got {y.dtype}")
     largest = np.max(np.abs(truth))
     return float(np.max(np.abs(y.astype(np.float64) - truth)) / largest)

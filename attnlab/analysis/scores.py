@@ -78,15 +78,15 @@ def call_scores(
     if isinstance(mechanism, LocalP):
         mechanism = mechanism.within
     if isinstance(mechanism, PatternSoftmax):
-        found = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
+        values = Scores(mechanism.score, {name: extra[name] for name in mechanism.learned}, bias)(q, k, i, j)
     elif isinstance(mechanism, Synthesizer):
-        found = jnp.full((T, S), jnp.nan, jnp.result_type(float))
+        values = jnp.full((T, S), jnp.nan, jnp.result_type(float))
     else:
         if isinstance(mechanism, Linear) and isinstance(mechanism.feature, RotatedFeatures):
             # As softmax attention, it would rotate queries and keys instead of features.
             q, k = mechanism.feature.position.rotate(q, k, i, j)
-        found = Scores(scaled_dot, {}, bias)(q, k, i, j)
-    return jnp.where(allowed, found, -jnp.inf)
+        values = Scores(scaled_dot, {}, bias)(q, k, i, j)
+    return jnp.where(allowed, values, -jnp.inf)
 
 
 def scores(model: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | None]:
@@ -100,14 +100,14 @@ def scores(model: Any, *inputs: Array) -> dict[str, Float[Array, "L H T S"] | No
       {name as in `attention_maps`: scores [L H T S]}, −inf for pairs that may not meet. None for an attention without
       maps.
     """
-    found, keeps = {}, [x for x in inputs if x.dtype == bool]
-    for name, seen in observations(call_scores, model, *inputs).items():
-        if seen is not None:
+    masked, keeps = {}, [x for x in inputs if x.dtype == bool]
+    for name, values in observations(call_scores, model, *inputs).items():
+        if values is not None:
             sides = SIDES.get(name, (0, 0))
-            rows, columns = (_kept(keeps, side, size) for side, size in zip(sides, seen.shape[-2:], strict=True))
-            seen = jnp.where((rows[:, None] & columns[None, :])[None, None], seen, -jnp.inf)
-        found[name] = seen
-    return found
+            rows, columns = (_kept(keeps, side, size) for side, size in zip(sides, values.shape[-2:], strict=True))
+            values = jnp.where((rows[:, None] & columns[None, :])[None, None], values, -jnp.inf)
+        masked[name] = values
+    return masked
 
 
 def _kept(keeps: list[Array], side: int, count: int) -> Bool[Array, " T"]:

@@ -56,5 +56,5 @@ def totals(config: Any, model: Any, *inputs: Any) -> dict[str, Float[Array, "L H
     names = [name for name, mechanism in config.attentions.items() if has_denominator(mechanism)]
     if not names:
         return {}
-    seen = observations(undivided_weights, model, *inputs)
-    return {name: seen[name].sum(axis=-1) for name in names if seen.get(name) is not None}
+    weights_by_name = observations(undivided_weights, model, *inputs)
+    return {name: weights_by_name[name].sum(axis=-1) for name in names if weights_by_name.get(name) is not None}

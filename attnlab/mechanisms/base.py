@@ -67,7 +67,9 @@ class Mechanism(ABC):
         super().__init_subclass__(**options)
         for base in cls.__bases__:
             if getattr(base, "__final__", False):
-                raise TypeError(f"{base.__name__} is final: hold one in a field, or subclass Pairwise or Recurrent")
+                raise TypeError(
+                    f"{base.__name__} is final: subclass Pairwise, Recurrent or Whole, or hold it in a field"
+                )
 
     def __str__(self):
         """Returns the constructor call, with functions shown by name."""

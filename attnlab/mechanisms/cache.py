@@ -65,9 +65,11 @@ class Cache:
         """
         if isinstance(self.count, Tracer) or isinstance(new, Tracer):
             return
-        wanted, length = int(jnp.max(self.count)) + int(jnp.sum(jnp.asarray(new))), self.k.shape[-2]
-        if wanted > length:
-            raise ValueError(f"the cache has room for {length} tokens, and {wanted} are to be kept: start it longer")
+        needed, length = int(jnp.max(self.count)) + int(jnp.sum(jnp.asarray(new))), self.k.shape[-2]
+        if needed > length:
+            raise ValueError(
+                f"the cache has room for {length} tokens, got {needed}: start it with length={needed} or more"
+            )
 
     def write(self, k, v, tokens, block: TokenBlock) -> tuple[Cache, Bool[Array, " T"], Bool[Array, "T N"]]:
         """Appends the kept tokens of a block. A token that does not fit is not written.

@@ -117,7 +117,7 @@ class CheckedMechanism(Mechanism):
         check_rows(self, T, i=i)
         check_rows(self, S, j=j)
         if i is None and mask.indexed and T != S:
-            raise ValueError(f"{mask} looks rows up by position: with {T} queries and {S} keys, give i")
+            raise ValueError(f"{mask} needs the positions i of the queries, because there are {T} queries and {S} keys")
         if i is None and j is None:
             mask.fit(S, S)
         if not T:

@@ -43,9 +43,9 @@ class Chunked(Recurrent):
 
         There are K gates per token if an extra input has the shape ("K",), and one otherwise.
         """
-        told = sum(math.prod(shape_of(shape, K, V)) for shape in self.tokens.values())
+        numbers = sum(math.prod(shape_of(shape, K, V)) for shape in self.tokens.values())
         flops = self.rule.flops(T, K, V, self.at_once(block), K if ("K",) in self.tokens.values() else 1)
-        return Cost(flops, moved(T, T, K, V) + 4 * T * told, 4 * K * V)
+        return Cost(flops, moved(T, T, K, V) + 4 * T * numbers, 4 * K * V)
 
 
 @dataclass(frozen=True)

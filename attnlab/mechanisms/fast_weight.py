@@ -39,9 +39,11 @@ class FastWeight(Chunked):
     def __post_init__(self):
         super().__post_init__()
         if self.feature.scaled:
-            raise ValueError(f"feature={self.feature} is known up to a factor for each row: it has no sum")
+            raise ValueError(f"feature={self.feature} has no sum: each row is known only up to a factor")
         if self.feature.signed:
-            raise ValueError(f"feature={self.feature} may be negative: its features may sum to nearly zero")
+            raise ValueError(
+                f"feature={self.feature} may be negative, so that the sum of its features may be close to zero"
+            )
 
     @property
     def tokens(self):

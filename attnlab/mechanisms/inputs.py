@@ -25,11 +25,11 @@ def floats(*given: Any) -> tuple[Any, ...]:
     Raises:
         TypeError: if an array is complex.
     """
-    found = arrays(*given)
-    for x in found:
+    converted = arrays(*given)
+    for x in converted:
         if jnp.issubdtype(x.dtype, jnp.complexfloating):
-            raise TypeError(f"attention is of real numbers, and an array of {x.dtype} was given")
-    return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in found)
+            raise TypeError(f"expected arrays of real numbers, got {x.dtype}")
+    return tuple(x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.result_type(float)) for x in converted)
 
 
 def check_kinds(mechanism: Mechanism, mask: Any, bias: Any) -> None:
@@ -43,37 +43,37 @@ def _no_mask(mask: Any) -> str:
     """Returns why an object is not a mask, and what to write instead."""
     if isinstance(mask, type) and issubclass(mask, Mask):
         needed = [field.name for field in fields(mask) if field.default is MISSING] if is_dataclass(mask) else []
-        return f"{mask.__name__} is a class: write {mask.__name__}({', '.join(needed)})"
+        return f"expected a mask, got the class {mask.__name__}: write {mask.__name__}({', '.join(needed)})"
     if hasattr(mask, "shape"):
         kind = "KeyPadding" if len(mask.shape) == 1 else "Edges"
-        return f"an array {tuple(mask.shape)} is no mask: give {kind}(array)"
+        return f"expected a mask, got an array of shape {tuple(mask.shape)}: write {kind}(array)"
     return f"expected a mask, for example Causal() or KeyPadding(keep), got {type(mask).__name__}"
 
 
 def check_names(mechanism: Mechanism, extra: dict) -> None:
     """Raises TypeError for extra inputs that the mechanism does not take, and for missing ones, with their names."""
     constants = set(mechanism.heads(1))
-    wanted = {*mechanism.tokens, *mechanism.queries, *mechanism.learned, *constants}
-    if unknown := set(extra) - wanted:
-        raise TypeError(f"{mechanism} takes no {sorted(unknown)}; it takes {sorted(wanted)}")
-    if missing := wanted - set(extra):
-        told = ", ".join(f"{name}=mechanism.heads(H)[{name!r}]" for name in sorted(missing & constants))
-        hint = f", which differs by head: pass {told} under jax.vmap over H heads, or its entry for one" if told else ""
-        raise TypeError(f"{mechanism} needs {sorted(missing)}{hint}")
+    expected = {*mechanism.tokens, *mechanism.queries, *mechanism.learned, *constants}
+    if unknown := set(extra) - expected:
+        known = ", ".join(sorted(expected)) or "none"
+        raise TypeError(f"{mechanism} got unexpected inputs {', '.join(sorted(unknown))}; expected: {known}")
+    if missing := expected - set(extra):
+        values = ", ".join(f"{name}=mechanism.heads(H)[{name!r}]" for name in sorted(missing & constants))
+        hint = f"; pass {values} under jax.vmap over H heads, or one entry of it for one head" if values else ""
+        raise TypeError(f"{mechanism} is missing inputs {', '.join(sorted(missing))}{hint}")
 
 
 def check_bias(mechanism: Mechanism, bias: Any) -> None:
     """Raises TypeError if the bias is not a function."""
     if bias is not None and not callable(bias):
-        told = type(bias).__name__
-        raise TypeError(f"{mechanism}: a bias is a function of queries and positions, bias(q, i, j), not {told}")
+        raise TypeError(f"{mechanism}: bias must be a function bias(q, i, j), got {type(bias).__name__}")
 
 
 def check_rows(mechanism: Mechanism, rows: int, **given: Any) -> None:
     """Raises ValueError if an array does not have the shape (rows,), one entry per token. None is ignored."""
     for name, x in given.items():
         if x is not None and jnp.shape(x) != (rows,):
-            raise ValueError(f"{mechanism}: {name} {jnp.shape(x)} must be ({rows},): one entry a token")
+            raise ValueError(f"{mechanism}: {name} must have shape ({rows},), one entry per token, got {jnp.shape(x)}")
 
 
 def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) -> None:
@@ -87,14 +87,13 @@ def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) 
         extra: extra inputs by name.
         new: True if they are T new tokens, so that T = S.
     """
-    shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
+    rows = "T" if new else "S"
+    expected, shapes = f"q [T K], k [{rows} K], v [{rows} V]", f"q {q.shape}, k {k.shape}, v {v.shape}"
     if not q.ndim == k.ndim == v.ndim == 2:
-        raise ValueError(f"{mechanism}: {shapes} are not [T K], [S K], [S V] of one head{_lifted(q, k, v, new)}")
+        raise ValueError(f"{mechanism}: expected {expected} of one head, got {shapes}{_lifted(q, k, v, new)}")
     (T, K), (S, V) = q.shape, v.shape
     if k.shape != (S, K) or (new and T != S):
-        raise ValueError(
-            f"{mechanism}: {shapes} do not fit: they must be {'[T K], [T K], [T V]' if new else '[T K], [S K], [S V]'}"
-        )
+        raise ValueError(f"{mechanism}: shapes do not match: expected {expected}, got {shapes}")
     constants = dict.fromkeys(mechanism.heads(1), ())
     for names, rows in (
         (mechanism.tokens, (S,)),
@@ -103,8 +102,9 @@ def check_shapes(mechanism: Mechanism, q, k, v, extra: dict, new: bool = False) 
         (constants, ()),
     ):
         for name, shape in names.items():
-            if extra[name].shape != (wanted := (*rows, *shape_of(shape, K, V))):
-                raise ValueError(f"{mechanism}: {name} {extra[name].shape} must be {wanted} beside {shapes}")
+            if extra[name].shape != (needed := (*rows, *shape_of(shape, K, V))):
+                got = extra[name].shape
+                raise ValueError(f"{mechanism}: {name} must have shape {needed}, got {got}, with {shapes}")
 
 
 def complete_extras(mechanism: Mechanism, extra: dict, bias: Any) -> dict[str, Array]:
@@ -115,7 +115,7 @@ def complete_extras(mechanism: Mechanism, extra: dict, bias: Any) -> dict[str, A
         TypeError: if an extra input is unknown or missing.
     """
     if bias is not None and not mechanism.traits.bias:
-        raise NotImplementedError(f"{mechanism} cannot honour a bias: {bias}")
+        raise NotImplementedError(f"{mechanism} does not support a bias, got {bias}")
     check_names(mechanism, extra)
     return {name: jnp.asarray(value) for name, value in extra.items()}
 
@@ -166,7 +166,7 @@ def _lifted(q, k, v, new: bool) -> str:
     if not (more := q.ndim - 2) > 0 or not q.ndim == k.ndim == v.ndim:
         return ""
     call = "lambda q, k, v: causal(mechanism, q, k, v)" if new else "mechanism.attend"
-    return f": over leading axes, write {'jax.vmap(' * more}{call}{')' * more}(q, k, v)"
+    return f"; for leading axes, write {'jax.vmap(' * more}{call}{')' * more}(q, k, v)"
 
 
 def zero_where_padded(keep: Bool[Places, " S"] | None, x: Shaped[Array, "S ..."]) -> Shaped[Array, "S ..."]:

@@ -58,9 +58,11 @@ class Linear(Pairwise, Recurrent):
     def __post_init__(self):
         check_counts(block=self.block)
         if not isinstance(self.feature, Feature):
-            raise ValueError(f"feature={self.feature!r} must be a feature map itself, as attnlab.FEATURES['relu'] is")
+            raise ValueError(f"feature={self.feature!r} must be a feature map, for example FEATURES['relu']")
         if self.feature.scaled and not self.normalise:
-            raise ValueError(f"normalise=False: {self.feature} is known up to a factor that only normalising removes")
+            raise ValueError(
+                f"normalise=False is not supported with feature={self.feature}, which is known only up to a factor"
+            )
 
     @property
     def line(self) -> str:
@@ -125,12 +127,12 @@ class Linear(Pairwise, Recurrent):
             fade = jnp.exp(scale - edges.gather(edges.max_per_query(scale, ends), ends.t))
         at = lambda q, k: of(jnp.sum(edges.gather(q, ends.t) * edges.gather(k, ends.s), axis=1))
         met = lambda q, k: jnp.where(ends.valid, at(q, k), 0) * fade
-        found = met(q.rows, k.rows)
+        products = met(q.rows, k.rows)
         if not self.normalise:
-            return found
-        counted = found if q.counted is None else met(q.counted, k.counted)
+            return products
+        counted = products if q.counted is None else met(q.counted, k.counted)
         total = edges.gather(edges.sum_per_query(counted, ends), ends.t)
-        return linear.divide_by_total(found[:, None], total[:, None])[:, 0]
+        return linear.divide_by_total(products[:, None], total[:, None])[:, 0]
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, **learned):
         """Attends with one sum over the keys that every query reads.
@@ -150,9 +152,9 @@ class Linear(Pairwise, Recurrent):
         i, j = self._places(i, j)
         dtype = accumulation_dtype(v.dtype)
 
-        def gather(k, v, j, seen):
+        def gather(k, v, j, visible):
             k = self.feature.key(k, j, **learned)
-            weights = seen if k.scale is None else linear.relative_decay(k.scale, seen[None, :])[0]
+            weights = visible if k.scale is None else linear.relative_decay(k.scale, visible[None, :])[0]
             weighed = [linear.apply_weights(rows, weights[:, None]).astype(dtype) for rows in self._rows(k)]
             return [linear.sum_outer_products(*part) for part in zip(weighed, self._values(v, k), strict=True)]
 
@@ -193,8 +195,8 @@ class Linear(Pairwise, Recurrent):
             reach, peak = linear.relative_visibility(k.scale, peak, reach)
         parts = list(zip(self._rows(q), self._rows(k), self._values(v, k), strict=True))
         states = jnp.split(state, [v.shape[1]], axis=1) if len(parts) == 2 else [state]
-        found = [linear.chunk(state, *part, *reach, met) for state, part in zip(states, parts, strict=True)]
-        y, state = (jnp.concatenate(each, axis=1) for each in zip(*found, strict=True))
+        results = [linear.chunk(state, *part, *reach, met) for state, part in zip(states, parts, strict=True)]
+        y, state = (jnp.concatenate(each, axis=1) for each in zip(*results, strict=True))
         return self._answer(y, v), (state, peak)
 
     def cost(self, T, S, K, V, block=None):

@@ -65,7 +65,7 @@ class Linformer(Whole):
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, project_k, project_v):
         """Attends from every query to the projected keys."""
         if (factors := mask.factors(i, j)) is None:
-            raise NotImplementedError(f"{self} cannot honour {mask}: a projected key is many keys at once")
+            raise NotImplementedError(f"{self} does not support {mask}: a projected key combines many keys")
         self._check(j)
         q, k, values = (x.astype(accumulation_dtype(x.dtype)) for x in (q, k, v))
         keys = matmul(self._columns(project_k, j, factors[1], k.dtype), k)
@@ -85,13 +85,13 @@ class Linformer(Whole):
     def _check(self, j):
         """Raises ValueError if there are too many keys, or if a position is known to lie outside 0 … length−1."""
         if j.shape[0] > self.length:
-            raise ValueError(f"{self}: {j.shape[0]} keys, but length={self.length}; use sized({j.shape[0]})")
+            raise ValueError(f"{self} supports {self.length} keys, got {j.shape[0]}; use sized({j.shape[0]})")
         at = np.zeros(0) if isinstance(j, Tracer) else np.asarray(j)
         if (beyond := at[(at < 0) | (at >= self.length)]).size:
-            raise ValueError(f"{self}: a key at position {beyond[0]}, and positions are 0 … {self.length - 1}")
+            raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got a key at position {beyond[0]}")
 
-    def _columns(self, projection, j, seen, dtype):
-        """Returns the columns of the keys' positions: zero for keys that are not seen, NaN beyond the length."""
+    def _columns(self, projection, j, visible, dtype):
+        """Returns the columns of the keys' positions: zero for keys that are not visible, NaN beyond the length."""
         at = jnp.where(j < 0, self.length, j)
         columns = projection.astype(dtype).at[:, at].get(mode="fill", fill_value=jnp.nan)
-        return jnp.where(seen[None, :], columns, 0)
+        return jnp.where(visible[None, :], columns, 0)

@@ -50,7 +50,7 @@ class Nystrom(Whole):
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
         """Attends through the landmarks, or directly if there are no more queries or keys than landmarks."""
         if (factors := mask.factors(i, j)) is None:
-            raise NotImplementedError(f"{self} cannot honour {mask}: a landmark is many tokens at once")
+            raise NotImplementedError(f"{self} does not support {mask}: a landmark combines many tokens")
         rows, columns = factors
         q, k, values = (x.astype(accumulation_dtype(x.dtype)) for x in (q, k, v))
         if min(q.shape[0], k.shape[0]) <= self.landmarks:
@@ -85,6 +85,6 @@ class Nystrom(Whole):
         )
 
 
-def _softmax(q, k, seen):
-    """Returns the softmax map of q over the keys that are seen."""
-    return masked_softmax(scaled_dot(q, k), jnp.broadcast_to(seen[None, :], (q.shape[0], k.shape[0])))
+def _softmax(q, k, visible):
+    """Returns the softmax map of q over the keys that are visible."""
+    return masked_softmax(scaled_dot(q, k), jnp.broadcast_to(visible[None, :], (q.shape[0], k.shape[0])))

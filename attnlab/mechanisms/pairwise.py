@@ -55,7 +55,7 @@ class Pairwise(CheckedMechanism):
         Raises:
             NotImplementedError: if this mechanism does not have the trait `edges`.
         """
-        raise NotImplementedError(f"{self} cannot compute the weights of edges alone")
+        raise NotImplementedError(f"{self} cannot compute weights for edges only")
 
     def attend_all(self, q, k, v, mask: Mask, *, i, j, bias=None, **extra):
         """Computes all pairs."""

@@ -47,7 +47,7 @@ class PatternSoftmax(Pairwise):
     def __post_init__(self):
         check_counts(block=self.block, length=self.length)
         if not callable(self.score):
-            raise ValueError(f"score={self.score!r} must be a score itself, as attnlab.SCORES['dot'] is")
+            raise ValueError(f"score={self.score!r} must be a score function, for example SCORES['dot']")
         _ = self.pattern  # raises if its sizes are invalid
 
     @property
@@ -87,7 +87,7 @@ class PatternSoftmax(Pairwise):
         if not is_length_bound(self.score) or isinstance(i, Tracer):
             return
         if (last := np.max(np.asarray(i), initial=0)) >= self.length:
-            raise ValueError(f"{self} reads positions below length={self.length}: a key stands at {last}")
+            raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got a key at position {last}")
 
     def sees_all(self, length):
         """Returns whether the pattern is known to leave out none of the tokens."""

@@ -43,7 +43,7 @@ class Recurrent(CheckedMechanism):
         """Attends under `Causal()`, if there are as many queries as keys and positions are known while tracing."""
         if type(mask) is Causal and isinstance(i, np.ndarray) and isinstance(j, np.ndarray) and i.shape == j.shape:
             return self.attend_causal(q, k, v, initial_block(q.shape[0], None, None, None), bias=bias, **extra)
-        raise NotImplementedError(f"{self} reads the past only: it cannot attend under {mask}")
+        raise NotImplementedError(f"{self} supports only causal attention, got {mask}")
 
     def attend_causal(self, q, k, v, block: TokenBlock, *, bias=None, **extra):
         """Processes the whole sequence as one block."""

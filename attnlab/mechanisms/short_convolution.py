@@ -74,7 +74,7 @@ class ShortConvolution(Recurrent, Wrapper):
     def __post_init__(self):
         check_counts(size=self.size)
         if not self.mechanism.traits.decodes:
-            raise ValueError(f"mechanism={self.mechanism} absorbs no tokens: what is convolved is the past of new ones")
+            raise ValueError(f"mechanism={self.mechanism} cannot decode, but a short convolution is causal")
 
     @property
     def traits(self):  # pyright: ignore[reportIncompatibleVariableOverride]

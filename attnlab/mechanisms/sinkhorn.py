@@ -72,20 +72,22 @@ class Sinkhorn(Whole):
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, sort):
         """Attends by blocks, and restores the given order."""
         if (factors := mask.factors(i, j)) is None:
-            raise NotImplementedError(f"{self} cannot honour {mask}: it sorts blocks of keys for all queries at once")
+            raise NotImplementedError(
+                f"{self} does not support {mask}: it sorts blocks of keys for all queries at once"
+            )
         if not q.shape[0] or not k.shape[0]:
             return jnp.zeros((q.shape[0], v.shape[1]), v.dtype)
         rows, columns = (jnp.asarray(each) for each in factors)
         of_q, of_k = by_position(rows, i), by_position(columns, j)
         first, shift = _stand(rows, columns, i, j, self.block)
         queries, filled = _cut(q.astype(accumulation_dtype(q.dtype)), rows, of_q, self.block, shift)
-        keys, there = _cut(k.astype(accumulation_dtype(k.dtype)), columns, of_k, self.block)
+        keys, filled_k = _cut(k.astype(accumulation_dtype(k.dtype)), columns, of_k, self.block)
         values, _ = _cut(v.astype(accumulation_dtype(v.dtype)), columns, of_k, self.block)
-        own = jnp.clip(first + jnp.arange(queries.shape[0], dtype=jnp.int32), 0, _last(there))
-        fit = matmul(matmul(_mean(queries, filled), sort.astype(queries.dtype)), _mean(keys, there).T)
+        own = jnp.clip(first + jnp.arange(queries.shape[0], dtype=jnp.int32), 0, _last(filled_k))
+        fit = matmul(matmul(_mean(queries, filled), sort.astype(queries.dtype)), _mean(keys, filled_k).T)
         fit = fit / (q.shape[1] ** 0.5 * self.temperature)
-        sorting = balance(fit, filled.any(axis=1), there.any(axis=1), self.steps)
-        y = _attend(queries, keys, values, there, own, sorting)
+        sorting = balance(fit, filled.any(axis=1), filled_k.any(axis=1), self.steps)
+        y = _attend(queries, keys, values, filled_k, own, sorting)
         return y.reshape(-1, v.shape[1])[shift + ranks(of_q)].astype(v.dtype)
 
     def cost(self, T, S, K, V, block=None):
@@ -123,16 +125,16 @@ def _mean(x, filled) -> Float[Array, "N K"]:
     return divide(jnp.sum(x, axis=1), jnp.sum(filled, axis=1, dtype=x.dtype)[:, None])
 
 
-def _last(there) -> Int[Array, ""]:
+def _last(filled_k) -> Int[Array, ""]:
     """Returns the index of the last block that holds a key."""
-    return jnp.maximum(jnp.sum(there.any(axis=1), dtype=jnp.int32) - 1, 0)
+    return jnp.maximum(jnp.sum(filled_k.any(axis=1), dtype=jnp.int32) - 1, 0)
 
 
 def _attend(
     q: Float[Array, "A R K"],
     k: Float[Array, "B R K"],
     v: Float[Array, "B R V"],
-    there: Bool[Array, "B R"],
+    filled_k: Bool[Array, "B R"],
     own: Int[Array, " A"],
     sorting: Float[Array, "A B"],
 ) -> Float[Array, "A R V"]:
@@ -142,11 +144,11 @@ def _attend(
         q: queries by blocks.
         k: keys by blocks.
         v: values by blocks.
-        there: which places of the key blocks are filled.
+        filled_k: which places of the key blocks are filled.
         own: index of each query block's own key block.
         sorting: the balanced matrix S.
     """
-    share = matmul(sorting, there.astype(sorting.dtype))
+    share = matmul(sorting, filled_k.astype(sorting.dtype))
     held = share > FAINT
     share = jnp.where(held, share, 0)
     near, far = k[own], _sorted(sorting, k, share)
@@ -154,7 +156,7 @@ def _attend(
     # The logarithm of a share, added to the score, multiplies the softmax weight by that share.
     weigh = jnp.log(jnp.where(held, share, 1))
     weigh = jnp.concatenate([jnp.zeros_like(weigh), weigh], axis=1)
-    allowed = jnp.concatenate([there[own], held], axis=1)[:, None, :]
+    allowed = jnp.concatenate([filled_k[own], held], axis=1)[:, None, :]
     weights = jax.vmap(masked_softmax)(scores + weigh[:, None, :], jnp.broadcast_to(allowed, scores.shape))
     return jax.vmap(matmul)(weights, jnp.concatenate([v[own], _sorted(sorting, v, share)], axis=1))
 

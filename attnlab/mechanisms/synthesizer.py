@@ -97,7 +97,7 @@ class Synthesizer(Pairwise):
     def fit(self, length):
         """Raises ValueError if `length` exceeds the maximum number of positions."""
         if length > self.length:
-            raise ValueError(f"{self}: {length} tokens, but length={self.length}; use sized({length})")
+            raise ValueError(f"{self} supports {self.length} tokens, got {length}; use sized({length})")
 
     def _check(self, place, allowed, axis):
         """Raises ValueError if a position is known to lie beyond the maximum.
@@ -110,7 +110,7 @@ class Synthesizer(Pairwise):
                 return
             place = np.asarray(place)[np.asarray(allowed).any(axis=axis)]
         if np.any((place < 0) | (place >= self.length)):
-            raise ValueError(f"{self}: positions {place.min()} … {place.max()}, but length={self.length}")
+            raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got {place.min()} … {place.max()}")
 
 
 def _layers(q, j, w, b, u, c):
@@ -124,9 +124,9 @@ def _layers(q, j, w, b, u, c):
 
 def _table(i, j, table):
     """Returns the scores [T S] of the pairs from the table. They are NaN beyond the length."""
-    (rows, along), (columns, across) = (_places(each, table.shape[0]) for each in (i, j))
+    (rows, valid_rows), (columns, valid_columns) = (_places(each, table.shape[0]) for each in (i, j))
     scores = table[rows[:, None], columns[None, :]].astype(accumulation_dtype(table.dtype))
-    return jnp.where(along[:, None] & across[None, :], scores, jnp.nan)
+    return jnp.where(valid_rows[:, None] & valid_columns[None, :], scores, jnp.nan)
 
 
 def _places(place, length):

@@ -37,4 +37,4 @@ class Whole(CheckedMechanism):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise NotImplementedError(f"{self} has no causal form: it cannot decode")
+        raise NotImplementedError(f"{self} has no causal form and cannot decode")

@@ -80,7 +80,8 @@ class LocalP(Pairwise):
     length: int = field(default=512, kw_only=True)
     """Maximum number of positions of a score that learns something per position. Other scores ignore it."""
     traits = Traits(
-        bias=True, ill_conditioned="a rounding moves its centre by S/4 roundings, and keys over the edge of its window"
+        bias=True,
+        ill_conditioned="rounding errors grow by S/4 in the centre and move keys across the edge of the window",
     )
 
     def __post_init__(self):
@@ -127,18 +128,18 @@ class LocalP(Pairwise):
         """Attends from every query to the keys that its window can reach, or to all keys if there are not many more."""
         self.within.check_positions(j)
         S, reach = k.shape[0], self._fetched(k.shape[0])
-        if reach == S or not _ordered(j) or (seen := _seen(mask, i, j)) is None:
+        if reach == S or not _ordered(j) or (counts := _visible_counts(mask, i, j)) is None:
             return super().attend_all(q, k, v, mask, i=i, j=j, bias=bias, w_p=w_p, v_p=v_p, **learned)
 
-        def one(q, i, seen):
+        def one(q, i, counts):
             q, i = q[None], i[None]
-            centre = self._centre(q, seen[None], w_p, v_p)
+            centre = self._centre(q, counts[None], w_p, v_p)
             # The window moves with the centre, so a slice of fixed length is gathered around it.
             first = jnp.clip(jnp.floor(centre[0] - self.width).astype(jnp.int32), 0, S - reach)
             at = first + np.arange(reach, dtype=np.int32)
             return weighted_sum(self._around(centre, q, k[at], mask(i, at), i, at, bias, learned), v[at])[0]
 
-        return chunks.map_chunks(jax.vmap(one), (q, i, seen), ROWS)
+        return chunks.map_chunks(jax.vmap(one), (q, i, counts), ROWS)
 
     def attend_causal(self, q, k, v, block, **rest):
         """Attends causally, with gathered keys if there is no padding and one segment."""
@@ -179,7 +180,7 @@ def _ordered(j):
     return isinstance(j, np.ndarray) and np.array_equal(j, np.arange(len(j)))
 
 
-def _seen(mask, i, j):
+def _visible_counts(mask, i, j):
     """Returns the number of keys that each query sees [T], or None if that requires computing all pairs."""
     if type(mask) is Causal:
         return jnp.clip(jnp.asarray(i) + 1, 0, len(j))

@@ -59,7 +59,7 @@ class Wrapper(CheckedMechanism):
         return None if (rotated := self.mechanism.with_rotary(position)) is None else replace(self, mechanism=rotated)
 
     def sees_all(self, length):
-        """Returns what the wrapped mechanism answers."""
+        """Returns what the wrapped mechanism returns."""
         return self.mechanism.sees_all(length)
 
     def check_positions(self, i):

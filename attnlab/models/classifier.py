@@ -45,7 +45,7 @@ class Classifier(StackConfig):
         super().__post_init__()
         check_names(self, pool=POOLS)
         if self.tied and not self.ties:
-            raise ValueError(f"model.tied=True: classes have no embedding for {type(self).__name__} to score against")
+            raise ValueError(f"model.tied=True is not supported by {type(self).__name__}: classes have no embedding")
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
@@ -75,8 +75,8 @@ class Classifier(StackConfig):
         check_no_embeddings(self)
         if hasattr(source, "features"):
             return self.sizes.dense(key, source.features, self.width), source.length
-        hint = "images: model=vit" if hasattr(source, "height") else f"{type(source).__name__.lower()}"
-        raise ValueError(f"model={type(self).__name__} reads sequences, and this task's data are {hint}")
+        hint = "images; use model=vit" if hasattr(source, "height") else f"{type(source).__name__.lower()}"
+        raise ValueError(f"model={type(self).__name__} needs sequences, but this task's data are {hint}")
 
     def scores(self, key: PRNGKeyArray, classes: int) -> nnx.Module:
         """Create the module that maps vectors [N D] to logits [N classes]."""
@@ -96,8 +96,8 @@ class ClassifierNetwork(nnx.Module):
         begins = config.pool == "token" and not shape.each
         if begins and not config.mechanism.sees_all(length + 1):
             raise ValueError(
-                f"model.pool=token: in front of {length} places the token does not see them all by model.mechanism="
-                f"{config.mechanism}; use model.pool=mean, or a mechanism such as softmax or longformer"
+                f"model.pool=token is not supported with model.mechanism={config.mechanism}: the token does not see "
+                f"all {length} positions; use model.pool=mean, or for example model.mechanism=longformer"
             )
         self.token = NoDecay(jax.random.normal(fold_key(key, "token"), (config.width,)) * 0.02) if begins else None
         self.encoder = Encoder(fold_key(key, "encoder"), config, length)
@@ -123,11 +123,11 @@ class ClassifierNetwork(nnx.Module):
 
     def outputs_and_maps(self, source, keep=None, key=None) -> tuple[Float[Array, "..."], dict]:
         """Return the logits, and the attention maps {"encoder": [L H T T], or None if not observed}."""
-        x, seen = self.read(source, keep, key)
+        x, maps = self.read(source, keep, key)
         if not self.each:
             x = (x[0] if self.token is not None else _mean(x, keep))[None]
         scores = self.head(x)
-        return (scores if self.each else scores[0]).astype(accumulation_dtype(scores.dtype)), seen
+        return (scores if self.each else scores[0]).astype(accumulation_dtype(scores.dtype)), maps
 
     def read(self, source, keep=None, key=None) -> tuple[Float[Array, "N D"], dict]:
         """Return the encoder's output and attention maps. If there is a token, its vector is row 0 of the output."""

@@ -55,7 +55,9 @@ def check_norm_eps(config: Any) -> None:
 def check_no_embeddings(config: Any) -> None:
     """Raise ValueError if `config.scale_embeddings` is False, for data that have no embeddings."""
     if not config.scale_embeddings:
-        raise ValueError("model.scale_embeddings=False: these data are no symbols, and have no embeddings")
+        raise ValueError(
+            "model.scale_embeddings=False is not supported: this task's data are not symbols and have no embeddings"
+        )
 
 
 def check_names(config: Any, **known: Iterable[str]) -> None:
@@ -79,8 +81,8 @@ def check_shape(config: Any, shape: Any, *needed: str) -> None:
     """Raise ValueError if `shape`, the shape of a task's data, lacks one of the attributes `needed` by the model."""
     if not all(hasattr(shape, name) for name in needed):
         raise ValueError(
-            f"model={type(config).__name__} is built for {', '.join(needed)}, and this task's data have "
-            f"{', '.join(vars(shape))}: choose another model"
+            f"model={type(config).__name__} needs data with {', '.join(needed)}, but this task's data have "
+            f"{', '.join(vars(shape))}; choose another model"
         )
 
 
@@ -167,13 +169,15 @@ def check_attentions(config: Any) -> None:
     """Check the mechanisms and the position of a model when the model is configured, before any training.
 
     Raises:
-        ValueError: A mechanism cannot serve in its role, or cannot honour the position.
+        ValueError: A mechanism does not support its role or the position encoding.
     """
     for name, mechanism in {"mechanism": config.mechanism, **config.attentions}.items():
         if not isinstance(mechanism, Mechanism):
-            raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, such as those of attnlab.MECHANISMS")
+            raise ValueError(f"model.{name}={mechanism!r} must be a mechanism, for example MECHANISMS['softmax']")
     if not isinstance(config.position, Position):
-        raise ValueError(f"model.position={config.position!r} must be a position, such as those of attnlab.POSITIONS")
+        raise ValueError(
+            f"model.position={config.position!r} must be a position encoding, for example POSITIONS['rotary']"
+        )
     config.position.check(config.width, config.heads)
     for name, mechanism in config.attentions.items():
         if reason := _unfit(name, mechanism, config):
@@ -183,19 +187,21 @@ def check_attentions(config: Any) -> None:
         # Positions do not apply to cross-attention: a memory has positions of its own.
         if name != "cross" and (reason := config.position.refusal(mechanism)):
             raise ValueError(
-                f"model.position={config.position} cannot be honoured by the {name}'s {mechanism}: {reason}; "
-                "choose another"
+                f"model.position={config.position} is not supported by the {name}'s {mechanism}: {reason}; "
+                "choose another position encoding"
             )
 
 
 def _unfit(name: str, mechanism: Mechanism, config: Any) -> str | None:
-    """Return why a mechanism cannot serve in the role `name`, with an alternative, or None if it can."""
+    """Return why a mechanism does not support the role `name`, with an alternative, or None if it does."""
     if name == "decoder" and not mechanism.traits.decodes:
-        return "has no causal form: it cannot decode; softmax and linear can"
+        return "has no causal form and cannot decode; use for example softmax or linear"
     if name != "decoder" and not mechanism.traits.any_mask:
         blind = [part for part, each in config.attentions.items() if part != "decoder" and not each.traits.any_mask]
         fields = dict.fromkeys(f"model.{part if hasattr(config, part) else 'mechanism'}=softmax" for part in blind)
-        return f"reads the past only: {name} attention must see all; such as {' '.join(fields)} can"
+        return (
+            f"supports only causal attention, but {name} attention sees all tokens; use for example {' '.join(fields)}"
+        )
     if name == "cross" and not mechanism.traits.row_independent:
-        return "mixes the queries, so that later targets would show in earlier ones; use such as model.cross=softmax"
+        return "mixes queries, so that outputs would depend on later targets; use for example model.cross=softmax"
     return None

@@ -54,7 +54,7 @@ class LanguageNetwork(Decoder):
         return self.outputs_and_maps(tokens, keep, key)[0]
 
     def hidden_states(self, tokens, keep=None, key=None) -> tuple[Float[Array, "T D"], dict]:
-        """Return the hidden states before the output map, and the maps {"decoder": [L H T T] or None} if watched."""
+        """Return the hidden states before the output map, and the maps {"decoder": [L H T T] or None} if observed."""
         return self.teacher_forced(tokens, keep, None, (None, None) if key is None else jax.random.split(key))
 
     def start(self, length: int) -> Decoding:

@@ -59,7 +59,7 @@ class TransformerNetwork(Decoder):
 
     def __init__(self, key: PRNGKeyArray, config: Transformer, shape: Any):
         if config.shared and not shape.joint:
-            raise ValueError("model.shared=True needs one vocabulary of both sides, such as by task.joint=True")
+            raise ValueError("model.shared=True needs one vocabulary for both sides; set for example task.joint=True")
         super().__init__(key, config, shape.target_vocabulary, shape.target_length)
         sizes, mechanism = config.sizes, config.attentions["encoder"]
         self.source_position = make_position(key, config, "source_position", shape.source_length, causal=False)
@@ -101,9 +101,9 @@ class TransformerNetwork(Decoder):
         The maps are {"encoder" | "decoder" | "cross": [L H T S]}; a map is None if its mechanism is not observed.
         """
         keys = [None] * 4 if key is None else jax.random.split(key, 4)
-        memory, seen = self.encode(source, source_keep, keys[:2])
-        x, looks = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
-        return x, seen | looks
+        memory, encoder_maps = self.encode(source, source_keep, keys[:2])
+        x, decoder_maps = self.teacher_forced(target, target_keep, Memory(memory, source_keep), keys[2:])
+        return x, encoder_maps | decoder_maps
 
     def encode(self, source, source_keep, keys=(None, None)) -> tuple[Float[Array, "S D"], dict]:
         """Return the memory that the decoder attends to, and the encoder's attention maps. `keys` are for dropout."""

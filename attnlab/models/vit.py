@@ -70,9 +70,11 @@ class ViT(Classifier):
             ValueError: The source is not an image, or `patch` does not divide its sides.
         """
         if not hasattr(source, "height"):
-            raise ValueError(f"model={type(self).__name__} reads images, and this task's data are sequences")
+            raise ValueError(f"model={type(self).__name__} needs images, but this task's data are sequences")
         if source.height % self.patch or source.width % self.patch:
-            raise ValueError(f"model.patch={self.patch} must divide the images, {source.height} × {source.width}")
+            raise ValueError(
+                f"model.patch={self.patch} must divide the sides of the images, {source.height} × {source.width}"
+            )
         return source.height // self.patch, source.width // self.patch
 
 

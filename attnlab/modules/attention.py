@@ -55,7 +55,7 @@ class Attention(Observable):
     Raises:
         ValueError: `heads` does not divide `width`, `key_heads` does not divide `heads`, or an input has another width.
         TypeError: `mechanism` is not a `Mechanism`.
-        NotImplementedError: The mechanism cannot honour the position. Raised by the calls.
+        NotImplementedError: The mechanism does not support the position encoding. Raised by the calls.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Attention(Observable):
         key_heads = heads if key_heads is None else key_heads
         check_heads(width, heads, key_heads)
         if not isinstance(mechanism, Mechanism):
-            raise TypeError(f"a mechanism is wanted, as MECHANISMS['softmax'], not {mechanism!r}")
+            raise TypeError(f"expected a Mechanism, for example MECHANISMS['softmax'], got {mechanism!r}")
         self.width, self.heads, self.key_heads, self.mechanism = width, heads, key_heads, mechanism
         size = width // heads
         self.q, self.o = (dense(fold_key(key, name), width, width) for name in "qo")
@@ -124,25 +124,28 @@ class Attention(Observable):
             "k", "v" and the mechanism's extra inputs by name, each [S G ...] for G key heads.
         """
         self._fits("memory", memory)
-        told = lambda name: values if name == "v" and values is not None else memory
-        return self._remembered({name: each(told(name)) for name, each in self._maps().items()})
+        source = lambda name: values if name == "v" and values is not None else memory
+        return self._remembered({name: each(source(name)) for name, each in self._maps().items()})
 
     def _maps(self) -> dict[str, Dense]:
         return {"k": self.k, "v": self.v, **self.tokens}
 
-    def _remembered(self, found: dict[str, Array]) -> dict[str, Array]:
+    def _remembered(self, projected: dict[str, Array]) -> dict[str, Array]:
         size = self.width // self.heads
         shapes = {"k": (size,), "v": (size,)} | {
             name: shape_of(shape, size, size) for name, shape in self.mechanism.tokens.items()
         }
-        return {name: found[name].reshape(len(found[name]), self.key_heads, *shape) for name, shape in shapes.items()}
+        return {
+            name: projected[name].reshape(len(projected[name]), self.key_heads, *shape)
+            for name, shape in shapes.items()
+        }
 
     def _both(self, x: Float[Array, "T D"]) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the queries of x and its `keys_values`, computed in one product."""
         self._fits("x", x)
         maps = {"q": self.q, **self.queries, **self._maps()}
-        found = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
-        return {name: found.pop(name) for name in ("q", *self.queries)}, self._remembered(found)
+        projected = dict(zip(maps, fused_projection(maps.values(), x), strict=True))
+        return {name: projected.pop(name) for name in ("q", *self.queries)}, self._remembered(projected)
 
     def _queries(self, x: Float[Array, "T D"]) -> dict[str, Array]:
         """Return the queries of x and the mechanism's extra inputs per query."""
@@ -320,7 +323,7 @@ class Attention(Observable):
             NotImplementedError: The mechanism does not support the position encoding.
         """
         if reason := position.refusal(self.mechanism):
-            raise NotImplementedError(f"{self.mechanism} cannot honour {position}: {reason}")
+            raise NotImplementedError(f"{self.mechanism} does not support {position}: {reason}")
         shape, size = self._head_axes, self.width // self.heads
         shapes = {"q": (size,)} | {name: shape_of(x, size, size) for name, x in self.mechanism.queries.items()}
         queries = {name: q[name].reshape(len(q[name]), *shape, *each) for name, each in shapes.items()}
@@ -361,11 +364,11 @@ class Attention(Observable):
     def _fits(self, name: str, x: Float[Array, "T D"]) -> None:
         if x.ndim != 2:
             raise ValueError(
-                f"{name} {x.shape} is not [T {self.width}] of one example: "
-                "for a batch, write jax.vmap(attention.attend)(x), and likewise of `causal`, `cross` and `extend`"
+                f"expected {name} [T {self.width}] of one example, got shape {x.shape}; "
+                "for a batch, use jax.vmap, for example jax.vmap(attention.attend)(x)"
             )
         if x.shape[1] != self.width:
-            raise ValueError(f"{name} has width {x.shape[1]}, and the attention model.width={self.width}")
+            raise ValueError(f"{name} has width {x.shape[1]}, expected model.width={self.width}")
 
 
 def check_heads(width: int, heads: int, key_heads: int) -> None:

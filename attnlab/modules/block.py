@@ -208,7 +208,11 @@ class DecoderLayer(nnx.Module):
 
     def _check(self, memory: Memory | None) -> None:
         if (self.cross is None) != (memory is None):
-            raise ValueError("a layer reads a memory where it has a cross-attention, and only there")
+            raise ValueError(
+                "expected no memory, because the layer has no cross-attention"
+                if self.cross is None
+                else "expected a memory, because the layer has cross-attention"
+            )
 
 
 def apply_feedforward(layer: Any, x: Float[Array, "T D"], keys: Any) -> Float[Array, "T D"]:

@@ -15,7 +15,7 @@ class Embed(nnx.Module):
     2017, section 3.4). Otherwise they start with 0.02 and are read as they are (Devlin et al. 2019; Radford et al.
     2019).
 
-    Ids are checked on the host, once a data set: a traced lookup cannot raise, and clamps or answers NaN.
+    Ids are checked on the host, once per data set: a traced lookup cannot raise, and clamps or returns NaN.
     """
 
     def __init__(self, key: PRNGKeyArray, vocabulary: int, width: int, scaled: bool = True):

@@ -79,8 +79,8 @@ def map_chunks(f: Callable, columns: tuple[Shaped[Places, "T ..."], ...], size: 
     if size >= len(columns[0]):
         return f(*columns)
     again = jax.checkpoint(f, prevent_cse=False)
-    found = jax.lax.map(lambda here: again(*here), _alike(columns, size))
-    return found.reshape(-1, *found.shape[2:])[: len(columns[0])]
+    results = jax.lax.map(lambda part: again(*part), _alike(columns, size))
+    return results.reshape(-1, *results.shape[2:])[: len(columns[0])]
 
 
 def _alike(columns: tuple[Shaped[Places, "T ..."], ...], size: int) -> tuple[Shaped[Places, "N C ..."], ...]:

@@ -11,5 +11,9 @@ def check_counts(**given: Any) -> None:
       ValueError: for any other value. The message names the argument.
     """
     for name, value in given.items():
-        if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
-            raise ValueError(f"{name}={value!r} must be at least 1, and whole")
+        if value is None:
+            continue
+        if not isinstance(value, Integral):
+            raise ValueError(f"{name}={value!r} must be an integer")
+        if int(value) < 1:
+            raise ValueError(f"{name}={value!r} must be at least 1")

@@ -98,12 +98,12 @@ def relative_visibility(
       The visibility as weights, and the scale of the state after the block.
     """
     own = jnp.max(jnp.where(reach.pairs, scale[None, :], NO_SCALE), axis=1, initial=NO_SCALE)
-    seen = jnp.maximum(own, jnp.where(reach.state_visible, peak, NO_SCALE))
+    visible = jnp.maximum(own, jnp.where(reach.state_visible, peak, NO_SCALE))
     new = jnp.max(jnp.where(reach.enters_state, scale, NO_SCALE), initial=NO_SCALE)
     after = jnp.maximum(new, jnp.where(reach.state_survives, peak, NO_SCALE))
     return Visibility(
-        _faded(reach.pairs, scale[None, :] - seen[:, None]),
-        _faded(reach.state_visible, peak - seen),
+        _faded(reach.pairs, scale[None, :] - visible[:, None]),
+        _faded(reach.state_visible, peak - visible),
         _faded(reach.enters_state, scale - after),
         _faded(reach.state_survives, peak - after),
     ), after

@@ -26,7 +26,7 @@ def frequencies(D: int, base: float, dtype) -> Float[Array, " half"]:
       ValueError: if D is odd.
     """
     if D % 2:
-        raise ValueError(f"a width of {D} has no pairs: positions that turn or swing need an even one")
+        raise ValueError(f"expected an even width for rotary or sinusoidal positions, got {D}")
     return jnp.asarray(base, dtype) ** (-jnp.arange(0, D, 2, dtype=dtype) / D)
 
 

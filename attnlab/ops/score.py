@@ -129,7 +129,7 @@ def location(q: Float[Array, "T K"], k: Float[Array, "S K"], w: Float[Array, "K 
     """
     S, length = k.shape[0], w.shape[1]
     if length < S:
-        raise ValueError(f"location: {S} keys, but {length=} positions were learned")
+        raise ValueError(f"location: w has columns for {length} positions, got {S} keys")
     q, w = _wide(q, w)
     return matmul(q, w[:, :S])
 

@@ -82,7 +82,7 @@ class Mean(Whole):
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None, w):
         if (factors := mask.factors(i, j)) is None:
-            raise NotImplementedError(f"{self} cannot honour {mask}: its keys depend on the query")
+            raise NotImplementedError(f"{self} does not support {mask}: its keys depend on the query")
         seen = jnp.asarray(factors[1])[:, None]
         x = accumulation_dtype(v.dtype)
         mean = jnp.where(seen, v, 0).astype(x).sum(0) / jnp.maximum(seen.sum(), 1).astype(x)
@@ -94,7 +94,7 @@ class Mute(Whole):
     """Refuses everything."""
 
     def attend_all(self, q, k, v, mask, *, i, j, bias=None):
-        raise NotImplementedError(f"{self} cannot honour {mask}")
+        raise NotImplementedError(f"{self} does not support {mask}")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def test_an_answer_in_another_precision_is_no_answer():
         def attend_all(self, *arguments, **extra):
             return super().attend_all(*arguments, **extra).astype("float32")
 
-    with pytest.raises(TypeError, match="answers bfloat16 values in float32"):
+    with pytest.raises(TypeError, match="expected an output of dtype bfloat16, like the values, got float32"):
         rounding.errors(Widening(), 16, 8, 8)
 
 

@@ -101,7 +101,11 @@ MALFORMED = [
     (["sample", "n" * 300, "--input", "a"], 4, f"{'n' * 300}/experiment.json: File name too long"),
     (["run", FILE, "model.width=1000000000000"], 2, "model.width=1000000000000 must be at least 1, and at most"),
     (["run", FILE, "model.layers=1000000"], 2, "model.layers=1000000 must be at least 1, and at most 1024"),
-    (["run", FILE, "model=language"], 2, "model=Language is built for vocabulary, length, and this task's data have"),
+    (
+        ["run", FILE, "model=language"],
+        2,
+        "model=Language needs data with vocabulary, length, but this task's data have",
+    ),
     (["run", FILE, "--fresh=yes"], 2, "argument --fresh: ignored explicit argument 'yes'"),
     (["run", FILE, "steps"], 2, "'steps' must be field=value"),
     (["run", FILE, "=1"], 2, "'=1' must be field=value"),

@@ -135,7 +135,7 @@ def test_queries_of_another_number_than_keys_say_where_they_stand():
     near(jax.jit(lambda i: mechanism.attend(q, k, v, mask, i=i))(i), found, EXACT)
     twice = np.array([4, 4])
     near(mechanism.attend(q, k, v, mask, i=twice), mechanism.attend(q, k, v, Edges(adjacency), i=twice), EXACT)
-    with pytest.raises(ValueError, match="give i"):
+    with pytest.raises(ValueError, match="needs the positions i of the queries"):
         mechanism.attend(q, k, v, mask)
 
 

@@ -53,7 +53,7 @@ def test_a_token_without_features_writes_nothing():
 
 
 def test_what_has_no_sum_is_refused():
-    with pytest.raises(ValueError, match="known up to a factor"):
+    with pytest.raises(ValueError, match="has no sum: each row is known only up to a factor"):
         FastWeight(feature=Favor())
     for feature in (Identity(), Taylor(), Narrow(Rebased(), 2)):
         with pytest.raises(ValueError, match="may be negative"):

@@ -319,11 +319,13 @@ def test_weights_beyond_half_precision_mix_faint_values(mask):
 def test_cosformer_beyond_its_length():
     mechanism = Linear(feature=Cosformer(length=4))
     q, k, v, _ = inputs(mechanism, 5)
-    with pytest.raises(ValueError, match=r"Cosformer\(length=4\) has no position 4: give it a length of at least 5"):
+    with pytest.raises(
+        ValueError, match=r"Cosformer\(length=4\) supports positions 0 … 3, got 4; use length=5 or more"
+    ):
         mechanism.attend(q, k, v)
-    with pytest.raises(ValueError, match="no position 4"):
+    with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         causal(mechanism, q, k, v)
-    with pytest.raises(ValueError, match="no position 4"):
+    with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         mechanism.start(5, K, V)
     longer = mechanism.sized(5)
     assert longer.feature == Cosformer(length=5)
@@ -353,7 +355,7 @@ def test_rows_beyond_the_length_are_answered_by_all_blocks_where_positions_are_w
             near(y, first)
     for beyond in ({}, {"keep": np.ones(11, bool)}, {"segment": np.zeros(11, int)}, {"i": np.arange(11)}):
         for block in blocks:
-            with pytest.raises(ValueError, match="no position 10"):
+            with pytest.raises(ValueError, match="supports positions 0 … 9, got 10"):
                 library.causal(mechanism, q, k, v, block=block, **beyond, **extra)
 
 
@@ -365,7 +367,7 @@ def test_decoding_past_the_length_answers_nan_and_leaves_the_state():
     y, after = extend(mechanism, state, q[4:], k[4:], v[4:])
     assert np.isnan(y).all()
     near(after.memory, state.memory)
-    with pytest.raises(ValueError, match="no position 4"):
+    with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         mechanism.extend(state, q[4:], k[4:], v[4:])
 
 

@@ -128,5 +128,5 @@ def test_fields_and_masks_that_cannot_work_are_refused_by_name():
     with pytest.raises(ValueError, match="steps=0 must be at least 1"):
         Nystrom(steps=0)
     q, k, v, _ = inputs(FEW, 4)
-    with pytest.raises(NotImplementedError, match=r"Nystrom.* cannot honour Causal"):
+    with pytest.raises(NotImplementedError, match=r"Nystrom.* does not support Causal"):
         FEW.attend(q, k, v, Causal())

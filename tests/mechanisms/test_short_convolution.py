@@ -87,7 +87,7 @@ def test_features_are_turned_behind_it():
 def test_a_full_cache_behind_it_is_refused():
     mechanism, q, k, v, extra, _ = parts("softmax", 4)
     _, state = mechanism.extend(mechanism.start(3, K, V), q[:3], k[:3], v[:3], **cut(mechanism, extra, slice(3)))
-    with pytest.raises(ValueError, match=r"the cache has room for 3 tokens, and 4 are to be kept"):
+    with pytest.raises(ValueError, match=r"the cache has room for 3 tokens, got 4"):
         mechanism.extend(state, q[3:], k[3:], v[3:], **cut(mechanism, extra, slice(3, 4)))
 
 
@@ -99,7 +99,7 @@ def test_half_precision_stays_near_the_exact():
 
 
 def test_what_cannot_stand_behind_it_is_refused():
-    with pytest.raises(ValueError, match=r"Nystrom.* absorbs no tokens"):
+    with pytest.raises(ValueError, match=r"Nystrom.* cannot decode"):
         ShortConvolution(MECHANISMS["nystrom"])
-    with pytest.raises(ValueError, match="size=0 must be at least 1, and whole"):
+    with pytest.raises(ValueError, match=r"size=0 must be at least 1$"):
         ShortConvolution(size=0)

@@ -150,5 +150,5 @@ def test_fields_and_masks_that_cannot_work_are_refused_by_name():
         with pytest.raises(ValueError, match=f"temperature={bad} must be above 0"):
             Sinkhorn(temperature=bad)
     q, k, v, learned = inputs(THREES, 4)
-    with pytest.raises(NotImplementedError, match=r"Sinkhorn.* cannot honour Causal"):
+    with pytest.raises(NotImplementedError, match=r"Sinkhorn.* does not support Causal"):
         THREES.attend(q, k, v, Causal(), **learned)

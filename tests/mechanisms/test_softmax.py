@@ -47,7 +47,7 @@ def test_location_decodes_from_a_cache_longer_than_itself_and_no_further_than_it
     state = mechanism.start(10, K, V)
     y, state = extend(mechanism, state, q[:3], k[:3], v[:3], **learned)
     near(y, causal(mechanism, q[:3], k[:3], v[:3], **learned))
-    with pytest.raises(ValueError, match="a key stands at 3"):
+    with pytest.raises(ValueError, match="a key at position 3"):
         mechanism.extend(state, q[3:], k[3:], v[3:], **learned)
     y, _ = extend(mechanism, state, q[3:], k[3:], v[3:], **learned)
     assert np.isnan(y).all()
@@ -57,7 +57,7 @@ def test_location_refuses_more_keys_than_positions_and_grows_by_sized():
     mechanism = Softmax(score=location, length=3)
     q, k, v, learned = inputs(mechanism, 4)
     for run in (mechanism.attend, mechanism.causal):
-        with pytest.raises(ValueError, match="length=3: a key stands at 3"):
+        with pytest.raises(ValueError, match="positions 0 … 2, got a key at position 3"):
             run(q, k, v, **learned)
     longer = mechanism.sized(4)
     assert longer.learned == {"w": ("K", 4)}
@@ -69,9 +69,9 @@ def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
     mechanism = make(score=location, length=8)
     q, k, v, learned = inputs(mechanism, 4)
     learned = jax.tree.map(jnp.asarray, learned)
-    with pytest.raises(ValueError, match="length=8: a key stands at 20"):
+    with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 20"):
         mechanism.attend(q, k, v, j=np.array([5, 6, 7, 20]), **learned)
-    with pytest.raises(ValueError, match="length=8: a key stands at 20"):
+    with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 20"):
         mechanism.weights(
             *map(jnp.asarray, (q, k)), jnp.ones((4, 4), bool), i=np.arange(4), j=np.arange(4) + 17, **learned
         )
@@ -79,10 +79,10 @@ def test_positions_that_are_known_to_lie_beyond_are_refused_in_every_form(make):
     seen = mechanism.attend(q, k, v, KeyPadding(np.arange(4) > 0), i=np.arange(4), j=np.arange(4) - 1, **learned)
     assert np.isfinite(seen).all()
     for own in (None, 2):
-        with pytest.raises(ValueError, match="length=8: a key stands at 23"):
+        with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 23"):
             mechanisms.causal(mechanism, q, k, v, i=np.arange(4) + 20, block=own, **learned)
     q, k, v, learned = inputs(mechanism, 4, 40)  # so many that local-p fetches some
-    with pytest.raises(ValueError, match="length=8: a key stands at 39"):
+    with pytest.raises(ValueError, match="positions 0 … 7, got a key at position 39"):
         mechanism.attend(q, k, v, **learned)
 
 

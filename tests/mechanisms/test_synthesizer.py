@@ -72,14 +72,14 @@ def test_a_token_decoded_takes_the_column_of_its_position(mechanism):
 @both
 def test_it_is_bound_to_its_length_and_sized_for_another(mechanism):
     q, k, v, learned = given(mechanism, 13)
-    with pytest.raises(ValueError, match="positions 0 … 12, but length=12"):
+    with pytest.raises(ValueError, match="supports positions 0 … 11, got 0 … 12"):
         mechanism.attend(q, k, v, **learned)
-    with pytest.raises(ValueError, match=r"13 tokens, but length=12; use sized\(13\)"):
+    with pytest.raises(ValueError, match=r"supports 12 tokens, got 13; use sized\(13\)"):
         causal(mechanism, q, k, v, **learned)
-    with pytest.raises(ValueError, match="13 tokens, but length=12"):
+    with pytest.raises(ValueError, match="supports 12 tokens, got 13"):
         mechanism.start(13, K, V)
     j = jnp.array([0, 1, 12])
-    with pytest.raises(ValueError, match="positions 0 … 12, but length=12"):
+    with pytest.raises(ValueError, match="supports positions 0 … 11, got 0 … 12"):
         mechanism.attend(q[:3], k[:3], v[:3], j=j, **learned)
     assert np.isnan(attend(mechanism, q[:3], k[:3], v[:3], j=j, **learned)).all()
     # What is masked may stand anywhere.
@@ -91,7 +91,7 @@ def test_it_is_bound_to_its_length_and_sized_for_another(mechanism):
     y, _ = extend(mechanism, state, q[:2], k[:2], v[:2], i=jnp.array([3, 12]), **learned)
     assert np.isfinite(y[0]).all()
     assert np.isnan(y[1]).all()
-    with pytest.raises(ValueError, match="positions 3 … 12"):
+    with pytest.raises(ValueError, match="supports positions 0 … 11, got 3 … 12"):
         mechanism.extend(state, q[:2], k[:2], v[:2], i=jnp.array([3, 12]), **learned)
     longer = mechanism.sized(13)
     assert longer == Synthesizer(length=13, fixed=mechanism.fixed)

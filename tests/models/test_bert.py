@@ -78,7 +78,7 @@ def test_a_place_is_the_same_word_s_with_the_token_and_without():
 
 
 def test_what_is_no_sentence_is_refused():
-    with pytest.raises(ValueError, match=r"model=Bert is built for vocabulary, length, .* have features, length"):
+    with pytest.raises(ValueError, match=r"model=Bert needs data with vocabulary, length, .* have features, length"):
         Bert().create(jax.random.key(0), Classes(Frames(4, 8), 3))
-    with pytest.raises(ValueError, match=r"model=Bert is built for source, classes"):
+    with pytest.raises(ValueError, match=r"model=Bert needs data with source, classes"):
         Bert().create(jax.random.key(0), Tokens(17, 8))

@@ -80,7 +80,9 @@ def test_a_token_reads_every_word_in_one_layer(name):
 @pytest.mark.parametrize("mechanism", SHORTSIGHTED, ids=str)
 def test_a_token_that_does_not_see_every_word_is_refused(mechanism):
     config = Classifier(pool="token", mechanism=mechanism, **SMALL)
-    with pytest.raises(ValueError, match=rf"model.pool=token: .* 40 places .*{type(mechanism).__name__}.*pool=mean"):
+    with pytest.raises(
+        ValueError, match=rf"model.pool=token is not .*{type(mechanism).__name__}.* all 40 positions; .*pool=mean"
+    ):
         jax.eval_shape(lambda: config.create(jax.random.key(0), LONG))
     # Of each position, or of the mean, none is asked.
     for fields, shape in (({"pool": "mean"}, LONG), ({}, FRAMES)):
@@ -131,15 +133,16 @@ def test_what_cannot_be_is_refused():
     object.__setattr__(odd, "pool", "tokens")
     with pytest.raises(ValueError, match=r"model.pool='tokens' must be one of mean, token; nearest: 'token'"):
         odd.__post_init__()
-    with pytest.raises(ValueError, match=r"model.tied=True: classes have no embedding for Classifier to score against"):
+    with pytest.raises(ValueError, match=r"model.tied=True is not supported by Classifier: classes have no embedding"):
         Classifier(tied=True)
     with pytest.raises(
-        ValueError, match=r"model.mechanism=Delta.* reads the past only.* such as model.mechanism=softmax can$"
+        ValueError,
+        match=r"model.mechanism=Delta.* supports only causal attention.* use for example model.mechanism=softmax$",
     ):
         Classifier(mechanism=MECHANISMS["delta"])
-    with pytest.raises(ValueError, match=r"model=Classifier reads sequences, and this task's data are images"):
+    with pytest.raises(ValueError, match=r"model=Classifier needs sequences, but this task's data are images"):
         Classifier(**SMALL).create(jax.random.key(0), Classes(Image(4, 4, 1), 2))
-    with pytest.raises(ValueError, match=r"model=Classifier is built for source, classes"):
+    with pytest.raises(ValueError, match=r"model=Classifier needs data with source, classes"):
         Classifier(**SMALL).create(jax.random.key(0), Tokens(9, 9))
 
 

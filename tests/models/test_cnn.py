@@ -72,5 +72,5 @@ def test_what_cannot_be_is_refused():
         CNN(scales=3).create(jax.random.key(0), SHAPE)
     with pytest.raises(ValueError, match=r"model=CNN sorts images, and this task's data are others"):
         CNN().create(jax.random.key(0), Classes(Tokens(9, 9), 2))
-    with pytest.raises(ValueError, match=r"model=CNN is built for source, classes"):
+    with pytest.raises(ValueError, match=r"model=CNN needs data with source, classes"):
         CNN().create(jax.random.key(0), Tokens(9, 9))

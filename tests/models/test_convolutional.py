@@ -101,5 +101,5 @@ def test_so_are_names_that_are_none_of_its_own():
 
 
 def test_the_data_of_another_model_are_refused():
-    with pytest.raises(ValueError, match=r"^model=ConvolutionalLanguage is built for vocabulary, length"):
+    with pytest.raises(ValueError, match=r"^model=ConvolutionalLanguage needs data with vocabulary, length"):
         ConvolutionalLanguage().create(jax.random.key(0), Pairs(9, 9, 5, 5))

@@ -115,5 +115,5 @@ def test_another_task_is_refused():
     class Tokens:
         vocabulary: int = 3
 
-    with pytest.raises(ValueError, match="is built for nodes, features, classes"):
+    with pytest.raises(ValueError, match="needs data with nodes, features, classes"):
         Gat().create(jax.random.key(0), Tokens())

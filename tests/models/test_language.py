@@ -27,7 +27,7 @@ def made(**fields):
 def test_the_data_of_another_model_are_refused():
     for name in ("transformer", "seq2seq", "retriever"):
         with pytest.raises(
-            ValueError, match=r"^model=.* is built for .*, and this task's data have vocabulary, length"
+            ValueError, match=r"^model=.* needs data with .*, but this task's data have vocabulary, length"
         ):
             MODELS[name].create(jax.random.key(0), SHAPE)
 
@@ -113,7 +113,7 @@ def test_a_sequence_beyond_a_learned_table_is_refused():
 
 def test_what_cannot_work_is_refused_when_it_is_built():
     whole = next(each for each in MECHANISMS.values() if not each.traits.decodes)
-    with pytest.raises(ValueError, match=r"model.mechanism=.* has no causal form"):
+    with pytest.raises(ValueError, match=r"model.mechanism=.* has no causal form and cannot decode"):
         Language(mechanism=whole)
     assert Language(mechanism=Softmax(), position=Floater()).attentions == {"decoder": Softmax()}
 

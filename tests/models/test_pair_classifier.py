@@ -59,8 +59,8 @@ def test_dropout_needs_a_key():
 
 def test_the_data_of_another_model_are_refused():
     with pytest.raises(
-        ValueError, match=r"^model=PairClassifier is built for document, classes, and this task's data have"
+        ValueError, match=r"^model=PairClassifier needs data with document, classes, but this task's data have"
     ):
         PairClassifier().create(jax.random.key(0), Classes(Tokens(9, 5), 2))
-    with pytest.raises(ValueError, match=r"^model=Classifier is built for source, classes"):
+    with pytest.raises(ValueError, match=r"^model=Classifier needs data with source, classes"):
         Classifier().create(jax.random.key(0), SHAPE)

@@ -96,5 +96,5 @@ def test_so_are_names_that_are_none_of_its_own(field, line):
 
 
 def test_the_data_of_another_model_are_refused():
-    with pytest.raises(ValueError, match=r"^model=RecurrentLanguage is built for vocabulary, length"):
+    with pytest.raises(ValueError, match=r"^model=RecurrentLanguage needs data with vocabulary, length"):
         RecurrentLanguage().create(jax.random.key(0), Pairs(9, 9, 5, 5))

@@ -159,7 +159,7 @@ def test_what_cannot_work_is_refused(fields, refusal):
 
 
 def test_what_it_cannot_make_is_refused():
-    with pytest.raises(ValueError, match="model=SAGAN is built for image, latent"):
+    with pytest.raises(ValueError, match="model=SAGAN needs data with image, latent"):
         SMALL.create(jax.random.key(0), Tokens(9, 9))
     with pytest.raises(ValueError, match="images of 8 × 6 are no multiples of 4"):
         SMALL.create(jax.random.key(0), SimpleNamespace(image=Image(8, 6, 1), latent=5))

@@ -250,9 +250,15 @@ class Mixing(Wrapper):
         ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*adds no bias"),
         ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*adds no bias"),
         ({"position": Rotary(), "width": 6}, "must be even"),
-        ({"encoder": Past()}, "model.encoder=Past.* reads the past only.*such as model.encoder=softmax can"),
-        ({"cross": Past()}, "model.cross=Past.* reads the past only.*such as model.cross=softmax can"),
-        ({"mechanism": Past()}, "model.mechanism=Past.* past only.*model.encoder=softmax model.cross=softmax can"),
+        (
+            {"encoder": Past()},
+            "model.encoder=Past.* supports only causal attention.*use for example model.encoder=softmax",
+        ),
+        ({"cross": Past()}, "model.cross=Past.* supports only causal attention.*use for example model.cross=softmax"),
+        (
+            {"mechanism": Past()},
+            "model.mechanism=Past.* only causal attention.*model.encoder=softmax model.cross=softmax$",
+        ),
         ({"cross": Mixing()}, "model.cross=Mixing.*later targets.*model.cross=softmax"),
     ],
 )
@@ -284,7 +290,7 @@ def test_one_table_embeds_both_sides_where_an_id_means_the_same_on_both():
     # 3 stands in the source alone, 1 in the target alone, 7 in neither.
     assert np.abs(table[3]).max() > 0 < np.abs(table[1]).max()
     np.testing.assert_array_equal(table[7], 0)
-    with pytest.raises(ValueError, match=r"model\.shared=True needs one vocabulary of both sides"):
+    with pytest.raises(ValueError, match=r"model\.shared=True needs one vocabulary for both sides"):
         Transformer(**SMALL, shared=True).create(jax.random.key(0), SHAPE)
 
 

@@ -91,9 +91,9 @@ def test_images_are_sorted_by_heart():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"model.patch=0 must be at least 1"):
         ViT(patch=0)
-    with pytest.raises(ValueError, match=r"model.patch=4 must divide the images, 4 × 6"):
+    with pytest.raises(ValueError, match=r"model.patch=4 must divide the sides of the images, 4 × 6"):
         ViT(**{**SMALL, "patch": 4}).create(jax.random.key(0), SHAPE)
-    with pytest.raises(ValueError, match=r"model=ViT reads images, and this task's data are sequences"):
+    with pytest.raises(ValueError, match=r"model=ViT needs images, but this task's data are sequences"):
         ViT(**SMALL).create(jax.random.key(0), Classes(Tokens(9, 9), 2))
     with pytest.raises(ValueError, match=r"tells 5 positions, and a sequence has 6"):
         ViT(position=Learned(length=5), **SMALL).create(jax.random.key(0), SHAPE)

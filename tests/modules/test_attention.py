@@ -122,11 +122,11 @@ def test_heads_that_do_not_divide_are_refused_by_name(heads, key_heads, line):
 
 def test_widths_that_do_not_fit_are_refused_by_name():
     module, x = made(Softmax())
-    with pytest.raises(ValueError, match=r"x has width 7, and the attention model.width=8"):
+    with pytest.raises(ValueError, match=r"x has width 7, expected model.width=8"):
         module.attend(x[:, :7], x)
-    with pytest.raises(ValueError, match=r"memory has width 4, and the attention model.width=8"):
+    with pytest.raises(ValueError, match=r"memory has width 4, expected model.width=8"):
         module.attend(x, x[:, :4])
-    with pytest.raises(ValueError, match=r"x has width 4, and the attention model.width=8"):
+    with pytest.raises(ValueError, match=r"x has width 4, expected model.width=8"):
         module.causal(x[:, :4])
 
 
@@ -134,7 +134,7 @@ def test_widths_that_do_not_fit_are_refused_by_name():
 def test_a_position_that_a_mechanism_cannot_honour_is_refused_naming_both(position):
     module, x = made(Linear())
     placed = position.create(jax.random.key(3), 8, 2, causal=True)
-    with pytest.raises(NotImplementedError, match=rf"Linear.*cannot honour {type(position).__name__}\("):
+    with pytest.raises(NotImplementedError, match=rf"Linear.*does not support {type(position).__name__}\("):
         module.attend(x, position=placed)
 
 
@@ -175,7 +175,7 @@ def test_a_full_cache_is_refused(key_heads):
     x, state = jnp.ones((1, 8)), module.start(2, jnp.float32)
     for t in range(2):
         _, state = module.extend(x, state, np.array([t]))
-    with pytest.raises(ValueError, match="the cache has room for 2 tokens, and 3 are to be kept: start it longer"):
+    with pytest.raises(ValueError, match="the cache has room for 2 tokens, got 3: start it with length=3 or more"):
         module.extend(x, state, np.array([2]))
 
 

@@ -160,7 +160,7 @@ def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
 
 
 def test_too_few_features_are_refused():
-    with pytest.raises(ValueError, match=r"Narrow.* has 1 features, and Rotary.* turns 2 together"):
+    with pytest.raises(ValueError, match=r"Rotary.* rotates features in groups of 2, but Narrow.* has 1$"):
         Linear(feature=Narrow()).with_rotary(Rotary()).attend(*inputs())
 
 

@@ -100,7 +100,7 @@ def test_what_a_bias_holds_is_seen_as_a_leaf_and_refused_in_a_closure():
         found, wanted = (transform(partial(total, block))(s) for block in (2, None))
         np.testing.assert_allclose(found, wanted, atol=1e-12)
     hidden = lambda s: Softmax(block=2).attend(q, k, v, bias=lambda q, i, j: slope(s, q, i, j)).sum()
-    with pytest.raises(NotImplementedError, match=r"<lambda> holds a traced array where blocks cannot see it"):
+    with pytest.raises(NotImplementedError, match=r"<lambda> holds a traced array outside of a pytree"):
         jax.grad(hidden)(0.5)
 
 
@@ -122,7 +122,7 @@ def test_what_a_bias_holds_is_refused_wherever_it_hides():
     }
     for name, made in ((name, made) for name, several in ways.items() for made in several):
         run = lambda s, made=made: Softmax(block=2).attend(q, k, v, bias=made(s)).sum()
-        with pytest.raises(NotImplementedError, match=f"{name} holds a traced array where blocks cannot see it"):
+        with pytest.raises(NotImplementedError, match=f"{name} holds a traced array outside of a pytree"):
             jax.grad(run)(0.5)
         # What is known is no secret.
         np.testing.assert_allclose(run(0.5), Softmax().attend(q, k, v, bias=made(0.5)).sum(), atol=1e-12)

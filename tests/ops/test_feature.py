@@ -263,9 +263,9 @@ def test_cosformer_weighs_by_distance():
 def test_cosformer_has_no_position_beyond_its_length():
     phi = Cosformer(length=4)
     phi.check(np.arange(4))
-    with pytest.raises(ValueError, match=r"Cosformer\(length=4\) has no position 4"):
+    with pytest.raises(ValueError, match=r"Cosformer\(length=4\) supports positions 0 … 3, got 4"):
         phi.check(np.arange(5))
-    with pytest.raises(ValueError, match=r"has no position -1"):
+    with pytest.raises(ValueError, match=r"supports positions 0 … 3, got -1"):
         phi.check(jnp.array([-1]))
     assert phi.sized(8) == Cosformer(length=8)
     x = jnp.ones((3, K))

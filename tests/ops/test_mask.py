@@ -168,7 +168,7 @@ for make in made:
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     fields = ("KeyPadding: keep", "QueryPadding: keep", "Segments: query", "Edges: adjacency")
-    assert told.splitlines() == [f"{field} must be an array, not list; numpy.array makes one" for field in fields]
+    assert told.splitlines() == [f"{field} must be an array, got list; use numpy.array" for field in fields]
 
 
 def test_a_mask_of_ones_own_may_be_written_with_jax():

@@ -35,7 +35,7 @@ def test_what_lies_behind_them_has_no_gradient():
 
 def test_what_it_is_bound_to_is_the_maps():
     narrow = Narrow(Cosformer(length=4), 2)
-    with pytest.raises(ValueError, match="no position 4"):
+    with pytest.raises(ValueError, match="supports positions 0 … 3, got 4"):
         narrow.fit(5)
     assert narrow.sized(9) == Narrow(Cosformer(length=9), 2)
 
@@ -43,5 +43,5 @@ def test_what_it_is_bound_to_is_the_maps():
 def test_widths_are_checked():
     with pytest.raises(ValueError, match="width=0 must be at least 1"):
         Narrow(width=0)
-    with pytest.raises(ValueError, match="width=5 must be at most the 4 components"):
+    with pytest.raises(ValueError, match="width=5 must be at most 4, the number of components"):
         Narrow(width=5).dim(4)

@@ -108,8 +108,8 @@ def _call(q, k, v, plan: Plan):
     of = lambda kind: [x for x, its in zip(leaves, kinds, strict=True) if its == kind]
     if hiding := next(filter(_hides, of("known")), None):
         raise NotImplementedError(
-            f"{getattr(hiding, '__name__', type(hiding).__name__)} holds a traced array where blocks cannot see it: "
-            "make it a pytree with that array as a leaf, as jax.tree_util.Partial(function, array) is"
+            f"{getattr(hiding, '__name__', type(hiding).__name__)} holds a traced array outside of a pytree; "
+            "make the array a leaf of a pytree, for example by jax.tree_util.Partial(function, array)"
         )
 
     def planned(learned, given) -> Plan:

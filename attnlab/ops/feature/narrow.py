@@ -65,5 +65,5 @@ class Narrow(FeatureWrapper):
     def _within(self, K: int) -> int:
         """Returns the width, or raises ValueError if a row is narrower."""
         if self.width > K:
-            raise ValueError(f"width={self.width} must be at most the {K} components that a key has")
+            raise ValueError(f"width={self.width} must be at most {K}, the number of components of a key")
         return self.width

@@ -63,13 +63,15 @@ class Cosformer(Feature):
         if isinstance(i, Tracer) or not i.size:
             return
         if (first := int(i.min())) < 0:
-            raise ValueError(f"{self} has no position {first}: its positions are 0…{self.length - 1}")
+            raise ValueError(f"{self} supports positions 0 … {self.length - 1}, got {first}")
         self.fit(int(i.max()) + 1)
 
     def fit(self, length):
         """Checks that `length` is at most M."""
         if length > self.length:
-            raise ValueError(f"{self} has no position {length - 1}: give it a length of at least {length}")
+            raise ValueError(
+                f"{self} supports positions 0 … {self.length - 1}, got {length - 1}; use length={length} or more"
+            )
 
     def sized(self, length):
         """Returns the map with M = `length`."""

@@ -54,7 +54,9 @@ class RotatedFeatures(FeatureWrapper):
         """Rotates the rows by their positions, and keeps the original rows for the denominator."""
         rows, by = mapped.rows, self.position.rotates
         if not (whole := rows.shape[1] - rows.shape[1] % by):
-            raise ValueError(f"{self.feature} has {rows.shape[1]} features, and {self.position} turns {by} together")
+            raise ValueError(
+                f"{self.position} rotates features in groups of {by}, but {self.feature} has {rows.shape[1]}"
+            )
         # A rotation keeps norms and treats queries and keys alike, so both pass through as queries.
         turned, _ = self.position.rotate(rows[:, :whole], rows[:0, :whole], at, at[:0])
         return mapped._replace(rows=jnp.concatenate([turned, rows[:, whole:]], axis=1), counted=rows)

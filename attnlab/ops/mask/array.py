@@ -23,14 +23,14 @@ def _arrays(name: str, **values: Any) -> None:
     """Raises ValueError for a value that is not an array."""
     for what, value in values.items():
         if not hasattr(value, "shape"):
-            raise ValueError(f"{name}: {what} must be an array, not {type(value).__name__}; numpy.array makes one")
+            raise ValueError(f"{name}: {what} must be an array, got {type(value).__name__}; use numpy.array")
 
 
 def _long_enough(name: str, **lengths: tuple[int, int]) -> None:
     """Raises ValueError for an array that has fewer rows than there are positions."""
-    for what, (length, wanted) in lengths.items():
-        if length < wanted:
-            raise ValueError(f"{name}: {what} has {length} rows for {wanted} positions")
+    for what, (length, needed) in lengths.items():
+        if length < needed:
+            raise ValueError(f"{name}: expected {what} for {needed} positions, got {length}")
 
 
 @pytree
@@ -114,9 +114,9 @@ class Segments(Mask):
     def __call__(self, i, j):
         """query[i] = key[j]."""
         query, key = lookup(self.query, i, -1), lookup(self.key, j, -1)
-        inside = (i >= 0) & (i < self.query.shape[0])
-        beside = (j >= 0) & (j < self.key.shape[0])
-        return (query[:, None] == key[None, :]) & inside[:, None] & beside[None, :]
+        row_valid = (i >= 0) & (i < self.query.shape[0])
+        column_valid = (j >= 0) & (j < self.key.shape[0])
+        return (query[:, None] == key[None, :]) & row_valid[:, None] & column_valid[None, :]
 
     def fit(self, T, S):
         """Checks that there is one row per query and one row per key."""
@@ -141,16 +141,18 @@ class Edges(Mask):
     def __post_init__(self):
         _arrays("Edges", adjacency=self.adjacency)
         if len(shape := self.adjacency.shape) != 2:
-            raise ValueError(f"Edges: adjacency {shape} is not [N M], a row a query and a column a key")
+            raise ValueError(
+                f"Edges: expected adjacency [N M], one row per query and one column per key, got shape {shape}"
+            )
 
     def __call__(self, i, j):
         """adjacency[i, j]."""
         N, M = self.adjacency.shape
-        inside, beside = (i >= 0) & (i < N), (j >= 0) & (j < M)
-        at, to = jnp.where(inside, i, 0), jnp.where(beside, j, 0)
+        row_valid, column_valid = (i >= 0) & (i < N), (j >= 0) & (j < M)
+        at, to = jnp.where(row_valid, i, 0), jnp.where(column_valid, j, 0)
         # Nonzero numbers are edges. They become booleans here, because ~ of an integer is not a logical negation.
         edges = jnp.asarray(self.adjacency).astype(bool)[at[:, None], to[None, :]]
-        return edges & inside[:, None] & beside[None, :]
+        return edges & row_valid[:, None] & column_valid[None, :]
 
     def fit(self, T, S):
         """Checks that there is one row per query and one column per key."""

@@ -15,17 +15,17 @@ def _whole(least: int, mask: str, **sizes: int) -> None:
     """Raises ValueError for a size that is not an integer of at least `least`."""
     for name, size in sizes.items():
         if not isinstance(size, Integral) or size < least:
-            raise ValueError(f"{mask}({name}={size}): a whole number, at least {least}")
+            raise ValueError(f"{mask}: {name}={size} must be an integer of at least {least}")
 
 
-def _pairs(i, j, seen):
+def _pairs(i, j, allowed):
     """Broadcasts values to [T S].
 
     If all inputs are numpy arrays, so is the result: a constant of the trace. Else it is a jax array, which the
     compiled program need not store.
     """
-    known = all(isinstance(x, np.ndarray | np.bool_) for x in (i, j, seen))
-    return (np if known else jnp).broadcast_to(seen, (i.shape[0], j.shape[0]))
+    known = all(isinstance(x, np.ndarray | np.bool_) for x in (i, j, allowed))
+    return (np if known else jnp).broadcast_to(allowed, (i.shape[0], j.shape[0]))
 
 
 @pytree

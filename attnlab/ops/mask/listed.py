@@ -34,9 +34,9 @@ class EdgeList(Mask):
     def __post_init__(self):
         if isinstance(self.query, np.ndarray) and isinstance(self.key, np.ndarray):
             edges = np.stack([self.query, self.key], axis=1)[(self.query >= 0) & (self.key >= 0)]
-            found, counts = np.unique(edges, axis=0, return_counts=True)
+            distinct, counts = np.unique(edges, axis=0, return_counts=True)
             if (counts > 1).any():
-                raise ValueError(f"EdgeList: the edge {tuple(found[counts > 1][0].tolist())} is given twice")
+                raise ValueError(f"EdgeList: the edge {tuple(distinct[counts > 1][0].tolist())} is given twice")
 
     def __call__(self, i, j):
         """Whether (i, j) is in the list."""
@@ -49,9 +49,9 @@ class EdgeList(Mask):
         """As `Mask.reachable`, computed edge by edge in O(E + T + S)."""
         i, j = (jnp.asarray(at, jnp.int32) for at in (i, j))
         t, s = _first(i, self.query), _first(j, self.key)
-        there = (t < i.shape[0]) & (s < j.shape[0])
-        rows = jnp.zeros(i.shape, bool).at[t].max(there, mode="drop")
-        columns = jnp.zeros(j.shape, bool).at[s].max(there, mode="drop")
+        present = (t < i.shape[0]) & (s < j.shape[0])
+        rows = jnp.zeros(i.shape, bool).at[t].max(present, mode="drop")
+        columns = jnp.zeros(j.shape, bool).at[s].max(present, mode="drop")
         return lookup(rows, _first(i, i), False), lookup(columns, _first(j, j), False)
 
     def rows(self, i: Int[np.ndarray, " T"], j: Int[np.ndarray, " S"]) -> tuple[Places, Places] | None:
@@ -68,28 +68,28 @@ class EdgeList(Mask):
         if any(len(np.unique(at)) < len(at) or at.min(initial=0) < 0 for at in (i, j)):
             return None
         t, s = _row(i, self.query), _row(j, self.key)
-        there = (t < len(i)) & (s < len(j))
-        xp = np if isinstance(there, np.ndarray) else jnp
-        return xp.where(there, t, np.int32(len(i))), xp.where(there, s, np.int32(len(j)))
+        present = (t < len(i)) & (s < len(j))
+        xp = np if isinstance(present, np.ndarray) else jnp
+        return xp.where(present, t, np.int32(len(i))), xp.where(present, s, np.int32(len(j)))
 
 
-def _first(places: Int[Array, " T"], wanted: Int[Places, " E"]) -> Int[Array, " E"]:
-    """Returns the first row at each of the wanted positions; T if there is none, or if the position is negative."""
-    order, wanted = jnp.argsort(places), jnp.asarray(wanted, jnp.int32)
-    at = jnp.searchsorted(places[order], wanted).astype(jnp.int32)
+def _first(places: Int[Array, " T"], targets: Int[Places, " E"]) -> Int[Array, " E"]:
+    """Returns the first row at each of the given positions; T if there is none, or if the position is negative."""
+    order, targets = jnp.argsort(places), jnp.asarray(targets, jnp.int32)
+    at = jnp.searchsorted(places[order], targets).astype(jnp.int32)
     row = lookup(order.astype(jnp.int32), at, 0)
-    found = (lookup(places, row, -1) == wanted) & (at < places.shape[0]) & (wanted >= 0)
+    found = (lookup(places, row, -1) == targets) & (at < places.shape[0]) & (targets >= 0)
     return jnp.where(found, row, places.shape[0])
 
 
-def _row(places: Int[np.ndarray, " T"], wanted: Int[Places, " E"]) -> Int[Places, " E"]:
+def _row(places: Int[np.ndarray, " T"], targets: Int[Places, " E"]) -> Int[Places, " E"]:
     """As `_first`, for known and distinct positions, by a lookup table."""
     T = len(places)
     table = np.full(int(places.max(initial=-1)) + 1, T, np.int32)
     table[places] = np.arange(T, dtype=np.int32)
-    if not isinstance(wanted, np.ndarray):
-        return lookup(table, wanted.astype(jnp.int32), np.int32(T)) if T else jnp.full(wanted.shape, T, jnp.int32)
-    inside = (wanted >= 0) & (wanted < len(table))
-    found = np.full(wanted.shape, T, np.int32)
-    found[inside] = table[wanted[inside]]
+    if not isinstance(targets, np.ndarray):
+        return lookup(table, targets.astype(jnp.int32), np.int32(T)) if T else jnp.full(targets.shape, T, jnp.int32)
+    inside = (targets >= 0) & (targets < len(table))
+    found = np.full(targets.shape, T, np.int32)
+    found[inside] = table[targets[inside]]
     return found

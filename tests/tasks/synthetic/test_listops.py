@@ -54,7 +54,7 @@ def test_the_examination_is_scored_and_its_last_batch_filled_up(problem):
     right = [{"label": batch["label"]} for batch in batches]
     assert problem.score("test", right) == {"accuracy": 1.0}
     commonest = np.bincount(np.concatenate([b["label"] for b in batches])[:300], minlength=10).max() / 300
-    assert problem.notes[0].endswith(f"{commonest:.1%}")
+    assert f"({commonest:.1%} of the examples)" in problem.notes[0]
     long = ListOps(longest=POSITIONS // 4, valid_examples=1, test_examples=9).load()
     assert [len(batch["label"]) for batch in long.eval_batches("test")] == [4, 4, 4]
     for part, limit in (("train", None), ("test", 0)):
