@@ -218,7 +218,7 @@ class RecurrentLayer(nnx.Module):
         """Draw the dropout between layers for T steps at once.
 
         Returns:
-            Factors, one slice per step for `step` [T, layers − 1, H], or None if nothing is dropped.
+            Factors [T, layers − 1, H], one slice for each call of `step`, or None if nothing is dropped.
         """
         if key is None or self.rate == 0 or len(self.layers) == 1:
             return None
