@@ -166,7 +166,7 @@ class DetrNetwork(nnx.Module):
         sides = (side / 2**self.config.stages for side in image.shape[:2])
         place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
         step = lambda layer, x, key: _twice(*layer(x, place, memory, where, key))
-        _, (x, decoder_maps) = scan_layers(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
+        _, (x, looks) = scan_layers(self.decoder, jnp.zeros_like(place), step, keys[1], remat=self.config.remat)
         L, Q, D = x.shape
         x = x.reshape(L * Q, D)
         x = x if self.decoded is None else self.decoded(x)
@@ -174,7 +174,7 @@ class DetrNetwork(nnx.Module):
         return (
             scores.astype(accumulation_dtype(scores.dtype)),
             boxes.astype(accumulation_dtype(boxes.dtype)),
-        ), maps | decoder_maps
+        ), maps | looks
 
     def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], Float[Array, "T D"], dict]:
         """Encode an image.
@@ -200,6 +200,5 @@ class DetrNetwork(nnx.Module):
         return jax.nn.sigmoid(self.boxes(x) + jnp.tile(start, (x.shape[0] // points.shape[0], 1)))
 
 
-def _twice(x, maps):
-    """Return x as the carry of a scan, and again as an output together with the maps."""
-    return x, (x, maps)
+def _twice(x, looks):
+    return x, (x, looks)
