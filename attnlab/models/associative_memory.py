@@ -1,4 +1,4 @@
-"""One layer of attention over key-value pairs: how much can it keep? (Schlag et al. 2021, section 6.1)."""
+"""A single attention layer over key-value pairs, which measures memory capacity (Schlag et al. 2021, section 6.1)."""
 
 from __future__ import annotations
 
@@ -46,20 +46,30 @@ class AssociativeMemory:
         if not 0 < self.embedding <= WIDEST:
             raise ValueError(f"model.embedding={self.embedding} must be a finite number above 0, and at most {WIDEST}")
         if not isinstance(self.mechanism, Mechanism):
-            raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, as those of attnlab.MECHANISMS")
+            raise ValueError(
+                f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
+            )
         if not self.mechanism.traits.decodes:
-            raise ValueError(f"model.mechanism={self.mechanism} has no causal form: it keeps nothing to ask for")
+            raise ValueError(f"model.mechanism={self.mechanism} has no causal form and stores nothing to recall")
         if self.mechanism.queries:
             raise ValueError(f"model.mechanism={self.mechanism} needs inputs per query, which this model does not have")
 
     def create(self, key: PRNGKeyArray, shape: Any) -> AssociativeMemoryNetwork:
-        """A new network for so many keys and values (`attnlab.tasks.synthetic.associations.AssociationShape`)."""
+        """Create a network for data of `shape` (`attnlab.tasks.synthetic.associations.AssociationShape`)."""
         check_shape(self, shape, "keys", "values")
         return AssociativeMemoryNetwork(key, self, shape.keys, shape.values)
 
 
 class Associations(nnx.Module):
-    """y_t = W [onehot v_t ; e_t] + b for values v and embedded keys e, read from two tables by id."""
+    """Linear map of key-value pairs, y_t = W [onehot v_t ; e_t] + b, for values v and key embeddings e given by id.
+
+    Args:
+        key: Key for the initial weights, which are uniform in ±`scale`.
+        values: Number of values.
+        embedding: Size of the key embeddings.
+        width: Size of the outputs.
+        scale: Bound of the initial weights.
+    """
 
     def __init__(self, key: PRNGKeyArray, values: int, embedding: int, width: int, scale: float):
         self.value = _uniform(fold_key(key, "value"), (values, width), scale)
@@ -67,16 +77,19 @@ class Associations(nnx.Module):
         self.bias = NoDecay(jnp.zeros(width))
 
     def __call__(self, table, keys: Int[Array, " T"], values: Int[Array, " T"]) -> Float[Array, "T F"]:
-        """One product for all keys there are, then looked up."""
+        """Return y [T F], given the table of key embeddings and the ids of keys and values."""
+        # One product with the whole table, then a lookup by id.
         return self.value[...][values] + (table @ self.key[...])[keys] + self.bias[...][None, :]
 
 
 class AssociativeMemoryNetwork(nnx.Module):
-    """The network of a `AssociativeMemory`; one example.
+    """The network of an `AssociativeMemory`, for one example.
 
-    k_t = W_k [onehot v_t ; e(key_t)], q = W_q e(query), v_t one-hot and not learned. Embeddings start normal, W_k and
-    W_q uniform in ±1/√width; what else a mechanism asks of a token (the β of the delta rule) is a linear map of the
-    same pair. The published network adds 1e-6 to the denominator; here a denominator of zero answers zero.
+    k_t = W_k [onehot v_t ; e(key_t)] + b_k and q = W_q e(query) + b_q. The value vectors are one-hot and not learned.
+    The mechanism's extra inputs per token, for example β of the delta rule, are linear maps of the same pair.
+
+    Embeddings are initialised as standard normal vectors, W_k and W_q uniformly in ±1/√width. The published network
+    adds 1e-6 to the denominator of the attention. This one returns zero if the denominator is zero.
     """
 
     def __init__(self, key: PRNGKeyArray, config: AssociativeMemory, keys: int, values: int):
@@ -104,57 +117,67 @@ class AssociativeMemoryNetwork(nnx.Module):
         queries: Int[Array, " Q"],
         key: PRNGKeyArray | None = None,
     ) -> Float[Array, "Q values"]:
-        """What it has kept of each query's value, a vector near its one-hot; `key` is not needed."""
+        """Recall the value of each query.
+
+        Args:
+            keys: Ids of the keys of the stored pairs.
+            values: Ids of their values.
+            queries: Ids of the keys whose values are recalled.
+            key: Unused.
+
+        Returns:
+            One vector per query, which approximates the one-hot vector of its value.
+        """
         table, width = self.embed[...], self.config.width
         k = self.k(table, keys, values)
         q = (table @ self.q[...])[queries] + self.bias[...][None, :]
         if self.config.redrawn:
-            turn = rotation(fingerprint(keys, values), width)
-            q, k = q @ turn, k @ turn
+            matrix = rotation(fingerprint(keys, values), width)
+            q, k = q @ matrix, k @ matrix
         tokens = {
-            name: told(table, keys, values).reshape(-1, *shape_of(self.config.mechanism.tokens[name], width, width))
-            for name, told in self.tokens.items()
+            name: linear(table, keys, values).reshape(-1, *shape_of(self.config.mechanism.tokens[name], width, width))
+            for name, linear in self.tokens.items()
         }
         fixed = extras(self.config.mechanism, self.learned)
         return self._read(q, k, values, tokens, fixed)
 
     def start(self, length: int) -> Any:
-        """What is remembered before the first pair, with room for `length` of them."""
+        """Return the mechanism's state before the first pair, with room for `length` pairs."""
         return self.config.mechanism.start(length, self.config.width, self.values)
 
     def _read(self, q, k, values, tokens, fixed):
         mechanism, T, Q = self.config.mechanism, k.shape[0], q.shape[0]
         if isinstance(mechanism, Pairwise):
-            # The weights of few queries, collected by value: far cheaper than a state of all values.
+            # For few queries, summing their weights by value is far cheaper than a state over all values.
             j, i = np.arange(T, dtype=np.int32), np.full(Q, T, np.int32)
             weights = mechanism.weights(q, k, jnp.ones((Q, T), bool), i=i, j=j, **tokens, **fixed)
             return jax.ops.segment_sum(weights.T, values, self.values).T
         state = mechanism.start(T + 1, k.shape[1], self.values, k.dtype)
-        told = jax.nn.one_hot(values, self.values, dtype=k.dtype)
-        _, state = mechanism.extend(state, k, k, told, **tokens, **fixed)
-        nothing = {name: jnp.zeros((1, *x.shape[1:]), x.dtype) for name, x in tokens.items()}
+        v = jax.nn.one_hot(values, self.values, dtype=k.dtype)
+        _, state = mechanism.extend(state, k, k, v, **tokens, **fixed)
+        zeros = {name: jnp.zeros((1, *x.shape[1:]), x.dtype) for name, x in tokens.items()}
 
-        def ask(q):
-            # A token without key and value: it asks and tells nothing.
-            empty = jnp.zeros((1, self.values), k.dtype)
-            return mechanism.extend(state, q[None], jnp.zeros_like(q)[None], empty, **nothing, **fixed)[0][0]
+        def recall(q):
+            # Extend the state by a token with zero key and value, which reads the memory and adds nothing to it.
+            no_value = jnp.zeros((1, self.values), k.dtype)
+            return mechanism.extend(state, q[None], jnp.zeros_like(q)[None], no_value, **zeros, **fixed)[0][0]
 
-        return jax.vmap(ask)(q)
+        return jax.vmap(recall)(q)
 
 
 def fingerprint(keys: Int[Array, " T"], values: Int[Array, " T"]) -> PRNGKeyArray:
-    """A key that is a function of the pairs and their order alone: training and examination need no other source."""
+    """Return a random key that depends only on the pairs and their order, so a call needs no other randomness."""
     pairs = keys.astype(jnp.uint32) * jnp.uint32(2654435761) + values.astype(jnp.uint32) * jnp.uint32(40503)
     odd = 2 * jnp.arange(keys.shape[0], dtype=jnp.uint32) + 1
     return jax.random.fold_in(jax.random.key(0), jnp.sum(pairs * odd, dtype=jnp.uint32))
 
 
 def rotation(key: PRNGKeyArray, width: int) -> Float[Array, "K K"]:
-    """An orthogonal matrix, near to evenly drawn: signs at random between cosine transforms, three times over.
+    """Return an approximately uniformly distributed orthogonal matrix: three products of random signs and a transform.
 
-    The construction is that of structured orthogonal features (Yu et al. 2016), with the discrete cosine transform in
-    the place of Hadamard's, which asks for powers of two; a QR decomposition for every sequence would cost more than
-    all the rest.
+    The construction is that of structured orthogonal features (Yu et al. 2016), with the discrete cosine transform
+    instead of the Hadamard transform, which needs powers of two. A QR decomposition for every sequence would cost more
+    than the rest of the network.
     """
     n = np.arange(width)
     cosine = np.sqrt(2 / width) * np.cos(np.pi * (2 * n[None, :] + 1) * n[:, None] / (2 * width))

@@ -1,4 +1,4 @@
-"""One layer of attention over the pixels of an image: is it a convolution? (Cordonnier et al. 2020)."""
+"""A single attention layer over the pixels of an image, which can learn a convolution (Cordonnier et al. 2020)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from attnlab.ops.precision import accumulation_dtype
 class ConvolutionProbe:
     """Configuration of a single attention layer over pixels between two linear maps.
 
-    There is no residual, no norm and no feed-forward block. The layer is exactly a convolution if it has one head per
-    pixel of the window, a position encoding that reaches so far, and content scores that do not dominate it.
+    There is no residual, no norm and no feed-forward block. The layer can represent a convolution exactly if three
+    conditions hold: one head for each pixel of the kernel, a position encoding that covers the kernel, and scores that
+    depend on positions more than on content.
 
     Raises:
         ValueError: A field, or a combination of fields, is invalid. The message names the field.
@@ -77,12 +78,12 @@ class ConvolutionProbeNetwork(nnx.Module):
         return self.outputs_and_maps(image)[0]
 
     def outputs_and_maps(self, image, keep=None, key=None) -> tuple[Float[Array, "rows columns D"], dict]:
-        """Return the filtered image, and the map {"encoder": [1 H T T], or None if not observed}."""
+        """Return the filtered image, and the maps {"encoder": [1 H T T]}, or None in it without an observer."""
         rows, columns, channels = image.shape
         i = np.arange(rows * columns, dtype=np.int32)
         x = add_position(
             self.position, self.front(image.reshape(-1, channels)), i, self.position.table(len(i), image.dtype)
         )
-        y, seen = self.attention.attend(x, position=self.position)
+        y, maps = self.attention.attend(x, position=self.position)
         y = self.head(y).reshape(rows, columns, -1)
-        return y.astype(accumulation_dtype(y.dtype)), {"encoder": None if seen is None else jnp.asarray(seen)[None]}
+        return y.astype(accumulation_dtype(y.dtype)), {"encoder": None if maps is None else jnp.asarray(maps)[None]}

@@ -38,7 +38,7 @@ class ConvolutionalLanguage:
     kernel: int = 3
     """Number of tokens in a window."""
     growth: int = 1
-    """Layer n has dilation growth^n. 1: plain convolutions. 2: the dilated ones of ByteNet and WaveNet."""
+    """Base of the dilation: layer n has growth^n. 1: no dilation. 2: the dilations of ByteNet and WaveNet."""
     feedforward: int | None = None
     """Width of the hidden layer. None: 2 · `width`."""
     dropout: float = 0.0
@@ -58,7 +58,8 @@ class ConvolutionalLanguage:
         check_norm_eps(self)
         if self.receptive_field > 2**24:
             raise ValueError(
-                f"model.growth={self.growth} and model.layers={self.layers} would see {self.receptive_field:,} tokens"
+                f"model.growth={self.growth} with model.layers={self.layers} gives a receptive field of "
+                f"{self.receptive_field:,} tokens, which must be at most {2**24:,}"
             )
 
     @property
@@ -78,7 +79,10 @@ class ConvolutionalLanguage:
 
 
 class CausalConvolution(nnx.Module):
-    """x + relu(window W_1 + b_1) W_2 + b_2; a token's window is itself and `kernel` − 1 before, `dilation` apart."""
+    """A residual causal convolution, x + relu(window(norm(x)) W_1 + b_1) W_2 + b_2.
+
+    The window of a token is itself and `kernel` − 1 earlier tokens at multiples of the distance `dilation`.
+    """
 
     def __init__(self, key: PRNGKeyArray, config: ConvolutionalLanguage, dilation: int):
         hidden = config.feedforward or 2 * config.width
@@ -88,7 +92,7 @@ class CausalConvolution(nnx.Module):
         self.outer = Dense(fold_key(key, "outer"), hidden, config.width)
 
     def start(self, width: int, dtype) -> Float[Array, "P D"]:
-        """Return the zeros before the first token, as many as a window reaches back."""
+        """Return the state before the first token: P = (kernel − 1) · dilation zero vectors."""
         return jnp.zeros(((self.kernel - 1) * self.dilation, width), dtype)
 
     def extend(
@@ -98,7 +102,17 @@ class CausalConvolution(nnx.Module):
         keep: Bool[Array, " T"] | None,
         key: PRNGKeyArray | None,
     ) -> tuple[Float[Array, "T D"], Float[Array, "P D"]]:
-        """Apply the layer to new tokens, given the earlier ones. Padding counts as zeros in other windows."""
+        """Apply the layer to new tokens. Padding counts as zeros in the windows of other tokens.
+
+        Args:
+            x: The new tokens.
+            past: The last P normalised tokens before them.
+            keep: False marks padding. None means no padding.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            The output of the new tokens, and the new `past`.
+        """
         line = jnp.concatenate([past, zero_where_padded(keep, self.norm(x))])
         # One matrix product over concatenated windows: a convolution whose weights are vmapped is far slower.
         window = jnp.concatenate([line[n * self.dilation :][: x.shape[0]] for n in range(self.kernel)], axis=1)

@@ -67,7 +67,7 @@ class Detr(StackConfig):
             raise ValueError(f"model.width={self.width} must be divisible by 4 for model.anchored=True")
         check_no_embeddings(self)
         if self.tied:
-            raise ValueError("model.tied=True: images have no embedding to score against")
+            raise ValueError("model.tied=True is not supported by Detr: images and classes have no embedding")
         if not 1 <= self.stages <= 6:
             raise ValueError(f"model.stages={self.stages} must be in 1 … 6")
 
@@ -77,14 +77,20 @@ class Detr(StackConfig):
         return {name: getattr(self, name) or self.mechanism for name in ("encoder", "among", "cross")}
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of what the convolutions make of an image: each stage halves it, rounding up."""
+        """Return the rows and columns of the features of an image. Each convolution stage halves them, rounding up."""
         return -(-height // 2**self.stages), -(-width // 2**self.stages)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> DetrNetwork:
-        """A new network for images of that shape (`attnlab.tasks.vision.objects.Detections`)."""
+        """Create a network for images of `shape` (`attnlab.tasks.vision.objects.Detections`).
+
+        Raises:
+            ValueError: The images may have more boxes than the model has queries.
+        """
         check_shape(self, shape, "image", "classes", "most")
         if self.queries < shape.most:
-            raise ValueError(f"model.queries={self.queries} must be at least {shape.most}: so many boxes one image has")
+            raise ValueError(
+                f"model.queries={self.queries} must be at least {shape.most}, the maximum number of boxes in an image"
+            )
         grid = self.grid(shape.image.height, shape.image.width)
         config = replace(self, position=patch_grid(self.position, *grid))
         return DetrNetwork(key, config, shape.image.channels, shape.classes, grid)
@@ -126,8 +132,8 @@ class DetrNetwork(nnx.Module):
         self.front = sizes.dense(fold_key(key, "front"), config.channels * 2 ** (config.stages - 1), width)
         self.encoder = Encoder(fold_key(key, "encoder"), config, grid[0] * grid[1])
         # Each strided 3 × 3 convolution is centred on the first pixel of its output position.
-        told = isinstance(config.position, Sinusoidal2D) and config.position.normalised
-        anchors = partial(AnchoredQueries, middle=0.5 / 2**config.stages, normalised=told)
+        normalised = isinstance(config.position, Sinusoidal2D) and config.position.normalised
+        anchors = partial(AnchoredQueries, middle=0.5 / 2**config.stages, normalised=normalised)
         queries = anchors if config.anchored else LearnedQueries
         self.queries = queries(fold_key(key, "queries"), config.queries, width)
         self.decoder = stack_layers(
@@ -151,9 +157,12 @@ class DetrNetwork(nnx.Module):
         return self.outputs_and_maps(image, key)[0]
 
     def outputs_and_maps(self, image, key=None) -> tuple[tuple[Array, Array], dict]:
-        """Return the same, and maps {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, or None each."""
+        """Return the result of a call, and the attention maps.
+
+        The maps are {"encoder": [L H T T], "among": [L H Q Q], "cross": [L H Q T]}, None each without an observer.
+        """
         keys = (None, None) if key is None else jax.random.split(key)
-        memory, where, seen = self.read(image, keys[0])
+        memory, where, maps = self.read(image, keys[0])
         sides = (side / 2**self.config.stages for side in image.shape[:2])
         place, points = (each.astype(memory.dtype) for each in self.queries(*sides))
         arguments, remat = (place, memory, where), self.config.remat
@@ -167,21 +176,26 @@ class DetrNetwork(nnx.Module):
         return (
             scores.astype(accumulation_dtype(scores.dtype)),
             boxes.astype(accumulation_dtype(boxes.dtype)),
-        ), seen | looks
+        ), maps | looks
 
     def read(self, image: Float[Array, "H W C"], key=None) -> tuple[Float[Array, "T D"], Float[Array, "T D"], dict]:
-        """Encode an image: return the features row by row, the same with positions added, and the attention maps.
+        """Encode an image.
 
-        The decoder takes its values from the first and its keys from the second.
+        Returns:
+            The features row by row, the same with positions added, and the encoder's attention maps. The decoder takes
+            its values from the first and its keys from the second.
         """
         x = self.features(image.astype(jnp.dtype(self.config.dtype)))
-        x, seen = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
+        x, maps = self.encoder(self.front(x.reshape(-1, x.shape[-1])), None, key)
         i = np.arange(x.shape[0], dtype=np.int32)
         position = self.encoder.position
-        return x, add_position(position, x, i, position.table(x.shape[0], x.dtype)), seen
+        return x, add_position(position, x, i, position.table(x.shape[0], x.dtype)), maps
 
     def _boxes(self, x: Float[Array, "T D"], points: Float[Array, "Q 2"]) -> Float[Array, "T 4"]:
-        """Return boxes relative to the queries' points. Rows are layer by layer, query by query."""
+        """Return boxes whose centres are predicted relative to the queries' points.
+
+        The rows of x are layer by layer, and query by query within a layer.
+        """
         for dense in self.hidden:
             x = jax.nn.relu(dense(x))
         start = jnp.pad(points, ((0, 0), (0, 2)))

@@ -32,9 +32,9 @@ class Gat:
     layers: int = 2
     """Number of layers."""
     mechanism: Mechanism = Softmax(score=gat)
-    """A mechanism that can weigh only the edges of a graph, and does not depend on node numbers.
+    """The attention mechanism. It must support restriction to the edges of a graph and not depend on node numbers.
 
-    That is softmax with any score but `location`, or linear attention with any feature map but cosFormer's.
+    These are softmax with any score except `location`, and linear attention with any feature map except cosFormer's.
     """
     dropout: float = 0.6
     """Dropout probability, applied to the inputs of every layer and to its attention weights."""

@@ -51,9 +51,14 @@ class Gcn:
 
 
 class GraphNetwork(nnx.Module):
-    """Layers over one graph, given as its edges and the nonzero entries of its features.
+    """A stack of layers over one graph, given as its edges and the nonzero entries of its features.
 
-    The first `penalised` layers enter `penalty`.
+    Args:
+        stack: The layers.
+        nodes: Number N of nodes.
+        features: Number of features of a node.
+        l2: Strength of the penalty on weights.
+        penalised: Number of layers, counted from the first, whose weights enter `penalty`.
     """
 
     def __init__(self, stack: GraphStack, nodes: int, features: int, l2: float, penalised: int):
@@ -74,29 +79,30 @@ class GraphNetwork(nnx.Module):
             values: Values of the nonzero features.
             key: Key for dropout. None means no dropout.
         """
-        ends, words = self._placed(links, entries)
+        ends, cells = self._placed(links, entries)
 
         def one(stack, values, key):
-            return stack(Sparse(values, words), ends, key)
+            return stack(Sparse(values, cells), ends, key)
 
         return serial(one)(self.stack, jnp.asarray(values), key)
 
     def weights(self, links, entries, values) -> tuple[EdgeIndex, list[Float[Array, "E H"]]]:
-        """Return the edges and the weight of each edge by layer. Only for layers that have `weights`."""
-        ends, words = self._placed(links, entries)
-        x, found = Sparse(jnp.asarray(values), words), []
+        """Return the edges, and the weight of each edge by layer. Only for layers with a method `weights`."""
+        ends, cells = self._placed(links, entries)
+        x, weights = Sparse(jnp.asarray(values), cells), []
         for n, layer in enumerate(self.stack.layers):
             x = self.stack.activation(x) if n else x
-            found.append(layer.weights(x, ends))
+            weights.append(layer.weights(x, ends))
             x = layer(x, ends)
-        return ends, found
+        return ends, weights
 
     def penalty(self) -> Float[Array, ""]:
-        """Return ½ l2 Σ w² over the penalised layers' weights, to be added to a loss."""
+        """Return ½ l2 Σ w² over all parameters of the penalised layers, to be added to the loss."""
         leaves = jax.tree.leaves(list(self.stack.layers)[: self.penalised])
         return 0.5 * self.l2 * jnp.sum(jnp.stack([jnp.sum(jnp.square(leaf)) for leaf in leaves]))
 
     def _placed(self, links, entries) -> tuple[EdgeIndex, EdgeIndex]:
+        """Return the edges with self-loops, and the rows and columns of the feature entries."""
         return add_self_loops(links, self.nodes), EdgeIndex(entries[:, 0], entries[:, 1], self.nodes, self.features)
 
 

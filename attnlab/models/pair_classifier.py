@@ -31,11 +31,14 @@ class PairClassifier(Classifier):
 
 @dataclass(frozen=True)
 class Tower:
-    """The data shape for which the encoder of one document is built; `classes` is the size of its vector."""
+    """The data shape for which the shared encoder is built. It takes the place of a task's shape in a classifier."""
 
     source: Any
+    """Shape of one document."""
     classes: int
+    """Size of a document's vector, which the encoder returns instead of logits."""
     each: bool = False
+    """Whether there is one output per position. Always False."""
 
 
 class PairClassifierNetwork(nnx.Module):
@@ -50,7 +53,13 @@ class PairClassifierNetwork(nnx.Module):
     def __call__(
         self, source: Int[Array, "2 T"], keep: Bool[Array, "2 T"] | None = None, key: PRNGKeyArray | None = None
     ) -> Float[Array, " classes"]:
-        """Return the logits of the classes, at least float32. `keep` is False at padding, or None."""
+        """Return the logits of the classes, at least float32.
+
+        Args:
+            source: The two documents.
+            keep: False marks padding. None means no padding.
+            key: Key for dropout. None means no dropout.
+        """
         keys = None if key is None else jax.random.split(key)
         a, b = jax.vmap(self.tower)(source, keep, keys)
         joined = jnp.concatenate([a, b, a * b, a - b])

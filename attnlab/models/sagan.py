@@ -25,8 +25,8 @@ from attnlab.ops.layer import relu
 from attnlab.ops.mask import Full
 from attnlab.ops.score import dot
 
-NARROWER = 8  # the channels of queries, keys and values are this part of those of the image (section 3)
-SLOPE = 0.1  # of the discriminator's rectifiers below zero (Miyato et al. 2018)
+NARROWER = 8  # Queries, keys and values have 1/8 of the channels of their input (section 3).
+SLOPE = 0.1  # Slope of the discriminator's leaky ReLUs below zero (Miyato et al. 2018).
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,14 @@ class SAGAN:
         if self.mechanism is None:
             return
         if not isinstance(self.mechanism, Mechanism):
-            raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, such as attnlab.MECHANISMS has")
+            raise ValueError(
+                f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
+            )
         if not self.mechanism.traits.any_mask:
-            raise ValueError(f"model.mechanism={self.mechanism} reads the past only: an image has none; softmax does")
+            raise ValueError(
+                f"model.mechanism={self.mechanism} supports only causal attention, but attention in an image sees all "
+                "positions; use for example softmax"
+            )
 
     @property
     def attentions(self) -> dict[str, Mechanism]:
@@ -69,20 +74,24 @@ class SAGAN:
 
     @property
     def head_width(self) -> int:
-        """The components of a query of the generator."""
+        """The number of components of a query in the generator."""
         return _inner(2 * self.width)
 
     def create(self, key: PRNGKeyArray, shape: Any) -> SAGANNetwork:
-        """A new pair for images of that shape (`attnlab.tasks.vision.generation.Generated`)."""
+        """Create both networks for images of `shape` (`attnlab.tasks.vision.generation.Generated`).
+
+        Raises:
+            ValueError: The sides of the images are not divisible by 4.
+        """
         check_shape(self, shape, "image", "latent")
         height, width = shape.image.height, shape.image.width
         if height % 4 or width % 4:
-            raise ValueError(f"model=SAGAN doubles sides twice: images of {height} × {width} are no multiples of 4")
+            raise ValueError(f"model=SAGAN needs images with sides divisible by 4, got {height} × {width}")
         return SAGANNetwork(key, self, shape)
 
 
 class SAGANNetwork(nnx.Module):
-    """The two networks of a `SAGAN`, to be called as `players` answers them."""
+    """The generator and the discriminator of a `SAGAN`. Call the normalised networks that `players` returns."""
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
         self.config = config
@@ -90,22 +99,26 @@ class SAGANNetwork(nnx.Module):
         self.discriminator = Discriminator(fold_key(key, "discriminator"), config, shape)
 
     def players(self) -> tuple[Generator, Discriminator]:
-        """Both, their weights spectrally normalised: once for all the examples of a batch."""
+        """Return both networks with spectrally normalised weights. Call this once for all examples of a batch."""
         return normalised(self.generator), normalised(self.discriminator)
 
     def outputs_and_maps(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], dict]:
-        """The image made of it, and where each place of the generator's attention looked: {"image": [1 1 P P]}."""
-        image, seen = normalised(self.generator).outputs_and_maps(latent)
-        return image, {"image": None if seen is None else seen[None, None]}
+        """Return the generated image, and the map {"image": [1 1 P P]} of the generator's attention, or None in it."""
+        image, attention_map = normalised(self.generator).outputs_and_maps(latent)
+        return image, {"image": None if attention_map is None else attention_map[None, None]}
 
     @property
     def paces(self) -> dict[str, float]:
-        """The generator's rate, in the discriminator's (Heusel et al. 2017)."""
+        """The learning rate of the generator divided by that of the discriminator (Heusel et al. 2017)."""
         return {"generator": self.config.pace}
 
 
 class Generator(nnx.Module):
-    """Numbers drawn by chance to an image: a map to a quarter of its sides, doubled twice; one example."""
+    """The generator: maps a random vector to an image, for one example.
+
+    A linear map gives a quarter of the image's height and width. Two upsampling layers double them, and attention runs
+    after the first.
+    """
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
         width, image = config.width, shape.image
@@ -119,20 +132,27 @@ class Generator(nnx.Module):
         self.quarter = (image.height // 4, image.width // 4)
 
     def __call__(self, latent: Float[Array, " Z"]) -> Float[Array, "H W C"]:
-        """An image in 0 … 1."""
+        """Return an image with values in 0 … 1."""
         return self.outputs_and_maps(latent)[0]
 
     def outputs_and_maps(self, latent: Float[Array, " Z"]) -> tuple[Float[Array, "H W C"], Float[Array, "P P"] | None]:
-        """Returns an image in 0 … 1, and the attention map of its places, row by row, or None without an observer."""
+        """Return an image with values in 0 … 1, and the attention map, or None without an observer.
+
+        The P positions of the map are those of the image at half resolution, row by row.
+        """
         x = self.first(latent[None]).reshape(*self.quarter, -1)
         x = self.ups[0](relu(self.norms[0](x)))
-        x, seen = _attended(self.attention, relu(self.norms[1](x)))
+        x, attention_map = _attended(self.attention, relu(self.norms[1](x)))
         x = self.ups[1](x)
-        return (jnp.tanh(self.last(relu(self.norms[2](x)))) + 1) / 2, seen
+        return (jnp.tanh(self.last(relu(self.norms[2](x)))) + 1) / 2, attention_map
 
 
 class Discriminator(nnx.Module):
-    """How real an image looks, as one number: halved twice, summed over its places; one example."""
+    """The discriminator: maps an image to one number that is higher for real images, for one example.
+
+    Two strided convolutions halve the image's height and width, with attention after the first. The features are
+    summed over positions.
+    """
 
     def __init__(self, key: PRNGKeyArray, config: SAGAN, shape: Any):
         width = config.width
@@ -147,17 +167,22 @@ class Discriminator(nnx.Module):
         self.last = Dense(fold_key(key, "last"), 4 * width, 1)
 
     def __call__(self, image: Float[Array, "H W C"]) -> Float[Array, ""]:
-        """Above 0: real. The image is in 0 … 1."""
+        """Return the score of an image with values in 0 … 1. A score above 0 means real."""
         x, _ = _attended(self.attention, _leaky(self.downs[0](2 * image - 1)))
         x = _leaky(self.wide(_leaky(self.downs[1](x))))
         return self.last(x.sum(axis=(0, 1))[None])[0, 0]
 
 
 class ImageAttention(Observable):
-    """y = γ o + x at every place, o a map of what the places' values are mixed to, γ from 0 (section 3, eqs. 1-3).
+    """Self-attention over the positions of an image: y = x + γ · attention(x) W_o (section 3, eqs. 1-3).
 
-    Queries, keys and values are linear maps of x to an eighth of its channels; what else the mechanism asks of a place,
-    too. At the beginning it passes x on: what is near is learned first.
+    Queries, keys and values are linear maps of x to an eighth of its channels. The mechanism's extra inputs are linear
+    maps of x as well. The scalar γ is initialised to 0, so the network learns local features first.
+
+    Args:
+        key: Key for the initial parameters.
+        width: Number D of channels.
+        mechanism: The attention mechanism.
     """
 
     def __init__(self, key: PRNGKeyArray, width: int, mechanism: Mechanism):
@@ -174,18 +199,18 @@ class ImageAttention(Observable):
         self.gamma = NoDecay(jnp.zeros(1))
 
     def __call__(self, x: Float[Array, "H W D"]) -> Float[Array, "H W D"]:
-        """Every place against every other, row by row."""
+        """Return the output for one image."""
         return self.outputs_and_maps(x)[0]
 
     def outputs_and_maps(self, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Float[Array, "P P"] | None]:
-        """Returns the output, and the map, or None without an observer."""
-        places = x.reshape(-1, x.shape[-1])
-        given = {name: self.maps[name](places).reshape(-1, *shape) for name, shape in self.shapes}
-        q, k, v = (given.pop(name) for name in "qkv")
-        extra: Any = given | extras(self.mechanism, self.learned)
+        """Return the output, and the attention map of all positions row by row, or None without an observer."""
+        positions = x.reshape(-1, x.shape[-1])
+        inputs = {name: self.maps[name](positions).reshape(-1, *shape) for name, shape in self.shapes}
+        q, k, v = (inputs.pop(name) for name in "qkv")
+        extra: Any = inputs | extras(self.mechanism, self.learned)
         y = self.mechanism.attend(q, k, v, **extra)
-        seen = self.observed(self.mechanism, q, k, Full(), **extra)
-        return x + self.gamma[...][0] * self.o(y).reshape(x.shape), seen
+        attention_map = self.observed(self.mechanism, q, k, Full(), **extra)
+        return x + self.gamma[...][0] * self.o(y).reshape(x.shape), attention_map
 
 
 def _attention(key: PRNGKeyArray, config: SAGAN, width: int) -> ImageAttention | None:
@@ -193,10 +218,12 @@ def _attention(key: PRNGKeyArray, config: SAGAN, width: int) -> ImageAttention |
 
 
 def _attended(attention: ImageAttention | None, x: Float[Array, "H W D"]) -> tuple[Float[Array, "H W D"], Any]:
+    """Return the output of the attention and its map, or x and None without attention."""
     return (x, None) if attention is None else attention.outputs_and_maps(x)
 
 
 def _inner(width: int) -> int:
+    """Return the number of channels of queries, keys and values for inputs with `width` channels."""
     return max(1, width // NARROWER)
 
 

@@ -60,7 +60,7 @@ class Seq2Seq:
     `Softmax(score=…)` takes any of `attnlab.SCORES`. `Local` is local-m and `LocalP` is local-p of Luong et al.
     """
     heads: int = 1
-    """Number of attention heads. It must divide `width`."""
+    """Number of attention heads; must divide `width`."""
     input_feeding: bool = False
     """True: h̃_t is also an input of the next step (Luong et al. 2015, section 3.3). Only for "luong"."""
     context: Literal["once", "every"] = "once"
@@ -84,8 +84,8 @@ class Seq2Seq:
         check_dropout(self)
         if self.tied and self.symbols != self.width:
             raise ValueError(
-                f"model.tied=True: model.embedding={self.embedding} must be model.width={self.width}, against which "
-                "states are scored"
+                f"model.tied=True needs model.embedding={self.embedding} to be equal to model.width={self.width}, the "
+                "size of the vectors that it is multiplied with"
             )
         self._check_unread()
         self._check_source()
@@ -94,8 +94,8 @@ class Seq2Seq:
     @property
     def line(self) -> str:
         """A one-line description for a list of models."""
-        told = {None: "by the encoder's last state alone", "bahdanau": "attention by the state before each step"}
-        return f"recurrent, {told.get(self.attention, 'attention by the state after each step')}"
+        kinds = {None: "only the encoder's last state", "bahdanau": "attention before each step of the decoder"}
+        return f"recurrent, {kinds.get(self.attention, 'attention after each step of the decoder')}"
 
     @property
     def symbols(self) -> int:
@@ -119,37 +119,45 @@ class Seq2Seq:
         return Seq2SeqNetwork(key, self, shape)
 
     def _check_unread(self) -> None:
-        """Raise ValueError for a field that is set but would have no effect."""
+        """Raise ValueError if a field is set but would have no effect."""
         for name, unset, reads, where in (
             ("mechanism", None, self.attention is not None, "model.attention=luong or bahdanau"),
             ("heads", 1, self.attention is not None, "model.attention=luong or bahdanau"),
-            ("input_feeding", False, self.attention == "luong", "model.attention=luong (bahdanau feeds its context)"),
+            (
+                "input_feeding",
+                False,
+                self.attention == "luong",
+                "model.attention=luong (bahdanau always feeds its context)",
+            ),
             ("context", "once", self.attention is None, "model.attention=none"),
         ):
             if (value := getattr(self, name)) != unset and not reads:
-                raise ValueError(f"model.{name}={value} is only for {where}, not for {self.attention or 'none'}")
+                raise ValueError(f"model.{name}={value} needs {where}, got model.attention={self.attention or 'none'}")
 
     def _check_source(self) -> None:
         """Raise ValueError if the decoder gets nothing of the source, or an initial state of the wrong size."""
         if self.bridge == "none" and self.attention is None and self.context == "once":
-            raise ValueError("model.bridge=none leaves the decoder without the source: choose last or project")
+            raise ValueError("model.bridge=none gives the decoder no input from the source; use last or project")
         if self.bridge == "last" and self.bidirectional:
             raise ValueError(
-                f"model.bridge=last: the encoder's state of both ways has {self.memory} components, the decoder's "
-                f"model.width={self.width}; choose model.bridge=project"
+                f"model.bridge=last needs states of equal size, but the bidirectional encoder's have {self.memory} "
+                f"components and the decoder's have model.width={self.width}; use model.bridge=project"
             )
 
     def _check_mechanism(self) -> None:
+        """Raise ValueError if the mechanism does not support cross-attention."""
         if not isinstance(self.mechanism, Mechanism | None):
-            raise ValueError(f"model.mechanism={self.mechanism!r} must be a mechanism, as those of attnlab.MECHANISMS")
+            raise ValueError(
+                f"model.mechanism={self.mechanism!r} must be a mechanism, for example MECHANISMS['softmax']"
+            )
         for mechanism in self.attentions.values():
             if not mechanism.traits.any_mask:
                 raise ValueError(
-                    f"model.mechanism={mechanism} reads the past only: it cannot read a source; "
-                    "use such as model.mechanism=softmax"
+                    f"model.mechanism={mechanism} supports only causal attention, but attention to the source sees all "
+                    "symbols; use for example model.mechanism=softmax"
                 )
             if not mechanism.traits.row_independent:
                 raise ValueError(
-                    f"model.mechanism={mechanism} mixes the queries, so that later targets would show in earlier ones; "
-                    "use such as model.mechanism=softmax"
+                    f"model.mechanism={mechanism} mixes queries, so that outputs would depend on later targets; "
+                    "use for example model.mechanism=softmax"
                 )

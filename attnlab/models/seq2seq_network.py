@@ -24,23 +24,27 @@ from attnlab.ops.tree import pytree, static
 @pytree
 @dataclass(frozen=True)
 class Decoding:
-    """What is known between two symbols: the decoder's state, what is fed back, the source, the position of the next.
-
-    There is room for `length` symbols.
-    """
+    """The decoding state between two target symbols."""
 
     layers: Any
+    """State of the recurrent layers."""
     fed: Any
+    """The vector h̃ of the last step if `input_feeding` is True, else None."""
     memory: Memory
+    """What the decoder gets of the source, and which of its symbols are not padding."""
     i: Any
+    """Position of the next symbol."""
     length: int = static()
+    """Number of symbols for which there is room."""
 
 
 class Seq2SeqNetwork(OutputHead):
-    """The network of a `Seq2Seq` (`attnlab.models.seq2seq`); one example.
+    """The network of a `Seq2Seq` (`attnlab.models.seq2seq`), for one example.
 
-    Calling it teacher-forces a target; `start` and `step` decode symbol after symbol. Sources may be padded anywhere:
-    their symbols stand at 0, 1, … in their order, padding left out. Targets are padded behind.
+    A call runs the decoder on a given target (teacher forcing). `start` and `step` decode symbol by symbol.
+
+    A source may be padded anywhere. Its symbols have positions 0, 1, …, without counting padding. A target is padded at
+    the end.
     """
 
     def __init__(self, key: PRNGKeyArray, config: Any, shape: Any):
@@ -76,16 +80,19 @@ class Seq2SeqNetwork(OutputHead):
         return self.outputs_and_maps(source, target, source_keep, target_keep, key)[0]
 
     def hidden_states(self, source, target, source_keep, target_keep, key=None) -> tuple[Float[Array, "T D"], dict]:
-        """What the scores are made of, and what a watched attention saw: {"cross": [1 H T S] or None}."""
+        """Return the hidden states before the output map, and the maps {"cross": [1 H T S]}.
+
+        The map is None without attention or without an observer.
+        """
         keys = [None] * 5 if key is None else jax.random.split(key, 5)
         layers, memory = self._encode(*left_align(source, source_keep), keys[:2])
         e = self._embed(self.target, target, keys[2])
-        forced = self._one_by_one if self._looped else self._at_once
-        x, seen = forced(e, target_keep, layers, memory, keys[3])
-        if seen is not None:
-            # Each weight in the column where its symbol was given.
-            seen = jnp.where(source_keep[None, None, :], seen[..., _places(source_keep)], 0)[None]
-        return dropout(x, self.config.dropout, keys[4]), {"cross": seen}
+        decode = self._one_by_one if self._looped else self._at_once
+        x, maps = decode(e, target_keep, layers, memory, keys[3])
+        if maps is not None:
+            # The map has the left-aligned symbols as columns. Move each back to the column of its symbol in `source`.
+            maps = jnp.where(source_keep[None, None, :], maps[..., _places(source_keep)], 0)[None]
+        return dropout(x, self.config.dropout, keys[4]), {"cross": maps}
 
     def start(self, source: Int[Array, " S"], source_keep: Bool[Array, " S"], length: int) -> Decoding:
         """Encode the source and return the state before the first target symbol, with room for `length` symbols."""
@@ -96,18 +103,19 @@ class Seq2SeqNetwork(OutputHead):
         """Return the logits of the symbol after `token`, and the new state."""
         e = self._embed(self.target, token[None])
         gates = self.decoder.gates(e, jnp.ones(1, bool))[0][0]
-        (layers, fed), made = self._advance((state.layers, state.fed), state.memory, gates, state.i)
-        h, c, fed_back, _ = jax.tree.map(lambda x: x[None], made)
+        (layers, fed), outputs = self._advance((state.layers, state.fed), state.memory, gates, state.i)
+        h, c, fed_back, _ = jax.tree.map(lambda x: x[None], outputs)
         scores = self.logits(self._join(h, e, c) if fed_back is None else fed_back)
         return scores[0], replace(state, layers=layers, fed=fed, i=state.i + 1)
 
     def _bridge(self, key: PRNGKeyArray) -> nnx.Module:
-        """A map for each part of each layer's state."""
+        """Create a linear map for each part of each layer's state."""
         parts, config = CELLS[self.config.cell].states, self.config
         dense = lambda n, part: Dense(fold_key(key, f"{n} {part}"), config.memory, config.width)
         return nnx.List(nnx.List(dense(n, part) for part in range(parts)) for n in range(config.layers))
 
     def _joint(self, key: PRNGKeyArray, deep: bool) -> Dense:
+        """Create the linear map of `_join`: that of a deep output, or Luong's W_c."""
         width, symbols, memory = self.config.width, self.config.symbols, self.config.memory
         return (
             Dense(key, width + symbols + memory, 2 * width) if deep else Dense(key, memory + width, width, bias=False)
@@ -120,19 +128,22 @@ class Seq2SeqNetwork(OutputHead):
 
     @property
     def _looped(self) -> bool:
-        """Whether what is read enters the states, so that steps cannot be made at once."""
+        """Whether states depend on earlier contexts, so that the steps must be computed one after another."""
         return self.config.attention == "bahdanau" or self.config.input_feeding
 
     @property
     def _unfed(self) -> Array | None:
-        """What is fed back before the first step."""
+        """The value of `Decoding.fed` before the first step."""
         return jnp.zeros(self.config.width, self.dtype) if self.config.input_feeding else None
 
     def _embed(self, embed: Embed, ids, key=None):
         return dropout(embed(ids, self.dtype), self.config.dropout, key)
 
     def _encode(self, source, keep, keys=(None, None)) -> tuple[Any, Memory]:
-        """The decoder's first state, and what it reads of the source."""
+        """Return the decoder's initial state and the memory of a source that is left-aligned.
+
+        The memory's vectors are keys and values for attention, or the encoder's last state [M] if `context` is "every".
+        """
         vectors, last = self.encoder(self._embed(self.source, source, keys[0]), keep, keys[1])
         known = None if self.reader is None else self.reader.keys_values(vectors)
         if self.config.context == "every":
@@ -140,66 +151,85 @@ class Seq2SeqNetwork(OutputHead):
         return self._bridged(last), Memory(known, keep)
 
     def _bridged(self, last: Any) -> Any:
-        """The decoder's first state: h of its layers at tanh(W h), c, which has no bounds, at W c."""
+        """Return the decoder's initial state, given the encoder's last state.
+
+        With `bridge="project"` it is tanh(W h + b) for h, and W c + b for c of an LSTM, which is not bounded.
+        """
         if self.config.bridge == "none":
             return self.decoder.start(self.dtype)
         if self.bridge is None:
             return last
-        made = [
+        projected = [
             [dense(x[None, :])[0] for dense, x in zip(*pair, strict=True)]
             for pair in zip(self.bridge, last, strict=True)
         ]
-        return tuple((jnp.tanh(h), *c) for h, *c in made)
+        return tuple((jnp.tanh(h), *c) for h, *c in projected)
 
     def _ready(self, memory: Memory) -> Memory:
+        """Return the memory prepared for single steps (`RecurrentAttention.ready`)."""
         return memory if self.reader is None else replace(memory, vectors=self.reader.ready(memory.vectors))
 
     def _at_once(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Any]:
-        """All states first, then all that they read."""
-        gates, c, seen = self.decoder.gates(e, keep), None, None
+        """Compute all states first, then all contexts. Return the hidden states and the maps [H T S] or None."""
+        gates, c, maps = self.decoder.gates(e, keep), None, None
         if self.config.context == "every":
             c = memory.vectors[None, :]
             gates = tuple(map(jnp.add, gates, self.decoder.share(c, self.config.symbols)))
             c = jnp.broadcast_to(c, (e.shape[0], c.shape[1]))
         h, _ = self.decoder.run(gates, keep, key, layers)
         if self.reader is not None:
-            c, seen = self.reader.read(h, memory.vectors, KeyPadding(memory.keep) & QueryPadding(keep))
-        return self._join(h, e, c), seen
+            c, maps = self.reader.read(h, memory.vectors, KeyPadding(memory.keep) & QueryPadding(keep))
+        return self._join(h, e, c), maps
 
     def _one_by_one(self, e, keep, layers, memory: Memory, key) -> tuple[Float[Array, "T D"], Any]:
-        """State after state, each with what it reads or is fed."""
+        """Compute one step after another, because states depend on contexts. Return the same as `_at_once`."""
         memory, T = self._ready(memory), e.shape[0]
         gates, masks = self.decoder.gates(e, keep)[0], self.decoder.masks(T, e.dtype, key)
 
-        def advance(old, here):
-            gates, kept, i, masks = here
-            new, made = self._advance(old, memory, gates, i, masks)
-            return jax.tree.map(lambda new, old: jnp.where(kept, new, old), new, old), made
+        def advance(old, inputs):
+            gates, kept, i, masks = inputs
+            new, outputs = self._advance(old, memory, gates, i, masks)
+            return jax.tree.map(lambda new, old: jnp.where(kept, new, old), new, old), outputs
 
-        _, made = jax.lax.scan(advance, (layers, self._unfed), (gates, keep, jnp.arange(T, dtype=jnp.int32), masks))
-        h, c, fed, seen = made
-        seen = None if seen is None else seen.swapaxes(0, 1)
-        return (self._join(h, e, c) if fed is None else fed), seen
+        _, outputs = jax.lax.scan(advance, (layers, self._unfed), (gates, keep, jnp.arange(T, dtype=jnp.int32), masks))
+        h, c, fed, maps = outputs
+        maps = None if maps is None else maps.swapaxes(0, 1)
+        return (self._join(h, e, c) if fed is None else fed), maps
 
     def _advance(self, state: tuple[Any, Any], memory: Memory, gates, i, masks=None) -> tuple[Any, Any]:
-        """One step: (the decoder's state, what is fed back), and (h [D], c [M], what is fed back, a look [H S])."""
-        (layers, fed), c, seen = state, None, None
+        """Compute one step of the decoder.
+
+        Args:
+            state: The state of the recurrent layers, and the vector h̃ to feed back or None.
+            memory: The result of `_ready`.
+            gates: The symbol's contribution to the gates.
+            i: Position of the symbol.
+            masks: Dropout factors of the step, or None.
+
+        Returns:
+            The new state, and (h [D], c [M], h̃ [D], map [H S]). Of these, c, h̃ and the map may be None.
+        """
+        (layers, fed), c, attention_map = state, None, None
         read = lambda x: self.reader.step(x.astype(self.dtype), memory.vectors, memory.keep, i)
         if self.config.attention == "bahdanau":
-            c, seen = read(layers[-1][0])
+            c, attention_map = read(layers[-1][0])
         elif self.config.context == "every":
             c = memory.vectors
-        if (given := c if fed is None else fed) is not None:
-            gates = gates + self.decoder.share(given[None, :], self.config.symbols)[0][0]
+        if (extra := c if fed is None else fed) is not None:
+            gates = gates + self.decoder.share(extra[None, :], self.config.symbols)[0][0]
         h, layers = self.decoder.step(gates, layers, masks)
         if self.config.attention == "luong":
-            c, seen = read(h)
+            c, attention_map = read(h)
         if fed is not None and c is not None:
             fed = self._join(h[None, :], None, c[None, :])[0]
-        return (layers, fed), (h, c, fed, seen)
+        return (layers, fed), (h, c, fed, attention_map)
 
     def _join(self, h, e, c) -> Float[Array, "T D"]:
-        """What is scored: h itself, Luong's tanh([c ; h] W), or the greater of each pair in [h ; e ; c] W + b."""
+        """Return the input of the output map.
+
+        It is h itself, h̃ = tanh([c ; h] W) with "luong", or the maximum of each pair of components of
+        [h ; e ; c] W + b in a deep output.
+        """
         if self.joint is None:
             return h
         if self.config.attention == "luong":
@@ -209,11 +239,11 @@ class Seq2SeqNetwork(OutputHead):
 
 
 def left_align(ids: Int[Array, " S"], keep: Bool[Array, " S"]) -> tuple[Int[Array, " S"], Bool[Array, " S"]]:
-    """The kept symbols before all padding, in their order, and which these are."""
+    """Move the symbols before all padding, in their order. Return them, and which entries are not padding."""
     moved = jnp.zeros_like(ids).at[jnp.where(keep, _places(keep), ids.shape[0])].set(ids, mode="drop")
     return moved, jnp.arange(ids.shape[0], dtype=jnp.int32) < keep.sum(dtype=jnp.int32)
 
 
 def _places(keep: Bool[Array, " S"]) -> Int[Array, " S"]:
-    """Where `left_align` puts each kept symbol; 0 for padding before the first."""
+    """Return the index to which `left_align` moves each symbol. Padding gets that of an earlier symbol, or 0."""
     return jnp.maximum(jnp.cumsum(keep, dtype=jnp.int32) - 1, 0)

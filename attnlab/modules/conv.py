@@ -1,4 +1,4 @@
-"""Convolutions with their parameters, and the norm that goes with them."""
+"""Convolution layers and group norm."""
 
 import math
 from collections.abc import Sequence
@@ -13,16 +13,28 @@ from attnlab.modules.parameter import NoDecay
 from attnlab.ops.conv import conv_1d, conv_2d
 from attnlab.ops.precision import accumulation_dtype
 
-CONVOLUTIONS = {1: conv_1d, 2: conv_2d}  # by the number of axes that a kernel has
+CONVOLUTIONS = {1: conv_1d, 2: conv_2d}  # by the number of axes of the kernel
 
 
 class Conv(nnx.Module):
-    """y = x ∗ w + b: x [T in] -> [N out] by a kernel (k,), or [H W in] -> [h w out] by a kernel (h, w).
+    """Convolution y = x ∗ w + b over one or two axes, padded with zeros.
 
-    Zero beyond the border; of every `stride`-th place, so that N = ⌈T/stride⌉. Weights start as `INITIALISERS` says (He
-    et al. 2015, made for what a relu follows), b at zero or not at all.
+    A kernel (k,) maps x [T in] to [N out] with N = ⌈T/stride⌉. A kernel (h, w) maps [H W in] to [⌈H/stride⌉ ⌈W/stride⌉
+    out].
 
-    Raises ValueError for a size or stride below 1, a kernel of neither one axis nor two, and x of another width.
+    Args:
+        key: Key for the initial weights.
+        inputs: Number of input channels.
+        outputs: Number of output channels.
+        kernel: Size of the kernel along one or two axes.
+        stride: Distance between the positions of two outputs.
+        bias: Whether there is a bias b. It is initialised to zero.
+        initialiser: Name of the initial distribution of w in `INITIALISERS`. The default is made for layers that are
+            followed by a ReLU (He et al. 2015).
+
+    Raises:
+        ValueError: A size or the stride is below 1, the kernel has neither one axis nor two, or the initialiser is
+            unknown. A call raises it if x has another number of axes or channels.
     """
 
     def __init__(
@@ -37,7 +49,7 @@ class Conv(nnx.Module):
     ):
         if len(kernel) not in CONVOLUTIONS or min(inputs, outputs, stride, *kernel) < 1:
             raise ValueError(
-                f"{inputs=}, {outputs=}, {kernel=}, {stride=} must be 1 or more, the kernel of 1 or 2 axes"
+                f"{inputs=}, {outputs=}, {kernel=}, {stride=} must be 1 or more, and the kernel must have 1 or 2 axes"
             )
         if initialiser not in INITIALISERS:
             raise ValueError(f"{initialiser=} must be one of {', '.join(INITIALISERS)}")
@@ -46,19 +58,29 @@ class Conv(nnx.Module):
         self.stride = stride
 
     def __call__(self, x: Float[Array, "*space C"]) -> Float[Array, "*fewer D"]:
-        """One example, in the dtype of x."""
+        """Convolve one example. The result has the dtype of x."""
         *kernel, width, outputs = self.w.shape
         if x.ndim != len(kernel) + 1 or x.shape[-1] != width:
-            raise ValueError(f"x has shape {x.shape}, and the convolution takes {len(kernel)} axes and width {width}")
+            raise ValueError(
+                f"x has shape {x.shape}, expected {len(kernel) + 1} axes of which the last has size {width}"
+            )
         y = CONVOLUTIONS[len(kernel)](x, self.w[...].astype(x.dtype), self.stride)
         return y if self.b is None else y + self.b[...].astype(x.dtype).reshape(*[1] * len(kernel), outputs)
 
 
 class GroupNorm(nnx.Module):
-    """(x − mean) / √(variance + ε) · scale + shift, over all places and the features of a group (Wu and He 2018).
+    """Group norm (Wu and He 2018): (x − mean) / √(variance + ε) · scale + shift, for one example [T D] or [H W D].
 
-    One example: x [T D] or [H W D]; `groups` 1 is layer norm over the whole of it. No batch has a part in it.
-    Raises ValueError where groups do not divide the width.
+    Mean and variance are taken over all positions and the channels of a group. They do not depend on other examples of
+    a batch.
+
+    Args:
+        width: Number D of channels.
+        groups: Number of groups; must divide `width`. 1 is layer norm over the whole example.
+        epsilon: The ε added to the variance.
+
+    Raises:
+        ValueError: `groups` does not divide `width`.
     """
 
     def __init__(self, width: int, groups: int = 1, epsilon: float = 1e-5):
@@ -69,7 +91,7 @@ class GroupNorm(nnx.Module):
         self.groups, self.epsilon = groups, epsilon
 
     def __call__(self, x: Float[Array, "*space D"]) -> Float[Array, "*space D"]:
-        """In the dtype of x; statistics in float32 at least."""
+        """Normalise one example. The result has the dtype of x, and the statistics are at least float32."""
         grouped = x.astype(accumulation_dtype(x.dtype)).reshape(math.prod(x.shape[:-1]), self.groups, -1)
         centred = grouped - grouped.mean(axis=(0, 2), keepdims=True)
         level = jax.lax.rsqrt((centred * centred).mean(axis=(0, 2), keepdims=True) + self.epsilon)

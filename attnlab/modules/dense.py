@@ -1,4 +1,4 @@
-"""A linear map, and the keys from which parameters are drawn."""
+"""Linear maps, and random keys for parameters by name."""
 
 import itertools
 import zlib
@@ -12,22 +12,39 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.modules.parameter import NoDecay
 from attnlab.ops.dense import flat_matmul
 
-# How weights start: the same small spread everywhere (Devlin et al. 2019: 0.02), variance 2/(in + out) (Glorot and
-# Bengio 2010, uniform), variance 2/in (He et al. 2015, normal).
 INITIALISERS: dict[str, Callable] = {
     "gaussian": jax.nn.initializers.normal(0.02),
     "xavier": jax.nn.initializers.glorot_uniform(),
     "kaiming": jax.nn.initializers.he_normal(),
 }
+"""Initial distributions of weights, by name.
+
+"gaussian" is normal with standard deviation 0.02 for all sizes (Devlin et al. 2019). "xavier" is uniform with variance
+2/(in + out) (Glorot and Bengio 2010). "kaiming" is normal with variance 2/in (He et al. 2015).
+"""
 
 
 def fold_key(key: PRNGKeyArray, name: str) -> PRNGKeyArray:
-    """The key of a named part: the same for that name whatever else the module holds, so that variants share it."""
+    """Return the key of a module's part with the given name.
+
+    The key does not depend on the other parts, so variants of a module share the initial values of common parts.
+    """
     return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
 class Dense(nnx.Module):
-    """y = x w + b: x [T in] -> [T out]. Weights start as `INITIALISERS` says, b at zero or not at all."""
+    """Linear map y = x w + b from [T in] to [T out].
+
+    Args:
+        key: Key for the initial weights.
+        inputs: Size of the inputs.
+        outputs: Size of the outputs.
+        bias: Whether there is a bias b. It is initialised to zero.
+        initialiser: Name of the initial distribution of w in `INITIALISERS`.
+
+    Raises:
+        ValueError: The initialiser is unknown. A call raises it if x has another width.
+    """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, bias: bool = True, initialiser: str = "xavier"):
         if initialiser not in INITIALISERS:
@@ -36,15 +53,19 @@ class Dense(nnx.Module):
         self.b = NoDecay(jnp.zeros(outputs)) if bias else None
 
     def __call__(self, x: Float[Array, "T D"]) -> Float[Array, "T F"]:
-        """In the dtype of x."""
+        """Return x w + b in the dtype of x."""
         if x.shape[1] != self.w.shape[0]:
-            raise ValueError(f"x has width {x.shape[1]}, and the map takes {self.w.shape[0]}")
+            raise ValueError(f"x has width {x.shape[1]}, expected {self.w.shape[0]}")
         y = flat_matmul(x, self.w[...].astype(x.dtype))
         return y if self.b is None else y + self.b[...].astype(x.dtype)[None, :]
 
 
 def fused_projection(maps: Iterable[Dense], x: Float[Array, "T D"]) -> list[Float[Array, "T F"]]:
-    """What each of several maps makes of x, in one product: a wide one is faster than several narrow ones."""
+    """Apply several linear maps to x in one matrix product, which is faster than one product for each.
+
+    Returns:
+        The output of each map, in order.
+    """
     maps = list(maps)
     y = flat_matmul(x, jnp.concatenate([one.w[...] for one in maps], axis=1).astype(x.dtype))
     if biases := [one.b[...] for one in maps if one.b is not None]:

@@ -10,7 +10,21 @@ from attnlab.ops.layer import ACTIVATIONS, dropout, silu
 
 
 class FeedForward(nnx.Module):
-    """activation(x W_1) W_2, or SwiGLU's (silu(x W_1) · x W_3) W_2 (Vaswani et al. 2017, eq. 2; Shazeer 2020)."""
+    """Feed-forward block activation(x W_1) W_2 (Vaswani et al. 2017, eq. 2).
+
+    With the activation "swiglu" it is (silu(x W_1) ∘ x W_3) W_2 (Shazeer 2020).
+
+    Args:
+        key: Key for the initial parameters.
+        width: Size D of inputs and outputs.
+        hidden: Size of the hidden layer.
+        activation: A name in `attnlab.ops.layer.ACTIVATIONS`, or "swiglu".
+        rate: Dropout probability of the hidden layer.
+        dense: Constructor of the linear maps, called as `dense(key, inputs, outputs)`.
+
+    Raises:
+        ValueError: The activation is unknown.
+    """
 
     def __init__(
         self,
@@ -29,7 +43,7 @@ class FeedForward(nnx.Module):
         self.activation, self.rate = activation, rate
 
     def __call__(self, x: Float[Array, "T D"], key: PRNGKeyArray | None = None) -> Float[Array, "T D"]:
-        """One example; `key` None means no dropout."""
+        """Compute the block for one example. `key` None means no dropout."""
         hidden = self.inner(x)
         active = ACTIVATIONS[self.activation](hidden) if self.gate is None else silu(hidden) * self.gate(x)
         return self.outer(dropout(active, self.rate, key))

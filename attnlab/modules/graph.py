@@ -1,4 +1,4 @@
-"""Layers of graphs: every node from those that its edges lead to."""
+"""Graph layers, which compute each node from its neighbours."""
 
 from __future__ import annotations
 
@@ -24,47 +24,66 @@ from attnlab.ops.mask import Places
 
 
 class Sparse(NamedTuple):
-    """A matrix [N D] by what stands in it: its values [M], and which row and column each joins."""
+    """A sparse matrix [N D] with M stored entries."""
 
     values: Float[Array, " M"]
+    """Values of the entries."""
     ends: EdgeIndex
+    """Row (t) and column (s) of each entry."""
 
 
 def add_self_loops(links: Int[Places, "E 2"], N: int) -> EdgeIndex:
-    """The edges of N nodes (query, key), and one from every node to itself: an isolated one keeps what it is.
+    """Return the edges of a graph of N nodes, with one edge from every node to itself.
 
-    Given edges from a node to itself become padding: they would count twice.
+    An isolated node then attends to itself. Self-loops among the given edges become padding, because they would
+    otherwise count twice.
+
+    Args:
+        links: Edges as (query, key).
+        N: Number of nodes.
     """
     module = jnp if isinstance(links, Tracer) else np
-    itself = np.arange(N, dtype=np.int32)
+    loops = np.arange(N, dtype=np.int32)
     links = module.where((links[:, 0] == links[:, 1])[:, None], N, links)
-    t, s = (module.concatenate([links[:, n], itself]) for n in (0, 1))
+    t, s = (module.concatenate([links[:, n], loops]) for n in (0, 1))
     return EdgeIndex(t, s, N, N)
 
 
 def sparse_matmul(x: Float[Array, "N D"] | Sparse, w: Float[Array, "D F"]) -> Float[Array, "N F"]:
-    """x w, in memory that follows what stands in x."""
+    """Return x w. For a sparse x, memory is proportional to the number of its entries."""
     return edges.sum_values(x.values, w, x.ends) if isinstance(x, Sparse) else x @ w
 
 
 def dropout_entries(
     x: Float[Array, "N D"] | Sparse, rate: float, key: PRNGKeyArray | None
 ) -> Float[Array, "N D"] | Sparse:
-    """Dropout: zeros stay zeros, so that of a sparse matrix what stands in it is drawn alone."""
+    """Apply dropout to x. For a sparse x, only the stored entries need random numbers, because zeros stay zeros."""
     return Sparse(dropout(x.values, rate, key), x.ends) if isinstance(x, Sparse) else dropout(x, rate, key)
 
 
 class GraphConvolution(nnx.Module):
-    """y = D^−½ A D^−½ x W, A with every node joined to itself (Kipf and Welling 2017, eq. 2). x [N D] -> [N F].
+    """Graph convolution (Kipf and Welling 2017, eq. 2): y = D^−½ A D^−½ x W, for x [N D] and y [N F].
 
-    In training x is dropped with probability `rate`.
+    A is the adjacency matrix with self-loops, and D its diagonal matrix of degrees.
+
+    Args:
+        key: Key for the initial parameters.
+        inputs: Size D of the inputs.
+        outputs: Size F of the outputs.
+        rate: Dropout probability of the entries of x.
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, rate: float):
         self.w, self.rate = nnx.Param(INITIALISERS["xavier"](key, (inputs, outputs))), rate
 
     def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
-        """Every node from itself and its neighbours."""
+        """Compute the layer.
+
+        Args:
+            x: Features of the nodes, [N D] or `Sparse`.
+            ends: Edges, self-loops included (`add_self_loops`).
+            key: Key for dropout. None means no dropout.
+        """
         w = self.w[...]
         return edges.sum_values(
             edges.symmetric_normalization(ends, w.dtype), sparse_matmul(dropout_entries(x, self.rate, key), w), ends
@@ -72,11 +91,22 @@ class GraphConvolution(nnx.Module):
 
 
 class GraphAttention(nnx.Module):
-    """y_i = Σ_j w_ij W x_j + b by heads, joined, over the edges from i; w is that of a mechanism for q = k = v = W x.
+    """Graph attention: each head computes y_i = Σ_j w_ij W x_j + b over the edges (i, j), and heads are concatenated.
 
-    With softmax of the score `gat` it is Veličković et al. 2018, eq. 1-5. In training inputs and weights are dropped
-    with probability `rate`. Raises ValueError, naming the field, for a mechanism that cannot weigh edges alone, or
-    weighs them by the nodes' numbers.
+    The weights w are those of a mechanism for q = k = v = W x. `Softmax(score=gat)` gives equations 1-5 of Veličković
+    et al. (2018).
+
+    Args:
+        key: Key for the initial parameters.
+        inputs: Size of the inputs.
+        size: Output size of a head.
+        heads: Number of heads.
+        mechanism: The attention mechanism.
+        rate: Dropout probability of the inputs and of the attention weights.
+
+    Raises:
+        ValueError: The mechanism cannot compute the weights of single edges, or depends on node numbers
+            (`check_edges`).
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, size: int, heads: int, mechanism: Mechanism, rate: float):
@@ -86,14 +116,23 @@ class GraphAttention(nnx.Module):
         self.learned = init_learned(mechanism, key, size, size, heads)
 
     def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
-        """Every node's heads side by side."""
+        """Compute the layer.
+
+        Args:
+            x: Features of the nodes, [N D] or `Sparse`.
+            ends: Edges, self-loops included (`add_self_loops`).
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            The heads of each node, concatenated [N heads·size].
+        """
         inputs, inner = (None, None) if key is None else jax.random.split(key)
         h = self._heads(dropout_entries(x, self.rate, inputs), ends)
         y = edges.sum_values(dropout(self._along(h, ends), self.rate, inner), h, ends)
         return y.reshape(ends.T, -1) + self.b[...][None, :]
 
     def weights(self, x: Any, ends: EdgeIndex) -> Float[Array, "E H"]:
-        """The weight of every edge, by heads."""
+        """Return the attention weight of every edge and head."""
         return self._along(self._heads(x, ends), ends)
 
     def _heads(self, x: Any, ends: EdgeIndex) -> Float[Array, "N H K"]:
@@ -108,31 +147,31 @@ class GraphAttention(nnx.Module):
 
 
 def check_edges(mechanism: Any) -> Pairwise:
-    """Returns the mechanism if it can weigh the edges of a graph.
+    """Return the mechanism if it can compute the attention weights of the edges of a graph.
 
     Raises:
-        ValueError: if it computes all pairs, needs extra inputs, or depends on node numbers, which mean nothing.
+        ValueError: The mechanism needs all pairs or extra inputs, or it depends on node numbers, which are arbitrary.
     """
     if not isinstance(mechanism, Pairwise) or not mechanism.traits.edges or mechanism.tokens or mechanism.queries:
         raise ValueError(
-            f"model.mechanism={mechanism} cannot weigh the edges of a graph alone; such as softmax and linear can"
+            f"model.mechanism={mechanism} cannot be restricted to the edges of a graph; softmax and linear can"
         )
     if mechanism.traits.position_dependent:
         raise ValueError(
-            f"model.mechanism={mechanism} weighs by where tokens stand, and the nodes of a graph stand nowhere; "
-            "such as softmax and linear do not"
+            f"model.mechanism={mechanism} depends on positions, and the nodes of a graph have none; "
+            "softmax and linear do not"
         )
     return mechanism
 
 
 class GraphStack(nnx.Module):
-    """Layers of a graph with an activation between them. x [N D] or `Sparse` -> [N F]."""
+    """Graph layers with an activation between them. They map x, [N D] or `Sparse`, to [N F]."""
 
     def __init__(self, layers: list, activation: Callable):
         self.layers, self.activation = nnx.List(layers), activation
 
     def __call__(self, x: Any, ends: EdgeIndex, key: PRNGKeyArray | None = None) -> Float[Array, "N F"]:
-        """The last layer's answer."""
+        """Return the output of the last layer. `key` None means no dropout."""
         for n, layer in enumerate(self.layers):
             x = layer(self.activation(x) if n else x, ends, None if key is None else jax.random.fold_in(key, n))
         return x

@@ -1,4 +1,4 @@
-"""What a mechanism learns besides projections: one set of arrays, or one a head."""
+"""The learned arrays of a mechanism, apart from the projections of queries, keys and values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,38 @@ from attnlab.modules.parameter import NoDecay
 
 
 def init_learned(mechanism: Mechanism, key: PRNGKeyArray, K: int, V: int, heads: int | None = None) -> Any:
-    """The learned arrays of a mechanism, from the key of a module; with a leading axis of heads, if it has several.
+    """Create the learned arrays of a mechanism.
 
-    Weight decay reaches those that have two or more axes for one head: matrices, not the constants of gates.
+    Weight decay applies to arrays with two or more axes per head, which are matrices. It does not apply to the others,
+    for example the constants of gates.
+
+    Args:
+        mechanism: The attention mechanism.
+        key: Key of the module that holds the arrays.
+        K: Size of a head's keys.
+        V: Size of a head's values.
+        heads: Number of heads, which becomes a leading axis. None: one set of arrays without that axis.
+
+    Returns:
+        An `nnx.Dict` of parameters by name.
     """
     key, start = fold_key(key, "learned"), lambda key: mechanism.initial(key, K, V)
-    started = start(key) if heads is None else jax.vmap(start)(jax.random.split(key, heads))
+    initial = start(key) if heads is None else jax.vmap(start)(jax.random.split(key, heads))
     axes = 0 if heads is None else 1
     kind = lambda value: nnx.Param if value.ndim - axes >= 2 else NoDecay
-    return nnx.Dict({name: kind(value)(value) for name, value in started.items()})
+    return nnx.Dict({name: kind(value)(value) for name, value in initial.items()})
 
 
 def extras(mechanism: Mechanism, learned: Mapping[str, Any], heads: int | None = None) -> dict[str, Array]:
-    """What a call is given besides its tokens: the learned arrays, and what differs by head.
+    """Return a mechanism's arguments that do not depend on tokens: learned arrays, and constants that differ by head.
 
-    Both with a leading axis of heads; for one head (`heads` None) without it.
+    Args:
+        mechanism: The attention mechanism.
+        learned: The result of `init_learned`.
+        heads: Number of heads, as for `init_learned`.
+
+    Returns:
+        Arrays by name, with a leading axis of heads unless `heads` is None.
     """
     fixed = {name: x[0] for name, x in mechanism.heads(1).items()} if heads is None else mechanism.heads(heads)
     return {name: value[...] for name, value in learned.items()} | fixed

@@ -1,13 +1,13 @@
-"""Parameters that weight decay spares."""
+"""Parameters without weight decay."""
 
 from flax import nnx
 
 
 class NoDecay(nnx.Param):
-    """A parameter that weight decay leaves alone, unless `train.decay_all`.
+    """A parameter to which weight decay does not apply, unless `train.decay_all` is True.
 
-    Used for biases, scales and shifts of norms, embeddings, tables of positions and constants of gates. Every other
-    parameter, a plain `nnx.Param`, decays (`attnlab.training.optimiser`).
+    It is used for biases, scales and shifts of norms, embeddings, tables of positions and constants of gates. All
+    others are plain `nnx.Param`s, to which weight decay applies (`attnlab.training.optimiser`).
     """
 
     decays = False

@@ -1,4 +1,4 @@
-"""An image as a sequence of vectors."""
+"""Patch embedding: an image as a sequence of vectors."""
 
 from flax import nnx
 from jaxtyping import Array, Float
@@ -7,23 +7,27 @@ from attnlab.modules.dense import Dense
 
 
 class Patches(nnx.Module):
-    """Squares of an image, row by row, each flattened and mapped: [H W C] -> [T D] (Dosovitskiy et al. 2021, eq. 1).
+    """Patch embedding (Dosovitskiy et al. 2021, eq. 1): splits an image [H W C] and maps every patch to a vector [D].
 
-    `dense` takes patch · patch · C numbers, the pixels of a square row by row, the numbers of each side by side.
+    Args:
+        patch: Side of a patch in pixels; must divide both sides of the image.
+        dense: Linear map from patch · patch · C numbers to D. Its inputs are the pixels row by row, with the channels
+            of a pixel next to each other.
     """
 
     def __init__(self, patch: int, dense: Dense):
         self.patch, self.dense = patch, dense
 
     def __call__(self, image: Float[Array, "H W C"]) -> Float[Array, "T D"]:
-        """One example, in the dtype of the image; T = H W / patch²."""
+        """Return the vectors of the T = H W / patch² patches, row by row, in the dtype of the image."""
         return self.dense(split_patches(image, self.patch))
 
 
 def split_patches(image: Float[Array, "H W C"], patch: int) -> Float[Array, "T F"]:
-    """The squares of `patch` × `patch` pixels, row by row, each flattened: F = patch · patch · C.
+    """Return the patches of `patch` × `patch` pixels row by row, each flattened to F = patch · patch · C numbers.
 
-    Raises ValueError where the patch does not divide both sides.
+    Raises:
+        ValueError: `patch` does not divide both sides of the image.
     """
     height, width, channels = image.shape
     if height % patch or width % patch:

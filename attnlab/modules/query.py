@@ -1,4 +1,4 @@
-"""The decoder that asks a memory with a set of queries, all at once: its layer, and what tells queries apart."""
+"""A decoder layer for a set of queries that are decoded in parallel, and the queries' position vectors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ from attnlab.ops.position import normalised, sinusoidal
 
 
 class QueryLayer(nnx.Module):
-    """Attention among the queries, to all of them; to a memory; then feed-forward (Carion et al. 2020, appendix A.3).
+    """Self-attention of the queries, cross-attention to a memory, and feed-forward (Carion et al. 2020, appendix A.3).
 
-    A set has no order: what tells queries apart is a vector of each, `place`, added wherever one asks or is asked, and
-    not to what is answered. A memory is asked by `where`, vectors that know where they stand.
+    A set has no order, so each query has a vector that distinguishes it. This vector is added to the inputs of queries
+    and keys, but not of values. Keys and values of the memory have separate inputs in the same way.
+
+    Args:
+        key: Key for the initial parameters.
+        sizes: The configuration that all layers share.
+        among: Mechanism of the self-attention.
+        cross: Mechanism of the cross-attention.
     """
 
     def __init__(self, key: PRNGKeyArray, sizes: LayerConfig, among: Mechanism, cross: Mechanism):
@@ -38,7 +44,18 @@ class QueryLayer(nnx.Module):
         where: Float[Array, "S D"],
         key: PRNGKeyArray | None = None,
     ) -> tuple[Float[Array, "Q D"], dict[str, Any]]:
-        """One example. Answers (x, looks {"among": [H Q Q], "cross": [H Q S]})."""
+        """Compute the layer for one example.
+
+        Args:
+            x: Vectors of the queries.
+            place: The vector that distinguishes each query.
+            memory: Inputs of the values of the memory.
+            where: Inputs of the keys of the memory: the memory with positions added.
+            key: Key for dropout. None means no dropout.
+
+        Returns:
+            The new x, and the attention maps {"among": [H Q Q], "cross": [H Q S]}, None each without an observer.
+        """
         keys: Any = [None] * 4 if key is None else jax.random.split(key, 4)
         queries = self.around_attention.before(x)
         own = self.attention.keys_values(queries + place, queries)
@@ -51,22 +68,34 @@ class QueryLayer(nnx.Module):
 
 
 class LearnedQueries(nnx.Module):
-    """Queries that are learned vectors, and stand nowhere (Carion et al. 2020)."""
+    """Queries as learned vectors without a point in the image (Carion et al. 2020).
+
+    Args:
+        key: Key for the initial vectors.
+        count: Number Q of queries.
+        width: Size D of the vectors.
+    """
 
     def __init__(self, key: PRNGKeyArray, count: int, width: int):
         self.place = NoDecay(jax.random.normal(key, (count, width)))
 
     def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
-        """(the vector of each, where its box begins: nowhere, which is 0)."""
+        """Return the vector of each query, and zeros instead of points. `rows` and `columns` are unused."""
         place = self.place[...]
         return place, jnp.zeros((place.shape[0], 2), place.dtype)
 
 
 class AnchoredQueries(nnx.Module):
-    """Queries that are learned points of the image, told by sines and cosines (Wang et al. 2022; Liu et al. 2022).
+    """Queries as learned points of the image, encoded by sines and cosines (Wang et al. 2022; Liu et al. 2022).
 
-    Points start anywhere, each place as likely. `width` is divisible by 4. Place 0 of a grid is seen `middle` of a
-    place from the border. `normalised`: places are told as by `Sinusoidal2D(normalised=True)`.
+    The initial points are uniformly distributed over the image, except for its border.
+
+    Args:
+        key: Key for the initial parameters.
+        count: Number Q of queries.
+        width: Size D of the vectors; must be divisible by 4.
+        middle: Distance of grid position 0 from the border of the image, in grid positions.
+        normalised: Whether to encode points like `Sinusoidal2D(normalised=True)`.
     """
 
     def __init__(self, key: PRNGKeyArray, count: int, width: int, middle: float = 0.5, normalised: bool = False):
@@ -76,14 +105,19 @@ class AnchoredQueries(nnx.Module):
         self.width, self.middle, self.normalised = width, middle, normalised
 
     def __call__(self, rows: float, columns: float) -> tuple[Float[Array, "Q D"], Float[Array, "Q 2"]]:
-        """(the vector of each, the point from which the centre of its box is reckoned), in a grid of rows and columns.
+        """Return the vector of each query and its point, which the centre of its box is relative to.
 
-        A point is (x, y), whose sigmoids are shares of the image; of the last row and column a part may be beyond it.
+        Args:
+            rows: Height of the image in grid positions. It has a fraction if the image ends within the last row.
+            columns: Width of the image in grid positions, likewise.
+
+        Returns:
+            Vectors [Q D], and points [Q 2] as (x, y). Their sigmoids are fractions of the image.
         """
         points = self.points[...]
         x, y = (jax.nn.sigmoid(points[:, n]) * side - self.middle for n, side in enumerate((columns, rows)))
         if self.normalised:
-            # Of a grid whose last row and column may look beyond the image, all are counted.
+            # The last row and column count as whole, also if the image ends within them.
             x, y = (normalised(at, math.ceil(side)) for at, side in ((x, columns), (y, rows)))
         halves = [sinusoidal(at, self.width // 2, at.dtype) for at in (y, x)]
         return self.dense(jnp.concatenate(halves, axis=1)), points

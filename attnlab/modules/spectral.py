@@ -1,4 +1,4 @@
-"""Spectral normalisation: a module whose matrices have largest singular value one (Miyato et al. 2018)."""
+"""Spectral normalisation: weights divided by their largest singular value (Miyato et al. 2018)."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -8,16 +8,20 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float
 
-SQUARINGS = 10  # a Gram matrix to the power of 1,024: what grows 1% less than the most is 1e-9 of it then
+# Number of squarings of a Gram matrix WᵀW, which yield its power 2^10 = 1,024. A singular value 1% below the largest
+# one then contributes 0.99^2048 ≈ 1e-9.
+SQUARINGS = 10
 
 Module = TypeVar("Module", bound=nnx.Module)
 
 
 def normalised(module: Module) -> Module:
-    """The same module with W / σ(W) in the place of every weight W; biases, scales and single numbers as they are.
+    """Return the module with every weight W replaced by W / σ(W), where σ(W) is the largest singular value.
 
-    A weight of a convolution [h w C D] counts as the matrix [h·w·C, D] (section 2.1). For modules whose layers are not
-    stacked: a leading axis of layers would be taken for rows. To be called once for a batch, not for each example.
+    Arrays with at most one axis, for example biases and scales, do not change. A convolution weight [h w C D] counts as
+    the matrix [h·w·C, D] (section 2.1). Call this once for a batch, not for each example.
+
+    The module must not have stacked layers, because a leading axis of layers would count as rows.
     """
     leaves, form = jax.tree.flatten(module)
     norms = iter(largest_singular_value([leaf.reshape(-1, leaf.shape[-1]) for leaf in leaves if leaf.ndim > 1]))
@@ -25,16 +29,19 @@ def normalised(module: Module) -> Module:
 
 
 def largest_singular_value(weights: Sequence[Float[Array, "..."]]) -> list[Float[Array, ""]]:
-    """σ(W) = ‖W v‖ of each weight [N M], its largest singular value; v is held: the gradient is u vᵀ (eq. 12).
+    """Return the largest singular value σ(W) = ‖W v‖ of each weight [N M].
 
-    Miyato et al. remember u and turn it once a step (appendix A). Here nothing is remembered: the smaller Gram matrix
-    is squared until one direction is left of it, which is v (of Wᵀ: u). In a tie it is a mixture of those that tie.
+    The singular vector v counts as a constant, so the gradient is u vᵀ (eq. 12).
+
+    Miyato et al. store u and update it by one power iteration per step (appendix A). This function stores nothing. It
+    squares the smaller Gram matrix until one direction dominates, which is v, or u if W has more columns than rows. If
+    several singular values are equal, it is a combination of their vectors.
     """
     if not weights:
         return []
     tall = [w if w.shape[0] >= w.shape[1] else w.T for w in weights]
     grams = [held.T @ held for held in map(jax.lax.stop_gradient, tall)]
-    # One loop for all, in the size of the greatest: zeros around a matrix add nothing but zeros to its powers.
+    # One loop serves all matrices, padded to the size of the largest. Zeros around a matrix stay zeros in its powers.
     size = max(map(len, grams))
     power = jnp.stack([jnp.pad(gram, (0, size - len(gram))) for gram in grams])
     power = jax.lax.fori_loop(0, SQUARINGS, lambda _, power: jax.vmap(_squared)(power), power)
@@ -43,23 +50,28 @@ def largest_singular_value(weights: Sequence[Float[Array, "..."]]) -> list[Float
 
 
 def _squared(power: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    """Return the square of a Gram matrix, scaled beforehand so that it neither overflows nor vanishes."""
     power = power / _above_zero(jnp.max(jnp.abs(power)))
     return power @ power
 
 
 def _direction(power: Float[Array, "M M"]) -> Float[Array, " M"]:
-    """Once more, on the column that has most of what is left: any other might be at right angles to it."""
+    """Return the dominant direction of a power of a Gram matrix, as a unit vector.
+
+    It multiplies the column with the largest diagonal entry once more. Another column might be orthogonal to the
+    dominant direction.
+    """
     power = power / _above_zero(jnp.max(jnp.abs(power)))
     v = power @ power[:, jnp.argmax(jnp.diagonal(power))]
     return v / _above_zero(_length(v))
 
 
 def _length(x: Float[Array, " N"]) -> Float[Array, ""]:
-    """‖x‖, with a gradient of zero at zero."""
+    """Return ‖x‖. Its gradient at zero is zero."""
     square = jnp.sum(x * x)
     return jnp.where(square > 0, jnp.sqrt(_above_zero(square)), 0)
 
 
 def _above_zero(size: Float[Array, ""]) -> Float[Array, ""]:
-    """One in the place of zero: what is all zeros stays so."""
+    """Return the size, or one if it is zero. An array of zeros divided by it stays zero."""
     return jnp.where(size > 0, size, 1)

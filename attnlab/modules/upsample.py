@@ -1,4 +1,4 @@
-"""Convolutions that double the sides of an image."""
+"""Transposed convolution that doubles the sides of an image."""
 
 import jax.numpy as jnp
 from flax import nnx
@@ -7,16 +7,24 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from attnlab.modules.dense import INITIALISERS
 from attnlab.modules.parameter import NoDecay
 
-TAPS = 4  # a kernel of 4 × 4: every pixel is written by as many taps as any other
+TAPS = 4  # Side of the kernel. It is a multiple of the stride 2, so every output pixel sums the same number of taps.
 
 
 class Upsample(nnx.Module):
-    """The transpose of a convolution of 4 × 4 at every second place: x [H W in] -> [2H 2W out].
+    """Transposed 4 × 4 convolution with stride 2, from x [H W in] to [2H 2W out].
 
-    y_ab = Σ_ij x_ij w_{a−2i+1, b−2j+1} + c, zero beyond the kernel w [4 4 in out]; c starts at zero (Dumoulin and Visin
-    2016, section 4.5). One product for all taps, then sums: 4/9 of the work of a convolution of 3 × 3 at 2H × 2W. It
-    begins as such a one, of weights drawn as `INITIALISERS` says, of the image with each pixel made into 2 × 2: taps
-    drawn one by one would begin with a chessboard (Odena et al. 2016).
+    y_ab = Σ_ij x_ij w_{a−2i+1, b−2j+1} + c for the kernel w [4 4 in out], which is zero outside of its range (Dumoulin
+    and Visin 2016, section 4.5). It is computed as one matrix product for all taps and a sum. This takes 4/9 of the
+    work of a 3 × 3 convolution at the size 2H × 2W.
+
+    Initially it equals nearest-neighbour upsampling followed by a 3 × 3 convolution with random weights. Taps that are
+    drawn independently would produce a checkerboard pattern (Odena et al. 2016). The bias c is initialised to zero.
+
+    Args:
+        key: Key for the initial weights.
+        inputs: Number of input channels.
+        outputs: Number of output channels.
+        initialiser: Name of the initial distribution of the 3 × 3 weights in `INITIALISERS`.
     """
 
     def __init__(self, key: PRNGKeyArray, inputs: int, outputs: int, initialiser: str = "kaiming"):
@@ -27,7 +35,7 @@ class Upsample(nnx.Module):
         self.b = NoDecay(jnp.zeros(outputs))
 
     def __call__(self, x: Float[Array, "H W C"]) -> Float[Array, "rows columns D"]:
-        """One example, in the dtype of x."""
+        """Upsample one example. The result has the dtype of x."""
         height, width, channels = x.shape
         taps = self.w[...].astype(x.dtype).transpose(2, 0, 1, 3)
         parts = x.reshape(-1, channels) @ taps.reshape(channels, -1)
@@ -37,8 +45,11 @@ class Upsample(nnx.Module):
 
 
 def _joined(parts: Float[Array, "N M taps F"]) -> Float[Array, "doubled M F"]:
-    """What the taps of every place add to the two that it becomes, and to the one on either side."""
-    back, even, odd, on = (parts[:, :, n] for n in range(TAPS))
-    after = jnp.pad(on, ((1, 0), (0, 0), (0, 0)))[:-1]
-    before = jnp.pad(back, ((0, 1), (0, 0), (0, 0)))[1:]
-    return jnp.stack([even + after, odd + before], axis=1).reshape(-1, *even.shape[1:])
+    """Sum the taps of all positions along the first axis, which doubles.
+
+    The taps of position n add to the outputs 2n − 1, 2n, 2n + 1 and 2n + 2.
+    """
+    to_previous, even, odd, to_next = (parts[:, :, n] for n in range(TAPS))
+    from_previous = jnp.pad(to_next, ((1, 0), (0, 0), (0, 0)))[:-1]
+    from_next = jnp.pad(to_previous, ((0, 1), (0, 0), (0, 0)))[1:]
+    return jnp.stack([even + from_previous, odd + from_next], axis=1).reshape(-1, *even.shape[1:])

@@ -89,11 +89,13 @@ def test_a_position_that_ends_before_the_image_is_refused_as_it_is_made():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"model.heads=9 must divide model.width=16"):
         ConvolutionProbe(width=16)
-    with pytest.raises(ValueError, match=r"model.position=Quadratic2D\(.*\) is not supported by .*adds no bias"):
+    with pytest.raises(
+        ValueError, match=r"model.position=Quadratic2D\(.*\) is not supported by .*does not support a bias"
+    ):
         ConvolutionProbe(mechanism=Linear())
     with pytest.raises(ValueError, match=r"model.mechanism=Delta\(.*\) supports only causal attention"):
         ConvolutionProbe(mechanism=Delta(), position=POSITIONS["none"])
     with pytest.raises(ValueError, match=r"model=ConvolutionProbe needs data with source, channels"):
         ConvolutionProbe().create(jax.random.key(0), Tokens(5, 5))
-    with pytest.raises(ValueError, match=r"tells 4 positions, and a sequence has 25"):
+    with pytest.raises(ValueError, match=r"supports 4 positions, but a sequence has 25"):
         filled(ConvolutionProbe(width=18, heads=9, position=Learned(length=4)), SHAPE)(jnp.asarray(IMAGE))

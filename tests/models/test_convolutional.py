@@ -83,7 +83,10 @@ def test_its_state_is_what_its_windows_reach_back_to_and_dropout_needs_a_key():
     [
         ({"kernel": 0}, "model.kernel=0 must be at least 1"),
         ({"growth": 0}, "model.growth=0 must be at least 1"),
-        ({"growth": 64, "layers": 8}, "model.growth=64 and model.layers=8 would see"),
+        (
+            {"growth": 64, "layers": 8},
+            "model.growth=64 with model.layers=8 gives a receptive field of .* tokens, which must be at most",
+        ),
         ({"dropout": 1.0}, "model.dropout=1.0 must be"),
     ],
 )

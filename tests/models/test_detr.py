@@ -136,7 +136,7 @@ def test_dropout_needs_a_key_and_every_part_has_a_gradient():
         ({"queries": 0}, "model.queries=0 must be at least 1"),
         ({"channels": 0}, "model.channels=0 must be at least 1"),
         ({"stages": 7}, "model.stages=7 must be in 1 … 6"),
-        ({"tied": True}, "model.tied=True: images have no embedding"),
+        ({"tied": True}, "model.tied=True is not supported by Detr: images and classes have no embedding"),
         ({"width": 6, "heads": 2, "position": Position()}, "model.width=6 must be divisible by 4 for model.anchored"),
         (
             {"cross": MECHANISMS["delta"]},
@@ -155,7 +155,9 @@ def test_what_cannot_be_is_refused(fields, said):
 
 
 def test_data_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match=r"model.queries=3 must be at least 4: so many boxes one image has"):
+    with pytest.raises(
+        ValueError, match=r"model.queries=3 must be at least 4, the maximum number of boxes in an image"
+    ):
         Detr(**SMALL | {"queries": 3}).create(jax.random.key(0), SHAPE)
     with pytest.raises(ValueError, match=r"model=Detr needs data with image, classes, most"):
         Detr(**SMALL).create(jax.random.key(0), Tokens(9, 9))

@@ -70,7 +70,7 @@ def test_how_much_padding_there_is_says_nothing(name):
 
 
 def test_what_ends_before_the_length_is_refused():
-    with pytest.raises(ValueError, match=r"model.position=.* tells 4 positions, and a sequence has 6"):
+    with pytest.raises(ValueError, match=r"model.position=.* supports 4 positions, but a sequence has 6"):
         Encoder(jax.random.key(0), Classifier(width=8, heads=2, position=Learned(length=4)), 6)
 
 

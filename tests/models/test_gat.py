@@ -95,14 +95,14 @@ def test_weights_can_be_looked_at():
         (Gat, {"dropout": 1.0}, "model.dropout=1.0 must be at least 0 and below 1"),
         (Gcn, {"layers": 0}, "model.layers=0 must be at least 1"),
         (Gcn, {"l2": -1.0}, "model.l2=-1.0 must be a finite number"),
-        (Gat, {"mechanism": Sigmoid()}, "cannot weigh the edges of a graph alone; such as softmax and linear can$"),
+        (Gat, {"mechanism": Sigmoid()}, "cannot be restricted to the edges of a graph; softmax and linear can$"),
         (
             Gat,
             {"mechanism": MECHANISMS["window"]},
-            "mechanism=Local.* weighs by where tokens stand, and the nodes of a",
+            "mechanism=Local.* depends on positions, and the nodes of a graph",
         ),
-        (Gat, {"mechanism": MECHANISMS["cosformer"]}, "Linear.*Cosformer.* weighs by where tokens stand"),
-        (Gat, {"mechanism": Softmax(score=SCORES["location"])}, "Softmax.*location.* weighs by where tokens stand"),
+        (Gat, {"mechanism": MECHANISMS["cosformer"]}, "Linear.*Cosformer.* depends on positions"),
+        (Gat, {"mechanism": Softmax(score=SCORES["location"])}, "Softmax.*location.* depends on positions"),
     ],
 )
 def test_what_cannot_be_names_the_field(kind, fields, words):

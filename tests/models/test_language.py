@@ -104,10 +104,10 @@ def test_its_vectors_may_score_and_dropout_needs_a_key():
 
 
 def test_a_sequence_beyond_a_learned_table_is_refused():
-    line = r"model.position=Learned\(length=7, std=None\) tells 7 positions, and a sequence has 8"
+    line = r"model.position=Learned\(length=7, std=None\) supports 7 positions, but a sequence has 8"
     with pytest.raises(ValueError, match=line):
         Language(**SMALL, position=Learned(7)).create(jax.random.key(0), SHAPE)
-    with pytest.raises(ValueError, match=r"tells 8 positions, and a sequence has 9"):
+    with pytest.raises(ValueError, match=r"supports 8 positions, but a sequence has 9"):
         made(position=Learned(8)).start(9)
 
 

@@ -150,7 +150,7 @@ def test_without_attention_little_is_gone():
     [
         ({"width": 0}, r"model\.width=0"),
         ({"pace": 0.0}, r"model\.pace=0\.0"),
-        ({"mechanism": MECHANISMS["delta"]}, "reads the past only"),
+        ({"mechanism": MECHANISMS["delta"]}, "supports only causal attention"),
     ],
 )
 def test_what_cannot_work_is_refused(fields, refusal):
@@ -161,7 +161,7 @@ def test_what_cannot_work_is_refused(fields, refusal):
 def test_what_it_cannot_make_is_refused():
     with pytest.raises(ValueError, match="model=SAGAN needs data with image, latent"):
         SMALL.create(jax.random.key(0), Tokens(9, 9))
-    with pytest.raises(ValueError, match="images of 8 × 6 are no multiples of 4"):
+    with pytest.raises(ValueError, match="needs images with sides divisible by 4, got 8 × 6"):
         SMALL.create(jax.random.key(0), SimpleNamespace(image=Image(8, 6, 1), latent=5))
 
 

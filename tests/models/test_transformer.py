@@ -141,7 +141,7 @@ def test_what_a_path_is_made_of_is_worked_out_once_and_only_then_remembered():
 def test_a_sequence_beyond_a_learned_table_is_refused_wherever_its_length_is_known():
     config = Transformer(**SMALL, position=Learned(length=8))
     model = filled(config, SHAPE)
-    line = r"model.position=Learned\(length=8, .*\) tells 8 positions, and a sequence has 9"
+    line = r"model.position=Learned\(length=8, .*\) supports 8 positions, but a sequence has 9"
     long = jnp.ones(9, jnp.int32)
     with pytest.raises(ValueError, match=line):
         config.create(jax.random.key(0), Pairs(12, 9, 9, 6))
@@ -247,8 +247,8 @@ class Mixing(Wrapper):
         ({"dropout": 1.0}, "model.dropout=1.0"),
         ({"feedforward": -1}, "model.feedforward=-1"),
         ({"position": XPos(), "mechanism": Linear()}, "model.position=XPos.*encoder's Linear.*choose another"),
-        ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*adds no bias"),
-        ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*adds no bias"),
+        ({"position": ALiBi(), "decoder": Linear()}, "model.position=ALiBi.*decoder's Linear.*does not support a bias"),
+        ({"position": Shaw(), "encoder": Linear()}, "model.position=Shaw.*encoder's Linear.*does not support a bias"),
         ({"position": Rotary(), "width": 6}, "must be even"),
         (
             {"encoder": Past()},

@@ -95,5 +95,5 @@ def test_what_cannot_be_is_refused():
         ViT(**{**SMALL, "patch": 4}).create(jax.random.key(0), SHAPE)
     with pytest.raises(ValueError, match=r"model=ViT needs images, but this task's data are sequences"):
         ViT(**SMALL).create(jax.random.key(0), Classes(Tokens(9, 9), 2))
-    with pytest.raises(ValueError, match=r"tells 5 positions, and a sequence has 6"):
+    with pytest.raises(ValueError, match=r"supports 5 positions, but a sequence has 6"):
         ViT(position=Learned(length=5), **SMALL).create(jax.random.key(0), SHAPE)

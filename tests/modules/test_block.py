@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_refused_by_name():
         Dense(jax.random.key(0), 4, 4, True, "zeros")
     with pytest.raises(ValueError, match="activation='tanh' must be one of relu, "):
         FeedForward(jax.random.key(0), 4, 4, "tanh", 0.0)
-    with pytest.raises(ValueError, match="x has width 3, and the map takes 4"):
+    with pytest.raises(ValueError, match="x has width 3, expected 4"):
         Dense(jax.random.key(0), 4, 4)(jnp.ones((2, 3)))
 
 

@@ -52,7 +52,7 @@ def test_what_cannot_be_is_named(fields):
 
 
 def test_an_input_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match="takes 2 axes and width 3"):
+    with pytest.raises(ValueError, match="expected 3 axes of which the last has size 3"):
         Conv(jax.random.key(0), 3, 4)(normal(5, 5, 2))
 
 

@@ -111,5 +111,5 @@ def test_convolution_is_the_product_of_matrices():
 
 
 def test_a_mechanism_that_cannot_weigh_edges_is_refused():
-    with pytest.raises(ValueError, match=r"model.mechanism=Sigmoid.* cannot weigh the edges"):
+    with pytest.raises(ValueError, match=r"model.mechanism=Sigmoid.* cannot be restricted to the edges"):
         GraphAttention(jax.random.key(0), 5, 3, 2, Sigmoid(), 0.0)

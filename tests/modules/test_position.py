@@ -149,7 +149,7 @@ def test_a_learned_table_met_beyond_its_end_is_a_named_error_and_never_a_clamp(p
     assert table.table(4, "float32") is None
     for call in (lambda: table.table(5, "float32"), lambda: table.add(x(), I)):
         with pytest.raises(
-            ValueError, match=rf"model.position={type(position).__name__}\(.* tells 4 positions.* has [56]"
+            ValueError, match=rf"model.position={type(position).__name__}\(.* supports 4 positions.* has [56]"
         ):
             call()
     rows = jax.jit(lambda i: jax.vmap(lambda i: table.add(jnp.zeros((1, 8)), i[None])[0])(i))(jnp.array([3, 4, -1]))
@@ -181,7 +181,7 @@ def test_xpos_turns_only_where_both_sides_are_seen_and_refuses_what_it_cannot_te
     assert made(XPos()) == XPos()
     reach = xpos_max_length("float16")
     assert XPos().table(reach, "float16") is None
-    with pytest.raises(ValueError, match=rf"XPos\(.* tells {reach} positions, and a sequence has {reach + 1}"):
+    with pytest.raises(ValueError, match=rf"XPos\(.* supports {reach} positions, but a sequence has {reach + 1}"):
         XPos().table(reach + 1, "float16")
     assert XPos(scale=1024.0).table(reach + 1, "float16") is None
 

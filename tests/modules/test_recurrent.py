@@ -163,9 +163,9 @@ def test_what_cannot_be_is_refused_by_name():
     with pytest.raises(ValueError, match=r"layers=0 must be at least 1$"):
         RecurrentLayer(jax.random.key(0), "gru", D, H, layers=0)
     both, single = made(bidirectional=True), made()
-    with pytest.raises(ValueError, match="both directions reads whole sequences"):
+    with pytest.raises(ValueError, match="a bidirectional layer needs the whole sequence"):
         both.step(jnp.ones(3 * H), both.start(jnp.float32))
-    with pytest.raises(ValueError, match="x has width 2 from 2 on, and the cell takes 3"):
+    with pytest.raises(ValueError, match="x has width 2 and starts at column 2, but the cell has 3 input columns"):
         single.share(jnp.ones((1, 2)), 2)
 
 

@@ -149,7 +149,7 @@ def test_padding_reaches_nobody():
 
 def test_what_has_no_features_or_knows_places_or_fades_besides_is_refused():
     for position in (XPos(), Wrapped(XPos())):
-        assert "not fade" in position.refusal(Linear())
+        assert "not factors that decay" in position.refusal(Linear())
     for mechanism in (
         *(MECHANISMS[name] for name in ("gated-linear", "kda", "fast-weight")),
         Linear(feature=Cosformer()),

@@ -16,7 +16,7 @@ from attnlab.ops.mask import Places
 class PositionEncoding:
     """The hooks of a position encoding. By default every hook does nothing.
 
-    The class attributes declare what a mechanism must be able to honour.
+    The class attributes declare what a mechanism must support.
     """
 
     turning = False
@@ -60,16 +60,16 @@ class PositionEncoding:
         return None
 
     def refusal(self, mechanism: Mechanism) -> str | None:
-        """Return why `mechanism` cannot honour this encoding, or None if it can."""
+        """Return why `mechanism` does not support this encoding, or None if it does."""
         if self.turning and not mechanism.traits.rotary:
             if mechanism.with_rotary(self) is None:
-                return "its scores are not products of q and k alone"
+                return "its scores are not products of q and k only"
             if not self.rotates:
-                return "what it makes of q and k may be turned, and not fade besides"
+                return "its features support rotations, but not factors that decay with the distance"
         if self.biasing and not mechanism.traits.bias:
-            return "it adds no bias to scores"
+            return "it does not support a bias on the scores"
         if self.valued and (isinstance(mechanism, Recurrent) or not isinstance(mechanism, Pairwise)):
-            return "the vectors that join the values need the weight of every pair"
+            return "vectors that are added to the values need the weight of every pair"
         return None
 
 
@@ -93,11 +93,11 @@ class Position(PositionEncoding):
         """A one-line description for a list: the first line of the docstring, and the properties that hold."""
         named = {"inductive": self.inductive, "data-driven": self.data_driven}
         named |= {"parameter-efficient": self.parameter_efficient}
-        told = ", ".join(name for name, holds in named.items() if holds)
-        return f"{(type(self).__doc__ or '').splitlines()[0]} {told.capitalize()}."
+        properties = ", ".join(name for name, holds in named.items() if holds)
+        return f"{(type(self).__doc__ or '').splitlines()[0]} {properties.capitalize()}."
 
     def check(self, width: int, heads: int) -> None:
-        """Raise ValueError if the encoding cannot serve a model of this width and number of heads."""
+        """Raise ValueError if the encoding does not support a model of this width and number of heads."""
 
     def max_length(self, dtype) -> int | None:
         """Return the maximum sequence length in `dtype`. None: unlimited."""
@@ -105,9 +105,9 @@ class Position(PositionEncoding):
 
     def check_length(self, length: int, dtype) -> None:
         """Raise ValueError if `length` is above `max_length(dtype)`."""
-        reach = self.max_length(dtype)
-        if reach is not None and length > reach:
-            raise ValueError(f"model.position={self} tells {reach} positions, and a sequence has {length}")
+        limit = self.max_length(dtype)
+        if limit is not None and length > limit:
+            raise ValueError(f"model.position={self} supports {limit} positions, but a sequence has {length}")
 
     def create(self, key: PRNGKeyArray, width: int, heads: int, layers: int = 1, causal: bool = False) -> Any:
         """Create the encoding that a network holds.

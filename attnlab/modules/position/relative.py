@@ -53,9 +53,9 @@ class T5(Position):
     """
 
     buckets: int = 32
-    """Number of buckets, a multiple of 4."""
+    """Number of buckets. It must be divisible by 4."""
     distance: int = 128
-    """Distance up to which buckets grow logarithmically. All farther distances share the last bucket."""
+    """Distance up to which buckets grow logarithmically. All greater distances share the last bucket."""
     biasing = True
     inductive = False
     data_driven = True
@@ -97,7 +97,7 @@ class Bucketed:
     distance: int = static()
     """Distance up to which buckets grow."""
     bidirectional: bool = static()
-    """Whether the two directions have buckets of their own."""
+    """Whether the two directions have separate buckets."""
 
     def __call__(self, q, i, j):
         """Return the bias of each pair's bucket, [T S]."""
@@ -115,7 +115,7 @@ class Shaw(Position):
     """
 
     clip: int = 16
-    """Largest distance with a vector of its own."""
+    """Largest distance with a separate vector."""
     biasing = True
     valued = True
     inductive = False
@@ -156,7 +156,7 @@ class Vectors:
     values: Any
     """r^V, of the same shape."""
     clip: int = static()
-    """Largest distance with a vector of its own."""
+    """Largest distance with a separate vector."""
 
     def __call__(self, q, i, j):
         """Return q_t · r^K_{clip(j−i)} / √K, [T S]."""

@@ -1,4 +1,4 @@
-"""A wrapper for sequences that follow an extra vector without a position, such as a class token."""
+"""A wrapper for sequences that follow an extra vector without a position, for example a class token."""
 
 from __future__ import annotations
 

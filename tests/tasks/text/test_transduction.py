@@ -11,7 +11,7 @@ from attnlab.data.names import PARTS
 from attnlab.data.text.example import Example
 from attnlab.data.text.units import Bpe, Characters, Words
 from attnlab.data.text.vocabulary import BEGIN, END, PAD
-from attnlab.tasks.base.metrics import EXACT_MATCH, error_rates, exact_match
+from attnlab.tasks.base.metrics import EXACT_MATCH, WORD_ERROR_RATE, error_rates, exact_match
 from attnlab.tasks.base.task import TaskData
 from attnlab.tasks.text.pairing import PairInterface
 from attnlab.tasks.text.transduction import EXAMINED, PairData
