@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
+
 
 class SearchResult(NamedTuple):
     """N sequences for one example, the best first.
@@ -85,7 +87,7 @@ class DecodeProblem:
         return tokens, logs.sum()
 
 
-class Search(ABC):
+class Search(ABC, metaclass=Documented):
     """Base class of decoding methods. The fields of a subclass are the method's options.
 
     An instance is called for one example. Use `jax.vmap` to decode a batch. Each example then gives the same result as

@@ -34,8 +34,11 @@ class Tower:
     """The data shape for which the encoder of one document is built; `classes` is the size of its vector."""
 
     source: Any
+    """The shape of the document."""
     classes: int
+    """The size of the document's vector."""
     each: bool = False
+    """Whether every position has its own vector. If False, each document has one vector."""
 
 
 class PairClassifierNetwork(nnx.Module):

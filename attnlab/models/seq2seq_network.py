@@ -24,16 +24,18 @@ from attnlab.ops.tree import pytree, static
 @pytree
 @dataclass(frozen=True)
 class Decoding:
-    """What is known between two symbols: the decoder's state, what is fed back, the source, the position of the next.
-
-    There is room for `length` symbols.
-    """
+    """The state of decoding between two symbols."""
 
     layers: Any
+    """The states of the decoder's layers."""
     fed: Any
+    """The vector that is fed back into the decoder, or None if nothing is."""
     memory: Memory
+    """The encoded source."""
     i: Any
+    """The position of the next symbol."""
     length: int = static()
+    """The number of symbols that there is room for."""
 
 
 class Seq2SeqNetwork(OutputHead):
