@@ -181,5 +181,5 @@ def first_line(value: type | Callable | Any) -> str:
     """
     if isinstance(own := getattr(value, "line", None), str):
         return own
-    document = value.__doc__ if isinstance(value, type) or not is_dataclass(value) else type(value).__doc__
-    return (document or "").strip().split("\n")[0]
+    # The docstring of an instance lists no fields (see `attnlab.documented`), so no source is read for it.
+    return (value.__doc__ or "").strip().split("\n")[0]

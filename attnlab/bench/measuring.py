@@ -14,6 +14,7 @@ from attnlab.analysis.measure import Program, Spread, spread, timed, times_faste
 from attnlab.analysis.roofline import Machine, intensity
 from attnlab.bench import peers
 from attnlab.bench.calls import PASSES, inputs, prepare, target
+from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.system.environment import environment
 
@@ -21,7 +22,7 @@ OURS = ""  # the key of the mechanism itself among its peers
 
 
 @dataclass(frozen=True)
-class BenchConfig:
+class BenchConfig(metaclass=Documented):
     """What to measure."""
 
     mechanisms: Mapping[str, Mechanism]

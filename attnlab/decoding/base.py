@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
+
 
 class SearchResult(NamedTuple):
     """N sequences for one example, the best first.
@@ -81,7 +83,7 @@ class DecodeProblem:
         return jnp.where(never, -jnp.inf, scores), jnp.where(never & ~jnp.isnan(logs), -jnp.inf, logs)
 
 
-class Search(ABC):
+class Search(ABC, metaclass=Documented):
     """Base class of decoding methods. The fields of a subclass are the method's options.
 
     `search` is called for one example. Use `jax.vmap` to decode a batch. Each example then gives the same result as

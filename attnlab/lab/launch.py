@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from attnlab.documented import Documented
 from attnlab.lab.execution.artifacts import attempt
 from attnlab.lab.execution.progress_notebook import unasked
 from attnlab.lab.execution.variant import clear, run_in_order
@@ -34,7 +35,7 @@ PREVIEWED = 4  # variants of a preview, at most
 
 
 @dataclass(frozen=True)
-class Results:
+class Results(metaclass=Documented):
     """A finished study: its folder, its page and its exit code.
 
     Each method returns a part of the page. A notebook draws it in place, and printing it gives text.

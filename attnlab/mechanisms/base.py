@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from jaxtyping import Array, Float
 
+from attnlab.documented import Documented
 from attnlab.mechanisms.cost import Cost
 from attnlab.mechanisms.position_state import PositionState
 from attnlab.ops.mask import Full, Mask
@@ -19,7 +20,7 @@ from attnlab.ops.tree import pytree
 
 @pytree
 @dataclass(frozen=True)
-class State:
+class State(metaclass=Documented):
     """Decoding state of a mechanism."""
 
     clock: PositionState
@@ -29,7 +30,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Traits:
+class Traits(metaclass=Documented):
     """What a mechanism supports and what its outputs depend on. Declared by each mechanism."""
 
     decodes: bool = True
@@ -51,7 +52,7 @@ class Traits:
 
 
 @dataclass(frozen=True)
-class Mechanism(ABC):
+class Mechanism(ABC, metaclass=Documented):
     """Mixes S values for T queries, for one example and one head.
 
     y [T V] is computed from q [T K], k [S K] and v [S V]. Every mechanism is linear in v.

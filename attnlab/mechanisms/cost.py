@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attnlab.documented import Documented
+
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(metaclass=Documented):
     """Cost of one call."""
 
     flops: int

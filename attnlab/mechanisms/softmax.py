@@ -27,7 +27,7 @@ class Softmax(PatternSoftmax):
     def line(self) -> str:
         """One-line description for lists of mechanisms."""
         blocks = "" if self.block is None else f", in blocks of {self.block} keys"
-        return f"{(type(self).__doc__ or '').splitlines()[0].rstrip('.')}{blocks}."
+        return f"{(self.__doc__ or '').splitlines()[0].rstrip('.')}{blocks}."
 
     @property
     def pattern(self):

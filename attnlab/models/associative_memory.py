@@ -12,6 +12,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.mechanisms.pairwise import Pairwise
@@ -22,7 +23,7 @@ from attnlab.modules.parameter import NoDecay
 
 
 @dataclass(frozen=True)
-class AssociativeMemory:
+class AssociativeMemory(metaclass=Documented):
     """Configuration of one attention layer with one head that stores key-value pairs and recalls values by key.
 
     Raises:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_sizes
 from attnlab.models.mlp import image
 from attnlab.modules.conv import Conv, GroupNorm
@@ -20,7 +21,7 @@ from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
-class CNN:
+class CNN(metaclass=Documented):
     """Configuration of an image classifier with residual convolutions at decreasing resolutions.
 
     Each scale halves the sides of the image and doubles the channels. `layers` residual convolutions

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.modules.attention import check_heads
 from attnlab.modules.block import LayerConfig
@@ -87,7 +88,7 @@ def check_shape(config: Any, shape: Any, *needed: str) -> None:
 
 
 @dataclass(frozen=True)
-class StackConfig:
+class StackConfig(metaclass=Documented):
     """Configuration of a stack of attention layers; the base of all Transformer-like models.
 
     Raises:

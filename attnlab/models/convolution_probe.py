@@ -11,6 +11,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.config import check_attentions, check_shape, check_sizes
 from attnlab.models.vit import add_position, patch_grid
@@ -21,7 +22,7 @@ from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
-class ConvolutionProbe:
+class ConvolutionProbe(metaclass=Documented):
     """Configuration of a single attention layer over pixels between two linear maps.
 
     There is no residual, no norm and no feed-forward block. The layer can represent a convolution exactly if three

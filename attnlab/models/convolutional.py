@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism
 from attnlab.mechanisms.inputs import zero_where_padded
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_norm_eps, check_shape, check_sizes
@@ -21,7 +22,7 @@ from attnlab.ops.layer import dropout
 
 
 @dataclass(frozen=True)
-class ConvolutionalLanguage:
+class ConvolutionalLanguage(metaclass=Documented):
     """Configuration of a language model of causal convolutions, without attention.
 
     Each layer is x + relu(window(norm(x)) W_1 + b_1) W_2 + b_2. A token sees the last `receptive_field` tokens, itself

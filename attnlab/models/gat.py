@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from jaxtyping import PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.config import check_shape
 from attnlab.models.gcn import GraphNetwork, check_graph
@@ -18,7 +19,7 @@ from attnlab.ops.score import gat
 
 
 @dataclass(frozen=True)
-class Gat:
+class Gat(metaclass=Documented):
     """Configuration of a graph attention network with ELU between layers.
 
     Raises:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.models.config import check_dropout, check_shape, check_sizes
 from attnlab.modules.dense import fold_key
 from attnlab.modules.graph import GraphConvolution, GraphStack, Sparse, add_self_loops
@@ -20,7 +21,7 @@ from attnlab.ops.serial import serial
 
 
 @dataclass(frozen=True)
-class Gcn:
+class Gcn(metaclass=Documented):
     """Configuration of a graph convolutional network with ReLU between layers.
 
     Raises:

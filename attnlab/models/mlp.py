@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.modules.dense import Dense, fold_key
 from attnlab.ops.layer import ACTIVATIONS, dropout
@@ -17,7 +18,7 @@ from attnlab.ops.precision import accumulation_dtype
 
 
 @dataclass(frozen=True)
-class MLP:
+class MLP(metaclass=Documented):
     """Configuration of an image classifier with hidden ReLU layers on flattened pixels: a baseline without attention.
 
     Raises:

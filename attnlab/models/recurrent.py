@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.models.output_head import OutputHead
@@ -20,7 +21,7 @@ from attnlab.ops.layer import dropout
 
 
 @dataclass(frozen=True)
-class RecurrentLanguage:
+class RecurrentLanguage(metaclass=Documented):
     """Configuration of a recurrent language model without attention.
 
     It is called, trained and decoded like `Language`.

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.mechanisms.inputs import shape_of
 from attnlab.models.config import check_norm_eps, check_shape, check_sizes
@@ -30,7 +31,7 @@ SLOPE = 0.1  # Slope of the discriminator's leaky ReLUs below zero (Miyato et al
 
 
 @dataclass(frozen=True)
-class SAGAN:
+class SAGAN(metaclass=Documented):
     """Configuration of a generator and a discriminator of images, with self-attention in both.
 
     Every weight of both is spectrally normalised. The generator has group norms instead of batch norms, because the

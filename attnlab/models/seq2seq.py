@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from jaxtyping import PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms import Mechanism, Softmax
 from attnlab.models.config import DTYPES, check_dropout, check_names, check_shape, check_sizes
 from attnlab.models.seq2seq_network import Seq2SeqNetwork
@@ -24,7 +25,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True)
-class Seq2Seq:
+class Seq2Seq(metaclass=Documented):
     """Configuration of a recurrent encoder and a recurrent decoder, with or without attention.
 
     `attention` selects when the decoder attends to the source and how it uses the context c_t:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.modules.attention import NO_POSITION, Attention
 from attnlab.modules.dense import Dense, fold_key
@@ -24,7 +25,7 @@ from attnlab.ops.tree import pytree
 
 
 @dataclass(frozen=True)
-class LayerConfig:
+class LayerConfig(metaclass=Documented):
     """The configuration that all layers of a model share."""
 
     width: int

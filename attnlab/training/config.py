@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from attnlab.documented import Documented
+
 Schedule = Literal["constant", "cosine", "inverse_sqrt"]
 COUNTS = ("steps", "batch_size", "accumulate", "evaluate_every", "save_every", "keep_last")
 COUNTS_OR_NONE = ("warmup", "patience", "average", "keep_best", "keep_every")
@@ -17,7 +19,7 @@ RATES = (2.0**-126, (2 - 2.0**-23) * 2.0**127)  # the normal range of float32, i
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(metaclass=Documented):
     """How a model is trained. The optimiser is AdamW.
 
     Every seed is trained with every learning rate. Each (seed, learning rate) pair is a *lane*, and all lanes run in

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from attnlab.data.io.files import DataError
 from attnlab.data.names import composed
 from attnlab.data.text.vocabulary import Vocabulary
+from attnlab.documented import Documented
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Tokenizer(ABC):
 
 
 @dataclass(frozen=True)
-class TokenizerSpec(ABC):
+class TokenizerSpec(ABC, metaclass=Documented):
     """Configuration of a tokenizer: what the symbols of a text are.
 
     `fit` learns from text which symbols there are.

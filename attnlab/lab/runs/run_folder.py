@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnlab.documented import Documented
 from attnlab.storage import json_file, json_lines
 from attnlab.storage.checksum import checksum
 from attnlab.storage.json_file import Fields, FolderError, write_whole
@@ -26,7 +27,7 @@ OTHERS = {"metrics": "metrics.jsonl", "answers": "answers.tsv"}  # files that ar
 
 
 @dataclass(frozen=True)
-class RunFolder:
+class RunFolder(metaclass=Documented):
     """One run on disk: `OUT/<experiment>/<variant>/`.
 
     `write("result", value)` writes `result.json` atomically, and `read("result")` returns its content. The same holds

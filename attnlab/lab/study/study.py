@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 from attnlab.console.format import is_band
+from attnlab.documented import Documented
 from attnlab.lab.study.values import annotations, fits, wanted
 from attnlab.lab.study.variation import Variation
 from attnlab.registry import field_names, no_field, unknown
@@ -18,7 +19,7 @@ Band = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(metaclass=Documented):
     """One model on one task with one training configuration.
 
     All fields are frozen dataclasses, so an experiment is a tree of plain values.
@@ -66,7 +67,7 @@ def _check_range(path: str, value: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(metaclass=Documented):
     """A base experiment, the variants to compare, and the question that the comparison answers.
 
     `match` and `budget` are solved by `attnlab.lab.planning.matching`, which documents the method. `variants()`

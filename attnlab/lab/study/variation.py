@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.data.names import composed
+from attnlab.documented import Documented
 from attnlab.lab.study.names import STUDY_FILES, check_folder_name
 
 
 @dataclass(frozen=True)
-class Variation:
+class Variation(metaclass=Documented):
     """Named variants, each with the fields that it changes.
 
     `a | b` has the variants of both, as `chain(a, b)`.

@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.data.text.vocabulary import END
 from attnlab.decoding import Beam, Greedy, Sample, Search
+from attnlab.documented import Documented
 from attnlab.lab.trained.load import Trained
 from attnlab.tasks.base.task import TaskData
 
@@ -23,7 +24,7 @@ class DivergedError(ArithmeticError):
 
 
 @dataclass(frozen=True)
-class DecodingOptions:
+class DecodingOptions(metaclass=Documented):
     """How to decode, as given by the options of the command line. None stands for an option that was not given.
 
     `beam` and `penalty` request a beam search. `temperature`, `top_k` and `top_p` request sampling. If none of the

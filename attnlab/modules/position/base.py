@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from attnlab.documented import Documented
 from attnlab.mechanisms.base import Mechanism
 from attnlab.mechanisms.pairwise import Pairwise
 from attnlab.mechanisms.recurrent import Recurrent
@@ -74,7 +75,7 @@ class PositionEncoding:
 
 
 @dataclass(frozen=True)
-class Position(PositionEncoding):
+class Position(PositionEncoding, metaclass=Documented):
     """No position encoding. A permutation of the input permutes the output.
 
     This is also the base of all configurations of position encodings. Three class attributes classify them (Liu et
@@ -94,7 +95,7 @@ class Position(PositionEncoding):
         named = {"inductive": self.inductive, "data-driven": self.data_driven}
         named |= {"parameter-efficient": self.parameter_efficient}
         properties = ", ".join(name for name, holds in named.items() if holds)
-        return f"{(type(self).__doc__ or '').splitlines()[0]} {properties.capitalize()}."
+        return f"{(self.__doc__ or '').splitlines()[0]} {properties.capitalize()}."
 
     def check(self, width: int, heads: int) -> None:
         """Raise ValueError if the encoding does not support a model of this width and number of heads."""

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from attnlab.documented import Documented
 from attnlab.ops.mask import Places
 
 
@@ -27,7 +28,7 @@ class Mapped(NamedTuple):
     """Rows [T M] whose products the denominator sums, or None if they are `rows`."""
 
 
-class Feature:
+class Feature(metaclass=Documented):
     """A map φ of queries and ψ of keys, [T K] -> [T M], in whose space the product is the attention weight.
 
     Subclasses are frozen, hashable dataclasses without arrays. Rows are computed in float32 at least. In float16 the
@@ -48,7 +49,7 @@ class Feature:
     @property
     def line(self) -> str:
         """One line that describes this map in a list: the first line of its docstring."""
-        return (type(self).__doc__ or "").strip().splitlines()[0]
+        return (self.__doc__ or "").strip().splitlines()[0]
 
     @property
     def learned(self) -> dict[str, tuple]:

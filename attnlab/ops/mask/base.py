@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from attnlab.documented import Documented
 from attnlab.ops.tree import pytree
 
 # Positions: numpy arrays if they are known at trace time, jax arrays if they are given as inputs.
@@ -17,7 +18,7 @@ Places = Array | np.ndarray
 BLOCK = 512
 
 
-class Mask:
+class Mask(metaclass=Documented):
     """A predicate that says which query may attend to which key.
 
     Subclasses implement `__call__`. They may override `over`, `factors` and `reachable` to save work.
@@ -170,7 +171,9 @@ class And(Both, Mask):
     """Allows the pairs that both operands allow."""
 
     one: Mask
+    """The first operand."""
     other: Mask
+    """The second operand."""
 
     def __call__(self, i, j):
         """Evaluates both operands and joins them by "and"."""
@@ -193,7 +196,9 @@ class Or(Both, Mask):
     """Allows the pairs that either operand allows."""
 
     one: Mask
+    """The first operand."""
     other: Mask
+    """The second operand."""
 
     def __call__(self, i, j):
         """Evaluates both operands and joins them by "or"."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from attnlab.console.metric import Metric
+from attnlab.documented import Documented
 
 Batch = dict[str, Any]  # arrays by name: numpy arrays on the host, JAX arrays in traced functions
 LOSS = Metric("loss")
@@ -29,7 +30,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Pairs(metaclass=Documented):
     """The shape of a sequence-to-sequence task: what its model must be built for.
 
     The lengths cover the padding of every batch of the task.
@@ -48,7 +49,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokens(metaclass=Documented):
     """The shape of a task of one token sequence: what its model must be built for."""
 
     vocabulary: int
@@ -58,7 +59,7 @@ class Tokens:
 
 
 @dataclass(frozen=True)
-class Frames:
+class Frames(metaclass=Documented):
     """The shape of a task of one sequence of vectors: what its model must be built for."""
 
     features: int
@@ -68,7 +69,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Image:
+class Image(metaclass=Documented):
     """The shape of an image: what its model must be built for."""
 
     height: int
@@ -80,7 +81,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Classes:
+class Classes(metaclass=Documented):
     """The shape of a classification task: what its model must be built for."""
 
     source: Tokens | Frames | Image
@@ -91,7 +92,7 @@ class Classes:
     """Whether every position has its own class. If False, each example has one class."""
 
 
-class Task(ABC):
+class Task(ABC, metaclass=Documented):
     """A task: which data are used, and how much of them.
 
     Subclasses are frozen dataclasses and hold plain configuration. `load` reads or generates the data.

@@ -12,6 +12,7 @@ from attnlab.data.io.files import DataError
 from attnlab.data.names import PARTS, check_part
 from attnlab.data.rng import generator
 from attnlab.data.synthetic import filtering
+from attnlab.documented import Documented
 from attnlab.plotting import grid
 from attnlab.tasks.base import checks
 from attnlab.tasks.base.drawn import fingerprint
@@ -22,7 +23,7 @@ EXAMINED = 64  # images in an evaluation
 
 
 @dataclass(frozen=True)
-class ConvolutionShape:
+class ConvolutionShape(metaclass=Documented):
     """The shape of the task: what a model from images to images must be built for."""
 
     source: Image

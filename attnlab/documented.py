@@ -1,0 +1,91 @@
+"""Documentation of config classes: the docstring, and each field with its default and what is written below it.
+
+Sources are read only when a docstring is asked for, never on import.
+"""
+
+import ast
+import inspect
+import reprlib
+import sys
+from abc import ABCMeta
+from dataclasses import MISSING, Field, fields, is_dataclass
+from itertools import pairwise
+from textwrap import dedent, indent
+from types import FunctionType
+from typing import Any
+
+_WRITTEN = vars(type)["__doc__"]  # gets and sets the docstring that is written in a class
+
+
+# `help` reads `__doc__` through the metaclass. A descriptor in the dict of a class would not do: `help` does not
+# evaluate it if the metaclass is ABCMeta.
+class Documented(ABCMeta):  # noqa: D101
+    @property
+    def __doc__(cls) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The docstring of the class, followed by its fields if it is a dataclass whose source is available."""
+        written = _WRITTEN.__get__(cls)
+        # `dataclass` asks for the docstring before the class has its name in the module, while that is imported.
+        named = getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+        return _with_fields(cls, written) if written and named and is_dataclass(cls) else written
+
+    @__doc__.setter
+    def __doc__(cls, text: str | None) -> None:
+        _WRITTEN.__set__(cls, text)
+
+
+def field_documentation(kind: type) -> dict[str, str]:
+    """Returns what is written below each field of a dataclass, inherited fields included.
+
+    Args:
+        kind: The dataclass.
+
+    Returns:
+        The documentation by field name, "" for a field without any. A field that a subclass declares again without
+        documentation keeps that of its base class. Without sources, all fields have "".
+    """
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if is_dataclass(base):
+            found |= _below_fields(base)
+    return {field.name: found.get(field.name, "") for field in fields(kind)}
+
+
+def _below_fields(kind: type) -> dict[str, str]:
+    """Returns the strings directly below the fields in the body of one class. Empty without its source."""
+    try:
+        tree = ast.parse(dedent(inspect.getsource(kind)))
+    except (OSError, TypeError, ValueError, SyntaxError):
+        return {}
+    body = next((node.body for node in tree.body if isinstance(node, ast.ClassDef)), [])
+    return {
+        field.target.id: inspect.cleandoc(below.value.value).rstrip()
+        for field, below in pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    }
+
+
+def _with_fields(kind: type, written: str) -> str:
+    """Returns a docstring with a section "Attributes:", or unchanged if no field has documentation."""
+    documentation = field_documentation(kind)
+    if not any(documentation.values()):
+        return written
+    lines = [inspect.cleandoc(written), "", "Attributes:"]
+    for field in fields(kind):
+        default = "required" if (value := _default(field)) is MISSING else f"default {_short(value)}"
+        lines += [f"    {field.name} ({default}):", indent(documentation[field.name], " " * 8)]
+    return "\n".join(lines)
+
+
+def _default(field: Field) -> Any:
+    """Returns the default of a field, or MISSING if it is required."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _short(value: Any) -> str:
+    """Returns a value as short code. A config shows only the fields that differ from their defaults."""
+    if is_dataclass(value) and not isinstance(value, type):
+        held = [(field, getattr(value, field.name)) for field in fields(value)]
+        changed = [f"{field.name}={_short(own)}" for field, own in held if own != _default(field)]
+        return f"{type(value).__name__}({', '.join(changed)})"
+    return value.__name__ if isinstance(value, FunctionType | type) else reprlib.repr(value)
