@@ -144,7 +144,7 @@ def test_what_cannot_be_asked(text):
         ({"keys": 2.5}, "task.keys=2.5 must be a whole number"),
         ({"length": -1}, "task.length=-1 must be a whole number"),
         ({"examined": 0}, "task.examined=0 must be a whole number"),
-        ({"examined_length": 4}, "task.examined_length=4 needs task.length"),
+        ({"examined_length": 4}, "task.examined_length=4 requires task.length"),
         ({"seed": -1}, "task.seed=-1 must be a whole number"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_person_asks_by_number_or_by_a_picture(problem, tmp_path):
     sure = lambda source, keep, key=None: jnp.array([0.0, 5.0])
     assert problem.format_answer(problem.answer(sure, batch)).startswith("joined (99.")
     assert len(problem.tokens(batch)["source"]) == 256
-    for text, words in (("test:301", "has the images 1 … 300"), ("valid:0", "1 … 20"), ("none.png", "cannot be read")):
+    for text, words in (("test:301", "has images 1 … 300"), ("valid:0", "1 … 20"), ("none.png", "cannot be read")):
         with pytest.raises(DataError, match=words):
             problem.encode_prompt(text)
 

@@ -169,7 +169,7 @@ def test_other_data_is_another_fingerprint(problem):
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
-        ({"images": "fashion-mnist"}, r"task\.images='fashion-mnist' must be a task"),
+        ({"images": "fashion-mnist"}, r"task\.images='fashion-mnist' must be an image classification task"),
         ({"latent": 0}, r"task\.latent=0"),
         ({"samples": 1}, r"task\.samples=1"),
         ({"classifier_steps": 0}, r"task\.classifier_steps=0"),
