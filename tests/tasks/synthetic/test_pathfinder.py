@@ -43,7 +43,7 @@ def test_the_examination_is_scored_and_shown(problem):
     assert caption == "Are the dots joined? 16 of 16 correct"
     assert picture.startswith(b"\x89PNG")
     last = problem.pictures(batches[2], {"label": np.ones(128, np.int32)})
-    assert next(iter(last)).endswith("of 16 right")
+    assert next(iter(last)).endswith("of 16 correct")
 
 
 def test_a_person_asks_by_number_or_by_a_picture(problem, tmp_path):
