@@ -243,7 +243,7 @@ def test_a_limit_takes_a_sample_of_all_groups(copying):
 
 
 def test_too_few_answers_are_refused(copying):
-    with pytest.raises(ValueError, match="answers to 300 examples of 'valid', got 256"):
+    with pytest.raises(ValueError, match="expected answers to 300 examples of 'valid', got 256"):
         copying.score("valid", [{"tokens": copying.eval_batches("valid")[0]["target"]}])
 
 
@@ -353,10 +353,10 @@ def test_it_is_asked_without_its_data(copying):
     [
         ({"source": None}, "source holds no units"),
         ({"target": {"kind": "words"}}, "target: lower=None"),
-        ({"lengths": [16]}, r".*got lengths=\[16\]"),
-        ({"lengths": [16, 0]}, r".*got lengths=\[16, 0\]"),
-        ({"widths": "8"}, ".*widths='8'"),
-        ({"widths": [8.5]}, r".*widths=\[8.5\]"),
+        ({"lengths": [16]}, r"expected two .* got lengths=\[16\]"),
+        ({"lengths": [16, 0]}, r"expected two .* got lengths=\[16, 0\]"),
+        ({"widths": "8"}, "expected two .* widths='8'$"),
+        ({"widths": [8.5]}, r"expected two .* widths=\[8.5\]$"),
     ],
 )
 def test_what_is_no_vocabulary_names_its_file(copying, change, words):
