@@ -51,7 +51,7 @@ def members(archive: bytes | Path, path: str | Path = "archive") -> dict[str, by
         raise DataError(f"{path} is damaged or not an archive: {' '.join(str(error).split())}") from error
     folders = {str(folder) for name in found for folder in PurePosixPath(name).parents}
     if both := folders & found.keys():
-        raise DataError(f"{path} contains {both.pop()!r} both as a file and as a folder")
+        raise DataError(f"{path} contains {both.pop()!r} as a file and as a folder")
     return found
 
 

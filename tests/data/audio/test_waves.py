@@ -104,7 +104,7 @@ def test_an_extensible_header_tells_the_same():
         (chunks((b"fmt ", format_of(channels=0)), (b"data", b"ab")), "0 channels"),
         (chunks((b"fmt ", format_of(depth=12)), (b"data", b"ab")), "12-bit samples in 2 bytes"),
         (chunks((b"fmt ", format_of(width=4)), (b"data", b"abcd")), "16-bit samples in 4 bytes"),
-        (chunks((b"fmt ", format_of(depth=0, width=0)), (b"data", b"ab")), "0 bits"),
+        (chunks((b"fmt ", format_of(depth=0, width=0)), (b"data", b"ab")), "has 0-bit samples"),
         (chunks((b"fmt ", format_of(rate=0)), (b"data", b"ab")), "at 0 Hz"),
     ],
 )

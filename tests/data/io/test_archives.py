@@ -137,7 +137,7 @@ def test_what_the_data_filter_of_tarfile_refuses_is_refused_here():
 
 @every
 def test_names_that_are_one_file_twice_or_file_and_folder_are_refused(make, recwarn):
-    refused(make(("a", b"1"), ("b", b"2"), ("./a", b"3")), "holds 'a' twice")
+    refused(make(("a", b"1"), ("b", b"2"), ("./a", b"3")), "contains 'a' twice")
     refused(make(("a", b"1"), ("a/b", b"2")), "'a' as a file and as a folder")
     refused(make(("a/b", b"1"), (".", b"2")), "as a file and as a folder|not a regular|damaged")
 

@@ -190,12 +190,12 @@ def test_what_no_element_can_be_is_refused():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no IDX"),
-        (b"\0\0\x08", "no IDX"),
-        (b"\0\0\x08\0", "no IDX"),
-        (b"\0\0\x07\1\0\0\0\1a", "no IDX"),
-        (b"\0\1\x08\1\0\0\0\1a", "no IDX"),
-        (b"\0\0\x08\xff" + b"\0" * 2000, "no IDX"),
+        (b"", "not an IDX"),
+        (b"\0\0\x08", "not an IDX"),
+        (b"\0\0\x08\0", "not an IDX"),
+        (b"\0\0\x07\1\0\0\0\1a", "not an IDX"),
+        (b"\0\1\x08\1\0\0\0\1a", "not an IDX"),
+        (b"\0\0\x08\xff" + b"\0" * 2000, "not an IDX"),
         (b"\0\0\x08\2\0\0\0\1", "header of 12 bytes expected, 8 found"),
         (b"\0\0\x08\1\0\0\0\4abc", "4 bytes expected, 3 found"),
         (b"\0\0\x08\1\0\0\0\2abc", "2 bytes expected, 3 found"),

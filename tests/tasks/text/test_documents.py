@@ -81,7 +81,7 @@ def test_a_person_asks_by_text(single, pairs):
     for problem, text, words in (
         (single, " ", "is empty"), (single, "a" * 61, "has 61 bytes, and the model reads up to 60"),
         (pairs, "one", "holds 1 documents"), (pairs, "a ||| b ||| c", "holds 3"), (pairs, "a |||", "is empty"),
-        (single, "a\udcff b", r"U\+DCFF at position 2 is half a character"),
+        (single, "a\udcff b", r"U\+DCFF at position 2 is an unpaired surrogate, not a character"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=words):
             problem.encode_prompt(text)

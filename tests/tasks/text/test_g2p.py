@@ -107,7 +107,7 @@ def test_one_file_as_two_parts_is_refused(tmp_path):
     written = tmp_path / "mine.tsv"
     written.write_text("fa\tf ɒ\n", encoding="utf-8")
     names = copies(written)
-    with pytest.raises(DataError, match=r"mine\.tsv is both task\.train and task\.test: each part needs"):
+    with pytest.raises(DataError, match=r"mine\.tsv is both task\.train and task\.test; each part needs"):
         Sigmorphon(**names | {"train": str(written), "test": f"{tmp_path}/./mine.tsv"}).load()
 
 

@@ -249,11 +249,11 @@ def test_unlabelled_text_is_a_file_of_its_own_and_as_long_as_the_others_may_be(t
         content = [Example((tmp_path / "more").read_text().split("\n")[n], ("x",)) for n in (0, 1)]
         monkeypatch.setitem(PUBLISHED, "trec", lambda content=content: {"train": content})
         assert task(unlabelled=unlabelled).load().shape.source.length > 4 * width
-        for longer, said in (("truncate", "cut"), ("skip", "left out")):
+        for longer, said in (("truncate", "truncated"), ("skip", "skipped")):
             problem = task(unlabelled=unlabelled, longest=8, longer=longer).load()
             assert problem.shape.source.length == width
             assert [n for n in problem.notes if unlabelled in n] == [
-                f"{unlabelled}: 1 line (2) longer than 8 and {said}"
+                f"{unlabelled}: 1 line (2) is longer than 8 and {said}"
             ]
         with pytest.raises(DataError, match=rf"{unlabelled}, line 2: length 45 exceeds 8"):
             task(unlabelled=unlabelled, longest=8).load()

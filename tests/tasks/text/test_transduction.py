@@ -351,7 +351,7 @@ def test_it_is_asked_without_its_data(copying):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"source": None}, "source holds no units"),
+        ({"source": None}, "source contains no tokenizer"),
         ({"target": {"kind": "words"}}, "target: lower=None"),
         ({"lengths": [16]}, r"lengths=\[16\]"),
         ({"lengths": [16, 0]}, r"lengths=\[16, 0\]"),

@@ -111,7 +111,7 @@ def test_what_is_refused_of_ones_own_data(own, fields, words):
 def test_longer_lines_may_be_cut_or_left_out(own):
     cut = Parallel(**own, longest=16, longer="truncate").load()
     assert cut.shape.source_length == 20  # 16 letters and END, padded
-    assert "2 lines (1, 2) longer than 16 and cut" in cut.notes[2]
+    assert "2 lines (1, 2) are longer than 16 and truncated" in cut.notes[2]
     (batch,) = Parallel(**own, longest=16, longer="skip").load().eval_batches("test")
     assert len(batch["source"]) == 1
 

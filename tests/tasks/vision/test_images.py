@@ -56,7 +56,7 @@ def test_of_a_folder_that_is_sorted_by_class_a_few_images_are_of_all_classes(tmp
 def test_one_file_as_two_parts_is_refused_and_a_copy_of_it_told(tmp_path):
     names = {part: written(tmp_path, part, count=9, seed=part == "valid") for part in ("train", "valid", "test")}
     assert Images(**names).load().notes[-1] == "test: 9 of 9 examples are also in train"
-    with pytest.raises(DataError, match=r"train-images-idx3-ubyte is both task\.train and task\.test: each part"):
+    with pytest.raises(DataError, match=r"train-images-idx3-ubyte is both task\.train and task\.test; each part"):
         Images(train=str(tmp_path), test=names["train"]).load()
 
 
