@@ -89,8 +89,8 @@ class BpeCodec(Tokenizer):
     def encode(self, text: str, known: bool = False, within: bool = False) -> list[int]:
         """Returns the ids of `text`. Only characters can be unknown, because all other symbols consist of them."""
         text = normalize(text, self.units.lower)
-        if not self._seen.issuperset(text):
-            characters = Vocabulary(tuple(sorted(self._seen)))
+        if not self._characters.issuperset(text):
+            characters = Vocabulary(tuple(sorted(self._characters)))
             if not known:
                 characters.encode(text)  # raises the error that lists the unknown characters
             text = "".join(characters.known(text))
@@ -100,7 +100,7 @@ class BpeCodec(Tokenizer):
     def unknown_symbols(self, text: str) -> tuple[list[str], int]:
         """Returns the unknown characters of `text`, and the number of all its characters."""
         text = normalize(text, self.units.lower)
-        return [character for character in text if character not in self._seen], len(text)
+        return [character for character in text if character not in self._characters], len(text)
 
     def decode(self, ids: Iterable, within: bool = False) -> str:
         """Concatenates the symbols of the ids."""
@@ -116,7 +116,7 @@ class BpeCodec(Tokenizer):
         return super().to_json() | {"merges": [list(merge) for merge in self.merges]}
 
     @cached_property
-    def _seen(self) -> frozenset[str]:
+    def _characters(self) -> frozenset[str]:
         """The known characters."""
         return frozenset(symbol for symbol in self.vocabulary.symbols if len(symbol) == 1)
 
