@@ -149,7 +149,7 @@ def test_a_part_without_boxes_is_refused():
     bare = [scene._replace(boxes=scene.boxes[:0], labels=scene.labels[:0]) for scene in drawn(2, 0).scenes]
     empty = Scenes(bare, {FLAT: 3})
     for none, words in (
-        (empty, "the part 'valid' has no boxes left: 3 dropped \(no area\)$"),
+        (empty, r"the part 'valid' has no boxes left: 3 dropped \(no area\)$"),
         (Scenes(bare, {}), "boxes$"),
     ):
         with pytest.raises(DataError, match=words):
