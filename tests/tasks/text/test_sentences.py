@@ -189,7 +189,7 @@ def test_it_is_asked_without_its_data():
     [
         ({"length": None}, "length=None must be"),
         ({"text": "words"}, "text contains no tokenizer"),
-        ({"classes": {}}, "classes holds no list"),
+        ({"classes": {}}, "classes contains no list"),
     ],
 )
 def test_what_is_no_vocabulary_names_its_file(change, words):

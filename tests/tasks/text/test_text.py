@@ -340,8 +340,12 @@ def test_lines_of_a_part_that_are_of_an_earlier_one_too_are_told():
     line = "a line that is long enough for it to be no chance, number {}\n"
     text = lambda *numbers: "short\n" + "".join(line.format(n) for n in numbers)
     problem = LanguageModelData({"train": text(0, 1, 2, 3), "valid": text(1, 2), "test": text(0, 3, 1)}, Bytes(), 8)
-    what = "lines of 40 characters or more are also in"
-    told = (f"valid: 2 of 2 {what} train, too", f"test: 3 of 3 {what} train, too", f"test: 1 of 3 {what} valid, too")
+    what = "lines of 40 characters or more"
+    told = (
+        f"valid: 2 of 2 {what} are also in train",
+        f"test: 3 of 3 {what} are also in train",
+        f"test: 1 of 3 {what} is also in valid",
+    )
     assert problem.notes == told
 
 
